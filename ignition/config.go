@@ -96,7 +96,6 @@ type configUnit struct {
 	Dropins  []Dropin `json:"dropins"`
 }
 
-// config decodes an Ignition config into a document.
 func (d *decoder) config(raw json.RawMessage, doc *Document) error {
 	var c config
 	if err := json.Unmarshal(raw, &c); err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// storage merges files into the section storage of the base.
 func (m *merger) storage(storage object, files []File) error {
 	list, err := storage.list("files")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 )
 
-// systemd merges units into the section systemd of the base.
 func (m *merger) systemd(systemd object, units []Unit) error {
 	list, err := systemd.list("units")
 	if err != nil {

@@ -90,25 +90,14 @@ func (r *resolver) checkVIPs() {
 	if !r.checkPresence() {
 		return
 	}
-	all := slices.Concat(r.api, r.ingress)
-	if r.dns != nil {
-		all = append(all, *r.dns)
+	all := r.vipLists()
+	for _, list := range all {
+		r.checkFamilies(list)
 	}
-	for i, g := range r.in.VIP.Spec.Ingress {
-		vips := places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs)
-		all = append(all, vips...)
-		r.checkFamilies(vips)
-	}
-	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
-		vips := places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs)
-		all = append(all, vips...)
-		r.checkFamilies(vips)
-	}
-	r.checkFamilies(r.api)
-	r.checkFamilies(r.ingress)
 	r.checkSameFamilies()
 	seen := map[netip.Addr]place{}
-	for _, v := range all {
+	vips := slices.Concat(all...)
+	for _, v := range vips {
 		r.checkNetwork(v)
 		r.checkHosts(v)
 		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
@@ -118,8 +107,23 @@ func (r *resolver) checkVIPs() {
 			seen[v.Addr] = v
 		}
 	}
-	r.checkOutside(all)
+	r.checkOutside(vips)
 	r.checkNames()
+}
+
+// vipLists are the VIPs of each group.
+func (r *resolver) vipLists() [][]place {
+	out := [][]place{r.api, r.ingress}
+	if r.dns != nil {
+		out = append(out, []place{*r.dns})
+	}
+	for i, g := range r.in.VIP.Spec.Ingress {
+		out = append(out, places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
+	}
+	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
+		out = append(out, places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs))
+	}
+	return out
 }
 
 func places(docs layers, field string, list []netip.Addr) []place {
@@ -130,7 +134,6 @@ func places(docs layers, field string, list []netip.Addr) []place {
 	return out
 }
 
-// checkPresence reports whether there is anything to check.
 func (r *resolver) checkPresence() bool {
 	if len(r.api) > 0 && len(r.ingress) > 0 {
 		return true
@@ -195,17 +198,7 @@ func (r *resolver) checkNoVIPs() {
 		r.report(problem.Warning, layer(i.Doc), problem.Problem{Code: problem.NoVIPs, Field: "platform." + i.Platform, Found: "no VIPs",
 			Expected: "spec.loadBalancer.type: None in vipgen.yaml, as vipgen assumes for a single node", Hint: hint})
 	}
-	all := slices.Concat(r.api, r.ingress)
-	if r.dns != nil {
-		all = append(all, *r.dns)
-	}
-	for i, g := range r.in.VIP.Spec.Ingress {
-		all = append(all, places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs)...)
-	}
-	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
-		all = append(all, places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs)...)
-	}
-	for _, v := range all {
+	for _, v := range slices.Concat(r.vipLists()...) {
 		r.report(problem.Error, v.docs, problem.Problem{Code: problem.ConflictingFields, Field: v.field, Found: v.String(),
 			Expected: "no VIP with spec.loadBalancer.type: None", Hint: "InCluster where the nodes hold it, External where something outside of the cluster does"})
 	}

@@ -133,7 +133,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 		}
 	}
 	c.needs, c.operators = r.needs(), r.operatorsKeepalived()
-	c.Roles = r.roles(c)
+	c.Roles = r.roles()
 	c.Replicas = r.replicas()
 	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)
 	r.list.Sort()
@@ -321,7 +321,7 @@ func (r *resolver) bootstrapAddress() *installconfig.Address {
 }
 
 // roles are the pools that get something.
-func (r *resolver) roles(c *Cluster) []string {
+func (r *resolver) roles() []string {
 	var roles []string
 	if !r.operatorsKeepalived() {
 		roles = append(roles, v1alpha1.RoleBootstrap)

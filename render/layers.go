@@ -9,7 +9,6 @@ import (
 // then the defaults of its fleet. Either may be nil.
 type layers struct{ own, shared *source.Document }
 
-// layer is a single document.
 func layer(d *source.Document) layers { return layers{own: d} }
 
 // locate fills in where the field of a problem stands: in the first layer that

@@ -65,7 +65,6 @@ func (r *resolver) networksBind() bool {
 	return false
 }
 
-// goesBy says in which network nodes hold VIPs outside of the machine networks.
 func (r *resolver) goesBy(vips []place) string {
 	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
 	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}

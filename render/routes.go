@@ -87,5 +87,4 @@ func (c *Cluster) resolves(domain string) bool {
 		slices.ContainsFunc(s.DNS.Records, func(rec v1alpha1.DNSRecord) bool { return rec.Name == "*."+domain })
 }
 
-// domain is the cluster's.
 func (r *resolver) domain() string { return r.in.Install.Name + "." + r.in.Install.BaseDomain }

@@ -40,7 +40,6 @@ func program() string {
 	return "coredns"
 }
 
-// rows are for people.
 func rows(s *state.CoreDNS) [][]string {
 	out := [][]string{
 		{name, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)},

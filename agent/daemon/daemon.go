@@ -256,7 +256,6 @@ func (d *Daemon) putBack(before []byte) error {
 	return nil
 }
 
-// report logs and counts what is new.
 func (d *Daemon) report(conf []byte, told bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -94,7 +94,6 @@ func (s *Source) keep() {
 	s.keeping.Warn(s.Log, err, "a copy of cluster.yaml cannot be kept", "a copy of cluster.yaml is kept again", "file", s.Kept)
 }
 
-// say logs what is new.
 func (s *Source) say(err error) {
 	s.reading.Error(s.Log, err, "cluster.yaml is not right, the last good one stays", "cluster.yaml is right again", "file", s.ClusterConfig)
 	s.problem = ""

@@ -59,7 +59,6 @@ func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 	}
 }
 
-// paths are those of the files that matter.
 func (s *Source) paths() (out []string) {
 	for _, path := range append([]string{s.ClusterConfig, s.ResolvConf}, s.Templates...) {
 		if path != "" {

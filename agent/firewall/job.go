@@ -75,7 +75,6 @@ func (j *Job) Run(ctx context.Context) error {
 	return errors.Join(err, <-watched)
 }
 
-// feed tells the Keeper what to do.
 func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{}, redirects chan<- Redirect, serving chan<- bool) {
 	settled := time.NewTimer(settle)
 	defer settled.Stop()
@@ -132,7 +131,6 @@ func (j *Job) ownOnly() bool { return !v1alpha1.ControlPlaneRole(j.Source.Role) 
 // loopback are where HAProxy of a compute node listens (templates/haproxy).
 var loopback = map[bool]netip.Addr{true: netip.AddrFrom4([4]byte{127, 0, 0, 1}), false: netip.IPv6Loopback()}
 
-// redirect is what cluster.yaml asks for.
 func (j *Job) redirect() (r Redirect, ok bool) {
 	cluster, node, err := j.Source.Current()
 	if err != nil {

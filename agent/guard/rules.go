@@ -64,7 +64,6 @@ func place(groups []Group) error {
 	return conn.Flush()
 }
 
-// addSet adds the addresses of a sender.
 func addSet(conn *nftables.Conn, name string, ipv6 bool, s Sender) (*nftables.Set, error) {
 	set := &nftables.Set{Table: table(), Name: name, KeyType: nftables.TypeIPAddr}
 	if ipv6 {

@@ -33,7 +33,6 @@ HAProxy accepts no more connections, drains existing ones for 20s at most, and e
 	Summary: job.Summarize(rows),
 }
 
-// rows are for people.
 func rows(s *state.HAProxy) [][]string {
 	out := [][]string{{name, job.Either(s.Serving, "serves", "does not serve: "+s.Why), fmt.Sprintf("restarts %d, reloads %d", s.Restarts, s.Reloads)}}
 	for _, b := range s.Backends {

@@ -56,7 +56,6 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// probed notes a probe.
 func (m *Metrics) probed(check string, took time.Duration, err error) {
 	if m == nil {
 		return
@@ -68,7 +67,6 @@ func (m *Metrics) probed(check string, took time.Duration, err error) {
 	}
 }
 
-// result notes what a check has come to.
 func (m *Metrics) result(check string, healthy, first bool) {
 	if m == nil {
 		return

@@ -93,7 +93,6 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	}
 }
 
-// report takes in what a check has come to.
 func (m *Monitor) report(f state.Fact) {
 	if f.OK {
 		m.Log.Info("check succeeds", "check", f.Name)

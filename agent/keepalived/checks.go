@@ -34,7 +34,6 @@ type checks struct {
 	done    chan struct{}
 }
 
-// newChecks returns checks with track files in a directory.
 func newChecks(trackDir string, dir *state.Dir, metrics *health.Metrics, log *slog.Logger) (*checks, error) {
 	files, err := trackfile.Open(trackDir)
 	if err != nil {

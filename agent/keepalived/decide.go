@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// decision is what the node is to run.
 type decision struct {
 	cluster *v1alpha1.ClusterConfig
 	node    *v1alpha1.Node
@@ -23,7 +22,6 @@ type decision struct {
 	migration *state.Migration
 }
 
-// takesPart reports whether keepalived is to run at all.
 func (d *decision) takesPart() bool { return len(d.conf.Instances) > 0 }
 
 // vips returns those that must be on no interface while keepalived does not run. Those
@@ -35,7 +33,6 @@ func (d *decision) vips() []netip.Addr {
 	return nodeip.VIPs(&d.cluster.Spec)
 }
 
-// vipsOf returns the VIPs of a configuration.
 func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
 	for _, i := range conf.Instances {
 		out = append(out, i.VIP.Addr())

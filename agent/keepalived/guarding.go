@@ -108,7 +108,6 @@ func (g *guarding) report(err error) {
 	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
 }
 
-// state returns the published state.
 func (g *guarding) state() state.Guard {
 	is, restored := g.table.InPlace()
 	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}

@@ -38,7 +38,6 @@ keepalived releases its VIPs and ends.`,
 	Summary: job.Summarize(rows),
 }
 
-// rows are for people.
 func rows(s *state.Keepalived) [][]string {
 	out := [][]string{{jobName, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
 	for _, why := range s.Idle {

@@ -94,7 +94,6 @@ func (j *Job) decide() (*decision, error) {
 	return d, nil
 }
 
-// starting prepares a start of keepalived.
 func (j *Job) starting(ctx context.Context) error {
 	if d := j.decided.Load(); d != nil {
 		for _, i := range d.conf.Instances {

@@ -52,7 +52,6 @@ type modeFile struct {
 	failing logging.Transitions
 }
 
-// report logs and counts a problem of the mode file; nil for none.
 func (m *modeFile) report(err error, log *slog.Logger) {
 	m.failing.Error(log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
 	text := ""

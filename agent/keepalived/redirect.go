@@ -37,7 +37,6 @@ func (r *redirects) run(ctx context.Context) error {
 	return nil
 }
 
-// follow replaces the groups.
 func (r *redirects) follow(groups []v1alpha1.Group) {
 	r.mu.Lock()
 	r.groups = groups

@@ -62,7 +62,6 @@ func (j *Job) Run(ctx context.Context) error {
 	return errors.Join(failed, j.clean(context.Background()))
 }
 
-// prepare makes the parts.
 func (j *Job) prepare(ctx context.Context) (err error) {
 	for _, dir := range []string{keepDir, filepath.Dir(v1alpha1.TrackDir)} {
 		if err := os.MkdirAll(j.below(dir), 0o755); err != nil {
@@ -71,7 +70,6 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	_, err = os.Stat(j.below(v1alpha1.TrackDir))
 	booted := errors.Is(err, fs.ErrNotExist)
-	adopt(j.Root, j.Log)
 	if j.checks, err = newChecks(j.below(v1alpha1.TrackDir), j.State, j.Checks, j.Log); err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ type reply struct {
 	probe bool
 }
 
-// answer returns what a host with these records says to a query.
 func (r records) answer(query *dns.Msg) reply {
 	out := reply{unicast: true}
 	// Nobody has that many questions for one host.

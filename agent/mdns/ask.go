@@ -138,7 +138,6 @@ func await(conn net.PacketConn, query *dns.Msg, want netip.Addr) error {
 	}
 }
 
-// addressesOf are those of the records.
 func addressesOf(rrs []dns.RR) (out []netip.Addr) {
 	for _, rr := range rrs {
 		var ip net.IP

@@ -223,7 +223,6 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// expire drops what is over.
 func (c *cache) expire(now time.Time) {
 	for i := len(c.all) - 1; i >= 0; i-- {
 		if e := c.all[i]; !now.Before(e.expires) {

@@ -13,7 +13,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Port and groups of Multicast DNS.
 const port = v1alpha1.MDNSPort
 
 var group4, group6 = v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6
@@ -208,7 +207,6 @@ func pack(msg *dns.Msg) ([]byte, error) {
 	return msg.Pack()
 }
 
-// leave leaves the groups.
 func (g *group) leave() {
 	close(g.closed)
 	for _, s := range g.sockets {

@@ -35,7 +35,6 @@ node; its first label is the host. At SIGTERM it withdraws its records and ends.
 	Summary: job.Summarize(rows),
 }
 
-// rows are for people.
 func rows(p *state.MDNS) [][]string {
 	out := [][]string{{name, "not announced", p.Name, p.Why}}
 	if p.Announced {

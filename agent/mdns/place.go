@@ -20,7 +20,6 @@ type place struct {
 	linkLocal bool // whether the link has such an IPv6 address
 }
 
-// equal reports whether nothing changed.
 func (p place) equal(other place) bool {
 	return p.link == other.link && p.name == other.name && p.linkLocal == other.linkLocal &&
 		slices.Equal(p.addresses, other.addresses)

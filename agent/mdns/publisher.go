@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// publisherState is what a publisher knows.
 type publisherState struct {
 	// Link is the name of the link with the node's addresses, and Addresses are
 	// those of them that are there. Empty where there is none.

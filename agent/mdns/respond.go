@@ -58,7 +58,6 @@ func (p *publishing) watchFor(in packet) {
 	}
 }
 
-// respond answers a query.
 func (p *publishing) respond(in packet) {
 	reply := p.records.answer(in.msg)
 	now := time.Now()

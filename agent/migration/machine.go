@@ -152,7 +152,6 @@ func (in *Input) base() *v1alpha1.VRRPSettings {
 	return &in.Initial
 }
 
-// holds says whether a VIP is on this node.
 func (in *Input) holds(vip string) bool {
 	return slices.ContainsFunc(in.Held, func(a netip.Addr) bool { return a.String() == vip })
 }
@@ -196,7 +195,7 @@ func (m *Machine) step(in *Input, out *Output) {
 	list := units(old, fresh)
 	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings] }); again > 0 {
 		out.Again = again
-		out.Settings, out.Conf = s.from, s.mix(old, fresh, list)
+		out.Settings, out.Conf = s.from, s.mix(old, fresh)
 		return
 	}
 	running := s.to

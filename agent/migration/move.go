@@ -124,7 +124,7 @@ func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, hea
 }
 
 // mix is the configuration in which some units have moved.
-func (s *move) mix(old, fresh *keepalived.Conf, list []unit) *keepalived.Conf {
+func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 	if !s.done.IsZero() {
 		return fresh
 	}

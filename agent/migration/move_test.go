@@ -108,11 +108,11 @@ func TestUnits(t *testing.T) {
 	fresh.Instances = []keepalived.Instance{*instanceOf(fastSettings), *instanceOf(fastSettings)}
 	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
 	s := &move{moved: map[string]bool{}}
-	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
+	if mixed := s.mix(&together, &fresh); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
 	}
 	s.moved["demo_API"] = true
-	if mixed := s.mix(&together, &fresh, got); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
+	if mixed := s.mix(&together, &fresh); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
 	}
 }
@@ -136,7 +136,7 @@ func TestUnitsMoveAlone(t *testing.T) {
 	if again := s.step(began, list, holdsA, never); again != time.Second || s.moved["a"] || !s.moved["b"] || !s.moved["c"] {
 		t.Errorf("moved %v, look again in %v", s.moved, again)
 	}
-	mixed := s.mix(old, fresh, list)
+	mixed := s.mix(old, fresh)
 	for i, want := range []*keepalived.Conf{old, fresh, fresh} {
 		if mixed.Instances[i].AdvertInterval != want.Instances[i].AdvertInterval {
 			t.Errorf("%s runs the wrong settings", list[i].name)

@@ -182,7 +182,6 @@ func (l *listening) listen(address string, handler http.Handler) error {
 	}
 }
 
-// say logs what is new.
 func (l *listening) say(err error) {
 	text := ""
 	if err != nil {

@@ -92,7 +92,6 @@ func (s survey) defaultRoutes(f Family) []defaultRoute {
 	return out
 }
 
-// onlyUp leaves out the interfaces that are down.
 func (s survey) onlyUp() survey {
 	s.interfaces = slices.DeleteFunc(slices.Clone(s.interfaces), func(i v1alpha1.Interface) bool { return slices.Contains(s.down, i.Name) })
 	return s

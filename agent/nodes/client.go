@@ -123,7 +123,6 @@ func (c *client) connection() (*connection, error) {
 	return conn, nil
 }
 
-// setSpec replaces the cluster's configuration.
 func (c *client) setSpec(spec *v1alpha1.ClusterConfigSpec) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

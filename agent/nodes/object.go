@@ -65,7 +65,6 @@ func (m *meta) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, ResourceVersion: m.ResourceVersion}
 }
 
-// nodeObject is a Node.
 type nodeObject struct {
 	metav1.TypeMeta `json:",inline"`
 	meta            `json:"metadata"`
@@ -86,7 +85,6 @@ type nodeAddress struct {
 // copy of the top is enough.
 func (n *nodeObject) DeepCopyObject() runtime.Object { c := *n; return &c }
 
-// podObject is a Pod.
 type podObject struct {
 	metav1.TypeMeta `json:",inline"`
 	meta            `json:"metadata"`
@@ -104,7 +102,6 @@ type podCondition struct {
 // DeepCopyObject is part of runtime.Object, as nodeObject's.
 func (p *podObject) DeepCopyObject() runtime.Object { c := *p; return &c }
 
-// configMapObject is a ConfigMap.
 type configMapObject struct {
 	metav1.TypeMeta `json:",inline"`
 	meta            `json:"metadata"`
@@ -113,7 +110,6 @@ type configMapObject struct {
 // DeepCopyObject is part of runtime.Object, as nodeObject's.
 func (c *configMapObject) DeepCopyObject() runtime.Object { o := *c; return &o }
 
-// list is a list of objects.
 type list[T any] struct {
 	metav1.TypeMeta
 	metav1.ListMeta

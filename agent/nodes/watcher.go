@@ -269,7 +269,6 @@ func (w *Watcher) publish(source string) bool {
 	return ok
 }
 
-// say logs what changed.
 func (w *Watcher) say(source string, old, s *Snapshot, first bool) {
 	joined, left, moved, changed := diff(old.all(), s.all())
 	args := []any{"from", source, "nodes", len(s.all()), "registered", s.Registered, "stale", s.Stale}

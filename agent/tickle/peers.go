@@ -22,7 +22,6 @@ const (
 // peer is a node that may follow this one as the holder of a VIP.
 type peer struct{ from, to netip.Addr }
 
-// peersOf are those of the VIPs that are here.
 func peersOf(vips []VIP, here []netip.Addr) (out []peer) {
 	for _, v := range vips {
 		if !slices.Contains(here, v.Address) {

@@ -96,7 +96,6 @@ func (c *connections) add(peer netip.Addr, conn net.Conn) bool {
 	return true
 }
 
-// remove closes a connection.
 func (c *connections) remove(peer netip.Addr, conn net.Conn) {
 	conn.Close()
 	c.mu.Lock()

@@ -70,7 +70,6 @@ and the peers in the cluster's facts.`,
 	return c
 }
 
-// oneOf takes one of some words.
 func oneOf(words []string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := command.Args(1, 1)(c, args); err != nil {

@@ -98,7 +98,6 @@ func (f *logFormat) Set(format string) error {
 	return nil
 }
 
-// cluster reads the facts of the cluster.
 func (a *app) cluster() (*v1alpha1.ClusterConfigSpec, error) {
 	c, err := a.clusterFile()
 	if err != nil {

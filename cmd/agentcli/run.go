@@ -51,7 +51,6 @@ func nodeName() (string, error) {
 // below gives where a path of the host is.
 func (a *app) below(path string) string { return filepath.Join(a.root, path) }
 
-// jobCommand runs a job.
 func (a *app) jobCommand(k job.Kind) *cobra.Command {
 	var f jobFlags
 	c := &cobra.Command{Use: k.Name + " --role ROLE", Short: k.Short, Long: k.Long, Example: k.Example, Args: command.Args(0, 0)}
@@ -185,7 +184,6 @@ func (t task) health(ctx context.Context) error {
 	return t.job.Health(ctx)
 }
 
-// metrics are those of the job and of what it stands on.
 func (t task) metrics() []prometheus.Collector {
 	out := []prometheus.Collector{t.job, t.env.Source}
 	if t.env.Checks != nil {

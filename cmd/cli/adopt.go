@@ -19,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// adoptFlags are those of `vipgen adopt`.
 type adoptFlags struct {
 	importFlags
 	accept      []string

@@ -9,7 +9,6 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/adopt"
 )
 
-// planText is the plan for people.
 func planText(out *printer, p *adopt.Plan) {
 	out.line("Cluster %s, OpenShift %s", p.Cluster, p.Release)
 	planItems(out, p)

@@ -65,7 +65,6 @@ shadowed by another MachineConfig.`,
 	return c
 }
 
-// diffReport is what a diff found.
 type diffReport struct {
 	A        string         `json:"a"`
 	B        string         `json:"b"`

@@ -155,7 +155,6 @@ func (i *inventory) nothing() error {
 		Expected: "MachineConfigs, Ignition configs or manifests", Hint: "'vipgen render' makes them of an install-config"}}
 }
 
-// load reads the files of a cluster.
 func (i *inventory) load(cluster string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, file := range i.files[cluster] {
@@ -168,7 +167,6 @@ func (i *inventory) load(cluster string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// decode makes a cluster of its files.
 func (i *inventory) decode(cluster string, files map[string][]byte) (*diff.Cluster, error) {
 	c := &diff.Cluster{}
 	for _, file := range i.files[cluster] {

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 )
 
-// text prints a report for a terminal.
 func (r *diffReport) text(p *printer) {
 	for _, g := range r.groups {
 		p.line("%s", g.title())
@@ -19,7 +18,6 @@ func (r *diffReport) text(p *printer) {
 	p.line("%s", r.total())
 }
 
-// title names the clusters of a group.
 func (g diffGroup) title() string {
 	const most = 5
 	if n := len(g.clusters); n > most {
@@ -31,7 +29,6 @@ func (g diffGroup) title() string {
 	return "cluster " + g.clusters[0]
 }
 
-// total sums a report up.
 func (r *diffReport) total() string {
 	differ := 0
 	for _, c := range r.Clusters {
@@ -109,7 +106,6 @@ func (p *printer) consequences(g diffGroup) {
 	p.overlaps("shadowed: vipgen's files never reach the node", g.Shadowed)
 }
 
-// happens says what happens to a pool.
 func happens(pool diff.Pool) string {
 	out := pool.Effect.String()
 	if pool.Without != nil {

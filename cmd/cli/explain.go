@@ -74,7 +74,6 @@ vip-taken, print what it means and what to do.`,
 	return c
 }
 
-// problemCode is the documentation of a problem's code.
 type problemCode struct {
 	Code    string `json:"code"`
 	Meaning string `json:"meaning"`
@@ -255,7 +254,6 @@ func holdersText(out *printer, list []explain.Holder) {
 	w.Flush()
 }
 
-// holderWords names nodes that can hold a VIP.
 func holderWords(h explain.Holder) string {
 	who := fmt.Sprintf("%s (%s)", h.Role, grouped(h.Count))
 	if len(h.Nodes) > 0 {

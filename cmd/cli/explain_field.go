@@ -39,7 +39,6 @@ func (n *schemaNode) item() *schemaNode {
 	return n
 }
 
-// kind is the type in words.
 func (n *schemaNode) kind() string {
 	if n.Items != nil {
 		return "list of " + n.Items.kind()

@@ -230,7 +230,6 @@ func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFl
 	return quietPlan(a, installConfig, &f.Flags, x, externallb.Load)
 }
 
-// options parses the flags with addresses.
 func (f *externalFlags) options() (externallb.Options, error) {
 	x := externallb.Options{Interface: f.iface, Serve: f.serve, BootstrapGone: f.bootstrapGone, RouterID: f.routerID}
 	var errs [5]error
@@ -308,7 +307,6 @@ func who(s templates.Service, b templates.Backend) string {
 	return "all clients"
 }
 
-// health says what a server is asked for.
 func health(s templates.Service, c templates.Check) string {
 	scheme, port := "http", s.Port
 	if c.TLS {

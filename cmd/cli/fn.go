@@ -334,7 +334,6 @@ func writeItem(b *bytes.Buffer, text []byte) {
 	}
 }
 
-// results are problems as a KRM function gives them.
 func results(list problem.List) []map[string]any {
 	var out []map[string]any
 	for _, p := range list {

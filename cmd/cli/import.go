@@ -19,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// importFlags are those of `vipgen import`.
 type importFlags struct {
 	dir      string
 	output   command.Format
@@ -37,19 +36,18 @@ func (a *app) importCommand() *cobra.Command {
 		Short: "Generate input from an existing cluster",
 		Long: `Read how a running cluster carries its VIPs today, and generate an
 install-config.yaml and a vipgen.yaml that render the same behaviour: VIPs, virtual
-router IDs, unicast or multicast, VRRP version and timing, ports, images.
+router IDs, unicast or multicast, VRRP version and timing, images, DNS records.
 
-It takes node files (keepalived.conf, haproxy.cfg, Corefile and their templates, the
-pods' manifests, of one node or of several in a folder each), a must-gather, and
-exported objects: MachineConfigs and MachineConfigPools, the ControllerConfig, the
-Infrastructure, Nodes, Pods, the ConfigMap cluster-config-v1. All of it must be of
-one cluster; - is standard input.
+It takes exported objects: the ControllerConfig, the Infrastructure, MachineConfigs and
+MachineConfigPools, Nodes, Pods, the ConfigMap cluster-config-v1; a must-gather; and
+files of nodes, in a folder each: keepalived.conf, the manifest of its pod, Corefile,
+and templates of these. All of it must be of one cluster; - is standard input.
 
 The report lists what was carried over and from which line, what was assumed because
 the source does not say it, and what was not carried over, with what vipgen does
-instead. Where two places disagree, or something is missing, everything is reported at
-once and nothing is written. Pull secrets, SSH keys, kubeconfigs and certificates are
-not read.`,
+instead. 'vipgen diff' compares the files that nodes run. Where two places disagree,
+or something is missing, everything is reported at once and nothing is written. Pull
+secrets, SSH keys, kubeconfigs and certificates are not read.`,
 		Example: `  oc get controllerconfig,infrastructure,machineconfig,machineconfigpool,node -o yaml > live.yaml
   vipgen import live.yaml --dir demo
   vipgen render demo/install-config.yaml
@@ -199,7 +197,6 @@ func (a *app) printImport(r *importer.Result, files []render.OutputFile, f *impo
 	return err
 }
 
-// importText is the report for people.
 func importText(p *printer, r *importer.Result) {
 	p.line("Cluster %s", r.Domain)
 	p.WriteString("\nCarried over\n")

@@ -41,7 +41,6 @@ func (a *app) completeFrom(c *cobra.Command, flag string, f *inputflags.Flags, n
 	})
 }
 
-// rolesOf are the pools of a cluster.
 func rolesOf(c *render.Cluster) []string { return c.Roles }
 
 // nodesOf are the nodes that the input of a cluster names.
@@ -83,7 +82,6 @@ func frugal() (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// clusters finds the clusters that arguments name.
 func clusters(c *cobra.Command, args []string) (input.Fleet, error) {
 	r, err := input.Find(args)
 	var list problem.List

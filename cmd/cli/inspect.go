@@ -3,8 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,54 +53,30 @@ fetched, and secrets are not shown; --dir writes the files as they are.`,
 	return c
 }
 
-// decodeAll decodes files, and the files of folders in the order of their names.
+// decodeAll decodes files, and the files of folders in the order of their names. A folder may
+// hold other files.
 func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	var docs []ignition.Document
 	var sum input.Sum
 	var all ignition.Decoder
-	for _, name := range names {
-		files, err := expand(name)
+	relevant := func(name string) bool {
+		return slices.Contains([]string{".yaml", ".yml", ".json", ".ign"}, path.Ext(name))
+	}
+	err := a.eachFile(names, relevant, func(name string, inFolder bool, data []byte, err error) error {
+		if err == nil {
+			err = sum.Add(name, data)
+		}
 		if err != nil {
-			return nil, input.Unreadable(name, err)
+			return err
 		}
-		for _, file := range files {
-			data, err := a.File(file)
-			if err == nil {
-				err = sum.Add(file, data)
-			}
-			if err != nil {
-				return nil, err
-			}
-			d, err := all.Decode(filepath.Base(file), data)
-			if err != nil {
-				if len(files) > 1 && errors.Is(err, ignition.ErrNoConfig) {
-					continue // a folder may hold other files
-				}
-				return nil, problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "a MachineConfig or an Ignition config"}}
-			}
-			docs = append(docs, d...)
+		d, err := all.Decode(path.Base(name), data)
+		if err != nil && !(inFolder && errors.Is(err, ignition.ErrNoConfig)) {
+			return problem.List{{File: name, Severity: problem.Error, Code: problem.Syntax, Found: err.Error(), Expected: "a MachineConfig or an Ignition config"}}
 		}
-	}
-	return docs, nil
-}
-
-// expand gives the files of a folder, or the name itself.
-func expand(name string) ([]string, error) {
-	if name == "-" {
-		return []string{name}, nil
-	}
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}, err
-	}
-	var out []string
-	err = filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json", ".ign"}, filepath.Ext(p)) {
-			out = append(out, p)
-		}
-		return err
+		docs = append(docs, d...)
+		return nil
 	})
-	return out, err
+	return docs, err
 }
 
 // inspection holds the contents of the documents.

@@ -48,7 +48,6 @@ func newLive(in io.Reader, out, errOut io.Writer) *liveApp {
 	return l
 }
 
-// kubectlFlags are flags of kubectl that are handed on.
 var kubectlFlags = [][2]string{
 	{"as", "`user` to impersonate"},
 	{"cluster", "`name` of the cluster in the kubeconfig"},

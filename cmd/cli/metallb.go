@@ -15,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// metallbFlags are those of `vipgen metallb`.
 type metallbFlags struct {
 	inputflags.Flags
 	request                       metallb.Request

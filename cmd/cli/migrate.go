@@ -43,7 +43,6 @@ func (f *migrateFlags) add(c *cobra.Command, running bool) {
 	command.Complete(c, "os", ignition.OpenShift, ignition.FCOS, ignition.Flatcar)
 }
 
-// content is the mode file that the flags ask for.
 func (f *migrateFlags) content() (m v1alpha1.ModeFileContent, err error) {
 	m.Mode, m.Profile, m.Version = v1alpha1.Mode(f.mode), v1alpha1.Profile(f.profile), f.version
 	if f.interval != "" {

@@ -83,7 +83,6 @@ func (a *app) openstackPlan(c *cobra.Command, installConfig string, f *openstack
 	return quietPlan(a, installConfig, &f.Flags, x, openstack.Load)
 }
 
-// options takes the flags apart.
 func (f *openstackFlags) options() (openstack.Options, error) {
 	x := openstack.Options{Network: f.network}
 	split := func(flag, s, form string) (string, string, error) {

@@ -58,7 +58,6 @@ func schemaNames() (names []string) {
 
 const schemaSuffix = ".schema.json"
 
-// outputSchema returns the JSON Schema of what a command prints.
 func outputSchema(name string) ([]byte, error) {
 	if !slices.Contains(schemaNames(), name) {
 		return nil, fmt.Errorf("--of %s: expected %s", name, command.Or(schemaNames()))

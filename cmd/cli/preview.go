@@ -170,7 +170,6 @@ func readFacts(name string, data []byte) (*v1alpha1.Node, error) {
 	return n, list.Err()
 }
 
-// fill parses the flags with addresses.
 func (f *previewFlags) fill(n *v1alpha1.Node) error {
 	if n.Name == "" {
 		return fmt.Errorf("missing: --node NAME, or --facts FILE")

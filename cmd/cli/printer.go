@@ -16,7 +16,6 @@ type printer struct {
 	depth   int
 }
 
-// printer is one for standard output.
 func (a *app) printer() *printer { return &printer{colours: command.Colours(a.Out)} }
 
 // line adds a line, of which a terminal obeys nothing.
@@ -24,7 +23,6 @@ func (p *printer) line(format string, args ...any) {
 	p.paint(command.Plain, fmt.Sprintf(format, args...))
 }
 
-// paint adds a line in a colour.
 func (p *printer) paint(c command.Colour, line string) {
 	p.WriteString(p.colours.Paint(c, strings.Repeat("  ", p.depth)+command.SafeLine(line)) + "\n")
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// renderFlags are those of `vipgen render`.
 type renderFlags struct {
 	inputflags.Flags
 	dir, beside, installDir, merge string
@@ -287,7 +286,6 @@ func (f *renderFlags) published(c *render.Cluster, installConfig string) error {
 	return list.Err()
 }
 
-// treeWant is what a tree holds.
 func (f *renderFlags) treeWant() render.Want {
 	if f.OS != ignition.OpenShift {
 		return f.want(render.FormatIgnition)
@@ -297,7 +295,6 @@ func (f *renderFlags) treeWant() render.Want {
 	return w
 }
 
-// tree is a tree at a path.
 func (f *renderFlags) tree(path string) tree.Dir {
 	return tree.Dir{Path: path, Overwrite: f.overwrite, Part: len(f.roles) > 0}
 }
@@ -314,7 +311,6 @@ func checkRoles(cluster *render.Cluster, roles []string) error {
 	return nil
 }
 
-// stream prints to standard output.
 func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
 	if f.streams() {
 		data, err := r.Stream(cluster, f.want())
@@ -345,7 +341,6 @@ func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.Output
 	return a.writeDir(dir, files, check)
 }
 
-// writeDir writes or checks a tree and says so.
 func (a *app) writeDir(dir tree.Dir, files []render.OutputFile, check bool) error {
 	written, err := a.writeTree(a.Out, dir, files, check)
 	switch {

@@ -72,7 +72,6 @@ func (a *app) readStatus(r *status.Reader, names []string) error {
 	})
 }
 
-// statusText is the cluster for people.
 func statusText(b *printer, c *status.Cluster) {
 	w := command.Table(b)
 	row := func(cells ...string) { fmt.Fprintln(w, command.SafeLine(strings.Join(cells, "\t"))) }

@@ -109,7 +109,6 @@ func summarize(c *render.Cluster) *clusterSummary {
 	return out
 }
 
-// describe writes a summary for people.
 func describe(c *clusterSummary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Cluster %s (%s, %s), OpenShift %s, pools %s\n", c.Domain, c.Platform, c.Topology, c.OpenShift, strings.Join(c.Pools, ", "))
@@ -190,7 +189,6 @@ func profileWhy(c *render.Cluster) string {
 	return fmt.Sprintf("profile %s: %s", c.Config.Spec.VRRP.Target.Profile, c.ProfileWhy)
 }
 
-// settings are VRRP settings in words.
 func settings(v v1alpha1.VRRPSettings) string {
 	return fmt.Sprintf("%s (VRRPv%d, %s, %s)", v.Profile, v.Version, command.Millis(v.AdvertIntervalMS), v.Mode)
 }

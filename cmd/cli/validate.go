@@ -90,7 +90,6 @@ type rendered struct {
 	Names []string `json:"names"`
 }
 
-// validationList is what validate found of a fleet.
 type validationList struct {
 	Valid bool          `json:"valid"`
 	Items []*validation `json:"items"`
@@ -115,7 +114,6 @@ func (a *app) validate(installConfig string, f *inputflags.Flags, o command.Form
 	return v, err
 }
 
-// check checks one cluster.
 func (a *app) check(installConfig string, f *inputflags.Flags) (*validation, error) {
 	v := &validation{InstallConfig: installConfig, Problems: problem.List{}, Files: []string{}}
 	cluster, err := a.validated(installConfig, f, v)

@@ -220,7 +220,6 @@ func priorityWords(n verify.NodeState) string {
 	return "priority " + numbers(n.Priorities)
 }
 
-// holderNames lists nodes.
 func holderNames(list []string) string {
 	return cmp.Or(strings.Join(list, " and "), "no node")
 }

@@ -160,7 +160,6 @@ const (
 	generatedBy = "machineconfiguration.openshift.io/generated-by-controller-version"
 )
 
-// owner says whose a MachineConfig is.
 func owner(d ignition.Document) string {
 	switch {
 	case d.Annotations[clusterAnnotation] != "":
@@ -178,7 +177,6 @@ const (
 	Users = "somebody else"
 )
 
-// of are the MachineConfigs of some owners.
 func (c *Cluster) of(owners ...string) []ignition.Document {
 	return slices.DeleteFunc(slices.Clone(c.configs), func(d ignition.Document) bool { return !slices.Contains(owners, owner(d)) })
 }

@@ -46,7 +46,6 @@ type rule struct {
 	Actions []action
 }
 
-// policy is a node disruption policy.
 type policy struct {
 	Files, Units []rule
 	SSHKey       []action

@@ -111,7 +111,6 @@ func named(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
 }
 
-// kinds are those that are known.
 var kinds = []Kind{
 	AgentStarted, AgentStopping, AgentStopped, KeepalivedStarting, KeepalivedDied, KeepalivedStopped, KeepalivedReload,
 	State, SilentHolder, HolderStops, HigherHeard, LowerHeard, StoppedSending, Link, Held, Lost, Check, Priority, Effective,

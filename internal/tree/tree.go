@@ -257,7 +257,6 @@ func (d Dir) refuseForeign(changes []Change, own []string) error {
 
 func (d Dir) abs(p string) string { return filepath.Join(d.Path, filepath.FromSlash(p)) }
 
-// withRecord adds the record to the files.
 func (d Dir) withRecord(files []render.OutputFile, own []string) []render.OutputFile {
 	if d.Owned != "" || d.Gone {
 		return files

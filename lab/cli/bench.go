@@ -214,7 +214,7 @@ func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	defer context.AfterFunc(ctx, func() {
 		progress.line("interrupted: the labs are removed, then what was measured is printed")
 	})()
-	origin := report.Origin{Date: time.Now(), Version: command.Version(), Cluster: cfg.Cluster.Config.Spec.Domain, Command: command.Line(c, args)}
+	origin := report.Origin{Date: time.Now(), Version: command.Version(), Cluster: cfg.Cluster.Config.Spec.Domain, Command: commandLine(c, args)}
 	result, err := bench.Run(ctx, cfg)
 	progress.end()
 	result.Origin = origin

@@ -65,7 +65,6 @@ func Names(file string, data []byte) ([]string, problem.List) {
 	return out, list
 }
 
-// clusters picks the objects that describe clusters.
 func clusters(docs []*source.Document) []object {
 	var out []object
 	for _, d := range docs {

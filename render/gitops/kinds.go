@@ -78,7 +78,6 @@ func known(name string) kind {
 	return kinds[i]
 }
 
-// chosen are some of the kinds.
 func chosen(which func(kind) bool) (out []kind) {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !which(k) })
 }

@@ -55,7 +55,6 @@ func Read(file source.File, name string, others []source.File) (*Cluster, proble
 	return read(o, docs, others)
 }
 
-// read reads the cluster of an object.
 func read(o *object, docs []*source.Document, others []source.File) (*Cluster, problem.List) {
 	r := &reader{main: o.doc, spec: o.spec, install: source.NewView(o.doc, o.spec), agent: source.NewView(o.doc, o.spec)}
 	r.version(o.doc)
@@ -117,7 +116,6 @@ func (r *reader) report() problem.List {
 	return r.problems
 }
 
-// add reports a problem of a field of an object.
 func (r *reader) add(d *source.Document, code problem.Code, field, found, expected, hint string) {
 	r.addAs("", d, code, field, found, expected, hint)
 }

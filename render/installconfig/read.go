@@ -39,7 +39,6 @@ func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 	return c, r.report()
 }
 
-// reader gathers problems about one document.
 type reader struct {
 	doc      *source.Document
 	problems problem.List

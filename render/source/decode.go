@@ -169,7 +169,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value) bool {
 	}
 	fields := fieldsOf(v.Type())
 	known := func(name string) bool { return d.strict || fields.index[name] != nil }
-	list := d.checked(n, t, known)
+	list := d.checked(t, known)
 	taken := map[string]bool{}
 	for _, e := range list {
 		taken[e.key.Value] = true
@@ -221,7 +221,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value) bool {
 		return d.wrongType(n, v)
 	}
 	v.Set(reflect.MakeMap(v.Type()))
-	for _, e := range d.checked(n, t, func(string) bool { return true }) {
+	for _, e := range d.checked(t, func(string) bool { return true }) {
 		d.path = append(d.path, step{name: e.key.Value, key: e.key})
 		item := reflect.New(v.Type().Elem()).Elem()
 		if d.value(e.value, item) {

@@ -11,7 +11,7 @@ import (
 // checked returns the entries of a mapping that count, one for each name, and
 // reports keys that stand twice and merge keys that cannot merge. Only the
 // names that known accepts are shown.
-func (d *decoder) checked(n, t *yaml.Node, known func(string) bool) []entry {
+func (d *decoder) checked(t *yaml.Node, known func(string) bool) []entry {
 	if key, bad := badMerge(t); bad != nil {
 		d.report(place([]step{{key: key}}, bad), problem.Problem{
 			Code: problem.WrongType, Found: describe(bad),

@@ -89,7 +89,6 @@ func (d *decoder) mappingWith(name string) string {
 	return ""
 }
 
-// namesBelow are the names of the fields of a type and of all that it holds.
 func namesBelow(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	var walk func(reflect.Type)

@@ -186,7 +186,6 @@ func syncGroup(g *v1alpha1.Group, instances []Instance, terms []vrrp.Term) SyncG
 	return out
 }
 
-// set fills in the VRRP settings.
 func (i *Instance) set(v v1alpha1.VRRPSettings, g *v1alpha1.Group, m vrrp.Member) {
 	i.Version, i.AllKnown = v.Version, m.AllKnown
 	if i.VIP.Addr().Is6() {

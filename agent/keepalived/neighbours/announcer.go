@@ -60,7 +60,6 @@ func (a *announcer) announceOnce(vip netip.Addr) {
 	a.notify()
 }
 
-// notify wakes run.
 func (a *announcer) notify() {
 	select {
 	case a.wake <- struct{}{}:

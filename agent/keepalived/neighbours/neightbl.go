@@ -80,7 +80,6 @@ func parseLimit(message []byte) (l limit, ok bool, err error) {
 	return limit{Interface: i.Name, Bytes: nl.NativeEndian().Uint32(size)}, true, nil
 }
 
-// set applies the limit.
 func (l limit) set() error {
 	i, err := net.InterfaceByName(l.Interface)
 	if err != nil {

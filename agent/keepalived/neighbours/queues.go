@@ -140,7 +140,6 @@ func find(list []limit, l limit) (limit, bool) {
 	return list[i], true
 }
 
-// previous returns the stored limits.
 func (q *queues) previous() (list []limit, err error) {
 	data, err := os.ReadFile(q.file)
 	if errors.Is(err, fs.ErrNotExist) {

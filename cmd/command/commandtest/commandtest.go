@@ -149,7 +149,6 @@ func checkReboots(t *testing.T, helps map[string]string) {
 	}
 }
 
-// Help links to pages that exist.
 func (p Program) checkLinks(t *testing.T, helps map[string]string) {
 	links := 0
 	for name, help := range helps {

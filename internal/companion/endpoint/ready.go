@@ -68,7 +68,6 @@ func (v *visit) notReady(ctx context.Context, c *http.Client) {
 
 const livez = "/livez"
 
-// get asks for a path.
 func (v *visit) get(ctx context.Context, c *http.Client, path string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+v.authority()+path, nil)
 	if err != nil {

@@ -32,7 +32,6 @@ func (r *resolver) nodes() []metallb.Node {
 	return r.knownNodes()
 }
 
-// givenNodes reads --node.
 func (r *resolver) givenNodes() (out []metallb.Node) {
 	const flag = "--node"
 	names := map[string]bool{}

@@ -167,7 +167,6 @@ func (r *resolver) address(flag, text string) (netip.Addr, bool) {
 	return a, true
 }
 
-// ports are that of clients and that of API servers.
 func (r *resolver) ports() (port, target int) {
 	target = v1alpha1.DefaultPorts.API
 	if r.c != nil {
@@ -234,7 +233,6 @@ func (r *resolver) hostnames() []string {
 	return out
 }
 
-// internal reports whether a name is the cluster's internal one.
 func (r *resolver) internal(name string) bool {
 	if r.c == nil {
 		return strings.HasPrefix(name, "api-int.")

@@ -98,7 +98,7 @@ func (c *consult) cause() Cause {
 	}
 	type rule = func(a, b *span, leaves time.Time) *Cause
 	rules := []rule{c.silent, c.split}
-	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node, c.instance), c.slack(a.node), c.slack(b.node)) {
+	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node), c.slack(a.node), c.slack(b.node)) {
 		// It was the holder that began; else another node took the VIP long before.
 		rules = append([]rule{c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault}, rules...)
 	}
@@ -250,7 +250,7 @@ func (c *consult) nextStart(node string, since time.Time) *event {
 
 // died: keepalived on the holder ended although it was wanted.
 func (c *consult) died(a, b *span, leaves time.Time) *Cause {
-	found := c.in(a.node, leaves.Add(-c.downTime(a.node, c.instance)-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedDied))
+	found := c.in(a.node, leaves.Add(-c.downTime(a.node)-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedDied))
 	if len(found) == 0 {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// describe says an event in words.
 func describe(e *events.Event) string {
 	on := ""
 	if e.Instance != "" {

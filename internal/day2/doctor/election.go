@@ -24,7 +24,7 @@ func (c *consult) priority(a, b *span, leaves time.Time) *Cause {
 	if h.Priority <= h.Own {
 		return nil // both held it: why is to be seen before
 	}
-	since := leaves.Add(-c.downTime(a.node, c.instance) - 5*time.Second)
+	since := leaves.Add(-c.downTime(a.node) - 5*time.Second)
 	fell := c.in(a.node, since, leaves, func(e *event) bool {
 		return e.Kind == events.Effective && e.Instance == c.instance && e.Priority < e.Own
 	})
@@ -176,7 +176,7 @@ func (c *consult) silent(a, b *span, leaves time.Time) *Cause {
 	if b == nil || len(c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder))) == 0 {
 		return nil
 	}
-	down := c.downTime(b.node, c.instance)
+	down := c.downTime(b.node)
 	both := c.both(a, b)
 	if late := c.lateness(a.node, b, down, both, (down+both)*7/10); late != nil {
 		c.show(late)

@@ -93,7 +93,6 @@ const (
 	longestMove = time.Minute
 )
 
-// movesOf are the moves of an instance's VIP.
 func (r *records) movesOf(instance string) (out []Move) {
 	spans := r.spansOf(instance)
 	r.settle(instance, spans)
@@ -172,7 +171,7 @@ func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 // silentSince is when the last advertisement came to a node that took the VIP, or the
 // holder's goodbye.
 func (r *records) silentSince(s *span, instance string) time.Time {
-	since := s.from.Add(-r.downTime(s.node, instance))
+	since := s.from.Add(-r.downTime(s.node))
 	for i := range r.nodes[s.node] {
 		e := &r.nodes[s.node][i]
 		if e.Kind == events.HolderStops && e.Instance == instance && !e.when.Before(since) && !e.when.After(s.from) {
@@ -184,7 +183,7 @@ func (r *records) silentSince(s *span, instance string) time.Time {
 
 // downTime is how long a backup waits for advertisements (RFC 9568, section 6.1), by the
 // settings that the node had last: 3 intervals and the skew, which is at most one more.
-func (r *records) downTime(node, instance string) time.Duration {
+func (r *records) downTime(node string) time.Duration {
 	interval := r.interval(node)
 	if interval == 0 {
 		interval = time.Second
@@ -212,7 +211,6 @@ func (r *records) lagOf(node string, t time.Time) time.Duration {
 	return lag + min(most, longestLag)
 }
 
-// in returns the events of a node in a time that match.
 func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
 	list := r.nodes[node]
 	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })

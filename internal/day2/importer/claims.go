@@ -51,15 +51,10 @@ func (c claims[T]) best() (claim[T], bool) {
 	return c.sorted()[0], true
 }
 
-// claimed appends to a set of claims by name.
-func claimed[T any](set map[string]claims[T], name string, value T, at Place, r rank) {
-	set[name] = append(set[name], claim[T]{value, at, r})
-}
-
-// port claims one that stands as text; what is none is passed over.
-func (e *evidence) port(name, text string, at Place, r rank) {
+// addPort claims a port that stands as text; what is none is passed over.
+func addPort(c *claims[int], text string, at Place, r rank) {
 	if port, err := strconv.ParseUint(text, 10, 16); err == nil && port > 0 {
-		claimed(e.ports, name, int(port), at, r)
+		c.add(int(port), at, r)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 // texts are the files that are known by their names, with what reads each.
 var texts = map[string]func(*importer, string, []byte){
 	"keepalived.conf": (*importer).takeKeepalived, "keepalived.conf.tmpl": (*importer).takeKeepalived, "keepalived.conf.template": (*importer).takeKeepalived,
-	"haproxy.cfg": (*importer).takeHAProxy, "haproxy.cfg.tmpl": (*importer).takeHAProxy, "haproxy.cfg.template": (*importer).takeHAProxy,
 	"Corefile": (*importer).takeCorefile, "Corefile.tmpl": (*importer).takeCorefile,
 	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
 }
@@ -34,7 +33,7 @@ func Relevant(name string) bool {
 	default:
 		return false
 	}
-	if _, rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
+	if rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
 		group, rest, _ := strings.Cut(rest, "/")
 		switch group {
 		case "machineconfiguration.openshift.io", "config.openshift.io":
@@ -44,7 +43,7 @@ func Relevant(name string) bool {
 		}
 		return group == "core" && strings.HasPrefix(rest, "nodes")
 	}
-	if _, rest, ok := cutFolder(name, "namespaces"); ok {
+	if rest, ok := cutFolder(name, "namespaces"); ok {
 		namespace, rest, _ := strings.Cut(rest, "/")
 		switch {
 		case infraNamespace().MatchString(namespace):
@@ -57,14 +56,13 @@ func Relevant(name string) bool {
 	return true
 }
 
-// cutFolder splits a path at a folder.
-func cutFolder(name, folder string) (before, after string, ok bool) {
+func cutFolder(name, folder string) (after string, ok bool) {
 	parts := strings.Split(name, "/")
 	n := slices.Index(parts, folder)
 	if n < 0 || n == len(parts)-1 {
-		return name, "", false
+		return "", false
 	}
-	return path.Join(parts[:n]...), path.Join(parts[n+1:]...), true
+	return path.Join(parts[n+1:]...), true
 }
 
 // collect reads every file.
@@ -99,7 +97,6 @@ func (i *importer) vipgens(file string) {
 // interesting are kinds by which a file counts even if it cannot be read.
 var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
 
-// objects reads the objects of a file.
 func (i *importer) objects(m *machineConfigs, f render.File) {
 	docs, list := source.ParseAll(f.Name, f.Data)
 	if err := list.Err(); err != nil {
@@ -133,7 +130,6 @@ func (i *importer) objects(m *machineConfigs, f render.File) {
 	}
 }
 
-// decodeConfig decodes a MachineConfig or an Ignition config.
 func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Document) {
 	data, err := doc.JSON()
 	var decoded []ignition.Document
@@ -169,9 +165,8 @@ func (i *importer) nodeFile(name string, data []byte) {
 	}
 }
 
-// manifest reports whether a file is that of one of the pods.
 func manifest(name string) bool {
-	return strings.Contains(name, "manifests/") && podKind(strings.TrimSuffix(path.Base(name), path.Ext(name))) != ""
+	return strings.Contains(name, "manifests/") && ofKeepalived(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }
 
 // templated reports whether a manifest is a template itself, as none on a node is.
@@ -187,26 +182,6 @@ func (i *importer) takeKeepalived(name string, data []byte) {
 	i.list = append(i.list, list...)
 	if list.Err() == nil {
 		k.claim(&i.evidence)
-	}
-}
-
-func (i *importer) takeHAProxy(name string, data []byte) {
-	i.found = true
-	h, list := parseHAProxy(name, data)
-	i.list = append(i.list, list...)
-	if list.Err() == nil {
-		h.claim(&i.evidence)
-		i.loseHAProxy(h)
-	}
-}
-
-func (i *importer) takeCorefile(name string, data []byte) {
-	i.found = true
-	c, list := parseCorefile(name, data)
-	i.list = append(i.list, list...)
-	if list.Err() == nil {
-		c.claim(&i.evidence)
-		i.loseCorefile(c)
 	}
 }
 

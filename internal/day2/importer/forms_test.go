@@ -134,9 +134,9 @@ func without(files, others map[string][]byte) map[string][]byte {
 func TestPlaceInMachineConfig(t *testing.T) {
 	inside, rest := nodeFiles(t, sourceFiles(t, "baremetal"), "master-0")
 	got := read(t, append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
-	want := importer.Place{File: "live.json#00-master:/etc/keepalived/keepalived.conf", Line: 42}
+	want := importer.Place{File: "live.json#00-master:/etc/keepalived/keepalived.conf", Line: 88}
 	if !slices.ContainsFunc(got.Lost, func(l importer.Loss) bool {
-		return strings.Contains(l.What, "chk_router") && slices.Contains(l.Places, want)
+		return strings.Contains(l.What, "its own password") && slices.Contains(l.Places, want)
 	}) {
 		t.Errorf("no loss at %+v in %+v", want, got.Lost)
 	}
@@ -408,59 +408,6 @@ func TestShellTemplate(t *testing.T) {
 	}
 	if slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart }) {
 		t.Errorf("%+v", r.Lost)
-	}
-}
-
-// A HAProxy that shows its health where vipgen has another port, as OpenShift's does
-// with UserManaged from 4.20 on, or at a second one.
-func TestHealthOfHAProxyElsewhere(t *testing.T) {
-	const balancer = `defaults
-  mode tcp
-frontend main
-  bind :::9445 v4v6
-  default_backend masters
-%slisten stats
-  bind localhost:29445
-  mode http
-  stats enable
-backend masters
-  server master-0 192.0.2.20:6443 check inter 5s
-`
-	listener := func(name string, port int) string {
-		return fmt.Sprintf("listen %s\n  bind :::%d v4v6\n  mode http\n  monitor-uri /haproxy_ready\n", name, port)
-	}
-	for _, tt := range []struct {
-		name, listeners string
-		ready           int
-		lost            string
-	}{
-		{"the usual", listener("health", 9444), 9444, ""},
-		{"another", listener("health", 50936), 50936, ""},
-		{"where the agent beside HAProxy is", listener("health", 9454), 9444, "port of HAProxy's health, 9454: 9444, as vipgen has 9454 for spec.ports.haproxyMonitor"},
-		{"two", listener("health", 9444) + listener("more", 9454), 9444, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var files []render.File
-			for _, f := range sourceFiles(t, "baremetal") {
-				if filepath.Base(f.Name) != "haproxy.cfg" && filepath.Base(f.Name) != "haproxy.yaml" {
-					files = append(files, f)
-				}
-			}
-			files = append(files, render.File{Name: "master-0/haproxy.cfg", Data: fmt.Appendf(nil, balancer, tt.listeners)})
-			r := read(t, files, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
-			if c := load(t, r); c.Config.Spec.Ports.HAProxyReady != tt.ready {
-				t.Errorf("port %d", c.Config.Spec.Ports.HAProxyReady)
-			}
-			lost := ""
-			for _, l := range r.Lost {
-				if strings.HasPrefix(l.What, "port ") {
-					lost += l.What + ": " + l.Instead
-				}
-			}
-			if lost != tt.lost {
-				t.Errorf("lost %q, want %q", lost, tt.lost)
-			}
-		})
 	}
 }
 

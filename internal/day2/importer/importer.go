@@ -76,7 +76,7 @@ type Result struct {
 // warning; the result is nil if one of them is an error. What it returns has been
 // read and resolved as `vipgen render` does.
 func Read(files []render.File, given Given) (*Result, problem.List) {
-	i := &importer{given: given, evidence: evidence{images: map[string]claims[string]{}, ports: map[string]claims[int]{}}}
+	i := &importer{given: given, evidence: evidence{images: map[string]claims[string]{}}}
 	i.collect(files)
 	if i.list.Err() == nil && !i.found {
 		i.add(problem.Problem{Code: problem.MissingField, Found: "nothing of a cluster",
@@ -125,7 +125,7 @@ type evidence struct {
 	mode                             claims[v1alpha1.Mode]
 	flag                             claims[v1alpha1.Mode] // ENABLE_UNICAST
 	images                           map[string]claims[string]
-	ports                            map[string]claims[int]
+	apiPorts, routerPorts            claims[int]
 	upstreams                        claims[[]netip.Addr]
 	hostLines                        claims[hostLine]
 	hostNetworks                     claims[netip.Prefix] // of nodes

@@ -127,8 +127,7 @@ var cases = []struct {
 	{name: "multicast", platform: "ovirt", topology: v1alpha1.TopologyHighlyAvailable, networks: "10.1.0.0/24",
 		role: "master", addresses: []string{"10.1.0.20/24"}, peers: []string{"10.1.0.21"},
 		want:    []conf{{"10.1.0.5", 164, 2, 1000, false, "", "old_api_"}, {"10.1.0.7", 83, 2, 1000, false, "", "old_ingr"}},
-		haproxy: 7443, ready: 50936,
-		images: v1alpha1.Images{Keepalived: "registry.example.com/keepalived:4.4", HAProxy: "registry.example.com/haproxy:4.4"}},
+		haproxy: 9445, ready: 9444},
 	{name: "openstack-dns-vip", platform: "openstack", topology: v1alpha1.TopologyHighlyAvailable, networks: "10.0.0.0/16",
 		role: "master", addresses: []string{"10.0.0.20/16"}, peers: []string{"10.0.0.21"},
 		want: []conf{
@@ -136,7 +135,7 @@ var cases = []struct {
 			{"10.0.0.6", 181, 2, 1000, false, "", "stack_dn"},
 			{"10.0.0.7", 184, 2, 1000, false, "", "stack_in"},
 		},
-		haproxy: 7443, ready: 50936},
+		haproxy: 9445, ready: 9444},
 	{name: "dual-stack", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailable, networks: "192.0.2.0/24 2001:db8::/64",
 		role: "master", addresses: []string{"192.0.2.20/24", "2001:db8::20/64"}, peers: []string{"192.0.2.21,2001:db8::21", "192.0.2.22,2001:db8::22"},
 		want: []conf{
@@ -149,11 +148,7 @@ var cases = []struct {
 	{name: "vsphere", platform: "vsphere", topology: v1alpha1.TopologyHighlyAvailable, networks: "198.51.100.0/24",
 		role: "master", addresses: []string{"198.51.100.20/24"}, peers: []string{"198.51.100.21"},
 		want:    []conf{{"198.51.100.5", 216, 2, 1000, true, "198.51.100.21", "vs_api_v"}, {"198.51.100.7", 151, 2, 1000, true, "198.51.100.21", "vs_ingre"}},
-		haproxy: 9445, ready: 9444,
-		images: v1alpha1.Images{
-			Keepalived: "registry.example.com/keepalived@sha256:0000000000000000000000000000000000000000000000000000000000000012",
-			HAProxy:    "registry.example.com/haproxy@sha256:0000000000000000000000000000000000000000000000000000000000000013",
-			CoreDNS:    "registry.example.com/coredns@sha256:0000000000000000000000000000000000000000000000000000000000000014"}},
+		haproxy: 9445, ready: 9444},
 	{name: "arbiter", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailableArbiter, networks: "203.0.113.0/24",
 		role: "arbiter", addresses: []string{"203.0.113.22/24"}, peers: []string{"203.0.113.20", "203.0.113.21"},
 		want:    nil, // it would not hear nodes that still run OpenShift's own (hard case 32)

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"net/netip"
 	"strings"
 
@@ -42,13 +41,13 @@ var groupRoles = map[string]v1alpha1.GroupRole{"API": v1alpha1.GroupAPI, "INGRES
 // what cannot be what it should be is a problem, which quotes nothing of the file.
 func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 	conf, problems := keepalivedconf.Read(text)
-	r := &confReader{file: file}
+	var list problem.List
 	for _, p := range problems {
-		if p.Expected == "" {
-			r.add(p.Line, p.Code, p.Field, p.Found, "a keepalived.conf whose blocks and quotes are closed")
-		} else {
-			r.add(p.Line, p.Code, p.Field, "something else", p.Expected)
+		found, expected := "something else", p.Expected
+		if expected == "" {
+			found, expected = p.Found, "a keepalived.conf whose blocks and quotes are closed"
 		}
+		list = append(list, problem.Problem{File: file, Line: p.Line, Column: 1, Severity: problem.Error, Code: p.Code, Field: p.Field, Found: found, Expected: expected})
 	}
 	k := &keepalivedConf{Config: conf, file: file, unicastIf: conf.Template && strings.Contains(string(text), ".EnableUnicast")}
 	for n := range conf.Instances {
@@ -61,26 +60,7 @@ func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 		}
 		k.instances = append(k.instances, i)
 	}
-	return k, r.list
-}
-
-// confReader gathers problems of one configuration.
-type confReader struct {
-	file string
-	list problem.List
-}
-
-func (r *confReader) add(line int, code problem.Code, field, found, expected string) {
-	r.list = append(r.list, problem.Problem{File: r.file, Line: line, Column: 1, Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected})
-}
-
-// refuse reports that a file cannot be taken apart.
-func (r *confReader) refuse(err error, expected string) {
-	line := 1
-	if at := (*blocks.Error)(nil); errors.As(err, &at) {
-		line = at.Line
-	}
-	r.add(line, problem.Syntax, "", err.Error(), expected+" whose blocks and quotes are closed")
+	return k, list
 }
 
 // unicastLine is where an instance says that it is unicast; 0 if it is multicast.

@@ -21,7 +21,6 @@ type Node struct {
 	at           Place
 }
 
-// see keeps what a Node says of its addresses.
 func (i *importer) see(doc *source.Document, n *nodeObject, host []netip.Prefix) {
 	_, remote := n.Metadata.Labels[v1alpha1.RemoteWorkerLabel]
 	node := Node{Name: n.Metadata.Name, Host: host, RemoteWorker: remote, at: position(doc, "metadata.labels")}

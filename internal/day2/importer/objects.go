@@ -137,6 +137,9 @@ type configMap struct {
 	} `json:"data"`
 }
 
+// daemons are those whose images the ControllerConfig names.
+var daemons = []string{"keepalived", "haproxy", "coredns"}
+
 // kinds are the objects that are read, with what reads each.
 var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).takeControllerConfig,
@@ -179,7 +182,7 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 	for _, name := range daemons {
 		for _, key := range []string{name + "Image", name} {
 			if image := c.Spec.Images[key]; image != "" {
-				i.image(name, image, position(doc, "spec.images."+key), byState)
+				i.image(name, image, position(doc, "spec.images."+key))
 				break
 			}
 		}
@@ -187,6 +190,15 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 	if m := regexp.MustCompile(`:([45]\.[0-9]+)\.[0-9A-Za-z_.-]+$`).FindStringSubmatch(c.Spec.ReleaseImage); m != nil {
 		i.version.add(m[1], position(doc, "spec.releaseImage"), byManifest)
 	}
+}
+
+// image notes an image, if it is the reference of one.
+func (i *importer) image(name, image string, at Place) {
+	if !v1alpha1.ValidImage(image) {
+		i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadImage, Field: name, Found: "something else", Expected: "the reference of a container image"})
+		return
+	}
+	i.images[name] = append(i.images[name], claim[string]{image, at, byState})
 }
 
 func (i *importer) takeInfrastructure(doc *source.Document, f *infrastructure) {
@@ -203,7 +215,7 @@ func (i *importer) infrastructure(doc *source.Document, at string, f *infrastruc
 		if domain, ok := strings.CutPrefix(u.Hostname(), "api-int."); ok {
 			i.clusterDomain(doc, status+"apiServerInternalURI", domain)
 		}
-		i.port("api", u.Port(), position(doc, status+"apiServerInternalURI"), byState)
+		addPort(&i.apiPorts, u.Port(), position(doc, status+"apiServerInternalURI"), byState)
 	}
 	if i.word(doc, status+"controlPlaneTopology", s.ControlPlaneTopology) {
 		i.topology.add(s.ControlPlaneTopology, position(doc, status+"controlPlaneTopology"), byState)

@@ -34,7 +34,7 @@ type Observed struct {
 // Observe reads the objects of one cluster. Unlike Read it takes no node files, and
 // clusters that run vipgen. The list has the problems of what cannot be read.
 func Observe(files []render.File) (*Observed, problem.List) {
-	i := &importer{evidence: evidence{images: map[string]claims[string]{}, ports: map[string]claims[int]{}}}
+	i := &importer{evidence: evidence{images: map[string]claims[string]{}}}
 	var m machineConfigs
 	for _, f := range files {
 		if texts[path.Base(f.Name)] == nil {

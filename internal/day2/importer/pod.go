@@ -2,12 +2,9 @@ package importer
 
 import (
 	"fmt"
-	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/blocks"
@@ -28,79 +25,49 @@ type pod struct {
 }
 
 type container struct {
-	Name    string   `json:"name"`
-	Image   string   `json:"image"`
-	Command []string `json:"command"`
-	Args    []string `json:"args"`
-	Env     []struct {
+	Env []struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
 	} `json:"env"`
-	LivenessProbe struct {
-		HTTPGet struct {
-			Port string `json:"port"`
-			Path string `json:"path"`
-		} `json:"httpGet"`
-	} `json:"livenessProbe"`
 }
 
-// infraNamespace is that of the static pods; kube-system was before 4.2.
+// infraNamespace is that of the static pods.
 var infraNamespace = lazy.Regexp(`^openshift-([a-z]+)-infra$`)
 
-// daemons are the containers whose images vipgen has a field for.
-var daemons = []string{"keepalived", "haproxy", "coredns"}
-
-// helpers are the other containers of today's pods, whose work vipgen's agent does.
-var helpers = map[string]bool{
-	"render-config-keepalived": true, "keepalived-monitor": true, "render-config-coredns": true, "coredns-monitor": true,
-	"haproxy-monitor": true, "verify-api-int-resolvable": true, "mdns-publisher": true, "verify-hostname": true,
-	"render-config-mdns-publisher": true, "render-config-haproxy": true, "haproxy-watcher": true, "clusterrc-generation": true,
-	"render-keepalived-conf": true, "render-config": true,
-}
-
-// takePod reads a static pod of the operator's; other pods are left alone.
-// disabled says that its manifest is switched off.
+// takePod reads keepalived's static pod, which says the mode where no node's files do, and
+// whether nodes hold VIPs; other pods are left alone. disabled says that its manifest is
+// switched off.
 func (i *importer) takePod(doc *source.Document, disabled bool) {
 	var p pod
 	list := doc.Decode(&p)
 	m := infraNamespace().FindStringSubmatch(p.Metadata.Namespace)
-	kind := podKind(p.Metadata.Name)
-	if kind == "" || m == nil && p.Metadata.Namespace != "kube-system" && p.Metadata.Namespace != "" {
+	if !ofKeepalived(p.Metadata.Name) || m == nil && p.Metadata.Namespace != "" {
 		return
 	}
 	i.list = append(i.list, list...)
 	if list.Err() != nil {
 		return
 	}
-	i.found = true
+	i.found, i.keepalivedPod = true, true
+	i.keepalivedRuns = i.keepalivedRuns || !disabled
 	if m != nil {
 		if p := assets.PlatformWhere(func(p assets.Platform) bool { return p.Namespace == m[1] }); p.Name != "" {
 			i.platform.add(p.Name, position(doc, "metadata.namespace"), byManifest)
 		}
 	}
-	if kind == "keepalived" {
-		i.keepalivedPod = true
-		i.keepalivedRuns = i.keepalivedRuns || !disabled
-	}
 	if disabled {
 		return
 	}
-	for n, c := range p.Spec.InitContainers {
-		i.takeContainer(doc, fmt.Sprintf("spec.initContainers[%d]", n), c)
-	}
-	for n, c := range p.Spec.Containers {
-		i.takeContainer(doc, fmt.Sprintf("spec.containers[%d]", n), c)
+	for field, containers := range map[string][]container{"spec.initContainers": p.Spec.InitContainers, "spec.containers": p.Spec.Containers} {
+		for n, c := range containers {
+			i.takeMode(doc, fmt.Sprintf("%s[%d]", field, n), c)
+		}
 	}
 }
 
-// podKind is the pod's name without that of its node.
-func podKind(name string) string {
-	for _, kind := range append([]string{"mdns-publisher"}, daemons...) {
-		if name == kind || strings.HasPrefix(name, kind+"-") {
-			return kind
-		}
-	}
-	return ""
+// ofKeepalived reports whether a pod of the name is keepalived's, on whatever node.
+func ofKeepalived(name string) bool {
+	return name == "keepalived" || strings.HasPrefix(name, "keepalived-")
 }
 
 func position(doc *source.Document, field string) Place {
@@ -108,110 +75,16 @@ func position(doc *source.Document, field string) Place {
 	return Place{doc.File, line}
 }
 
-func (i *importer) takeContainer(doc *source.Document, field string, c container) {
-	i.arguments(doc, field, c)
+func (i *importer) takeMode(doc *source.Document, field string, c container) {
 	for n, e := range c.Env {
 		if e.Name == "ENABLE_UNICAST" {
 			mode := v1alpha1.ModeMulticast
-			if v := strings.ToLower(e.Value); v == "yes" || v == "true" {
+			if slices.Contains([]string{"yes", "true"}, strings.ToLower(e.Value)) {
 				mode = v1alpha1.ModeUnicast
 			}
 			i.flag.add(mode, position(doc, fmt.Sprintf("%s.env[%d].value", field, n)), byManifest)
 		}
 	}
-	switch at := position(doc, field+".image"); {
-	case slices.Contains(daemons, c.Name):
-		if c.Image != "" {
-			i.image(c.Name, c.Image, at, byManifest)
-		}
-		i.probe(doc, field, c)
-	case c.Name == "mdns-publisher":
-		i.lose(position(doc, field+".name"), "container mdns-publisher, with its image", "the agent of vipgen publishes names itself")
-	case !helpers[c.Name]:
-		i.lose(position(doc, field+".name"), "a container of the pod that is not the operator's: "+shown(c.Name), "nothing: run it as a static pod of its own")
-	}
-}
-
-// probe takes the port of HAProxy's and CoreDNS' health from the liveness probe.
-func (i *importer) probe(doc *source.Document, field string, c container) {
-	if name := map[string]string{"haproxy": "haproxyReady", "coredns": "corednsHealth"}[c.Name]; name != "" {
-		i.port(name, c.LivenessProbe.HTTPGet.Port, position(doc, field+".livenessProbe.httpGet.port"), byManifest)
-	}
-}
-
-// image notes an image, if it is the reference of one.
-func (i *importer) image(name, image string, at Place, r rank) {
-	if blocks.HasHole(image) || strings.Contains(image, "{{") {
-		return
-	}
-	if !v1alpha1.ValidImage(image) {
-		i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadImage, Field: name, Found: "something else", Expected: "the reference of a container image"})
-		return
-	}
-	claimed(i.images, name, image, at, r)
-}
-
-// Arguments of runtimecfg, dynkeepalived, corednsmonitor and monitor: in the
-// command, or in a script.
-var (
-	vipArgument  = lazy.Regexp(`--(api|ingress|dns)-vips?(?:=|\s+)["']?([^"'\s\\;]+)`)
-	portArgument = lazy.Regexp(`--(api|lb)-port(?:=|\s+)["']?([0-9]{1,5})\b`)
-	variable     = lazy.Regexp(`^\$\{?(\w+)\}?$`)
-)
-
-// arguments takes VIPs and ports from the command of a container.
-func (i *importer) arguments(doc *source.Document, field string, c container) {
-	for part, words := range map[string][]string{".command": c.Command, ".args": c.Args} {
-		text := strings.Join(words, "\n")
-		for _, m := range portArgument().FindAllStringSubmatch(text, -1) {
-			name := map[string]string{"api": "api", "lb": "haproxy"}[m[1]]
-			i.port(name, m[2], position(doc, field+part), byManifest)
-		}
-		for _, m := range vipArgument().FindAllStringSubmatch(text, -1) {
-			at := argumentPlace(doc, field+part, words, m[1], m[2])
-			value := m[2]
-			if v := variable().FindStringSubmatch(value); v != nil {
-				value = assigned(text, v[1])
-			}
-			if value == "" || strings.ContainsAny(value, "${") || strings.HasPrefix(value, "--") {
-				continue
-			}
-			i.argument(m[1], value, at)
-		}
-	}
-}
-
-// argumentPlace is the place of the word of a command that holds a VIP, or
-// of the flag before it.
-func argumentPlace(doc *source.Document, field string, words []string, group, value string) Place {
-	for n, w := range words {
-		if strings.Contains(w, value) && (strings.Contains(w, "--"+group+"-vip") || n > 0 && strings.HasPrefix(words[n-1], "--"+group+"-vip")) {
-			return position(doc, fmt.Sprintf("%s[%d]", field, n))
-		}
-	}
-	return position(doc, field)
-}
-
-// assigned is what a script assigns to a variable, "" if it does not.
-func assigned(text, name string) string {
-	m := regexp.MustCompile(`(?m)^\s*(?:declare -r\s+)?` + name + `=["']?([^"'\s;]+)`).FindStringSubmatch(text)
-	if m == nil {
-		return ""
-	}
-	return m[1]
-}
-
-func (i *importer) argument(group, value string, at Place) {
-	var list []netip.Addr
-	for text := range strings.SplitSeq(value, ",") {
-		a, err := netip.ParseAddr(strings.TrimSpace(text))
-		if err != nil {
-			i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadAddress, Field: "--" + group + "-vips", Found: "something else", Expected: "IP addresses, separated by commas"})
-			return
-		}
-		list = append(list, a)
-	}
-	map[string]*claims[[]netip.Addr]{"api": &i.api, "ingress": &i.ingress, "dns": &i.dns}[group].add(list, at, byManifest)
 }
 
 var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)

@@ -141,7 +141,6 @@ func (m *machineConfigs) relevant(i *importer, docs []configDoc) []render.File {
 	return out
 }
 
-// nodePath reports whether a file on a node is read.
 func nodePath(p string) bool {
 	_, base := path.Split(p)
 	return texts[base] != nil || manifest(p) || p == v1alpha1.ClusterConfigPath

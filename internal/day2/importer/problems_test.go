@@ -65,9 +65,6 @@ func TestProblems(t *testing.T) {
 		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
 		{"a key twice", "arbiter", "controllerconfig.yaml", "metadata: {name: machine-config-controller}\n", "metadata: {name: machine-config-controller}\nmetadata: {name: b}\n", "controllerconfig.yaml:4:1: error: metadata: found \"metadata\" for the second time"},
 		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},
-		{"a manifest's VIP", "baremetal", "master-0/etc/kubernetes/manifests/keepalived.yaml", "    - 192.0.2.5\n", "    - 192.0.2.x\n", ":16:1: error: --api-vips: found something else, expected IP addresses"},
-		{"HAProxy's port", "baremetal", "master-0/etc/haproxy/haproxy.cfg", ":::9445", ":::944500", ":12:1: error: bind: found no port"},
-		{"no haproxy.cfg", "baremetal", "master-0/etc/haproxy/haproxy.cfg", "global\n", "", ":1:1: error: found a line before the first section"},
 		{"a Corefile", "baremetal", "master-0/etc/coredns/Corefile", "    errors\n", "    errors {\n", "error: found a block that does not end"},
 		{"a mode file", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "anycast", "error: mode: found something else, expected unicast or multicast"},
 		{"a migration under way", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "multicast", "the mode: found unicast, expected multicast"},
@@ -121,9 +118,6 @@ func TestAllAtOnce(t *testing.T) {
 	}
 	list := problemsOf(t, files, importer.Given{})
 	for _, f := range files {
-		if strings.HasSuffix(f.Name, "haproxy.cfg") {
-			continue // HAProxy has no braces
-		}
 		if !slices.ContainsFunc(list, func(p problem.Problem) bool { return p.File == f.Name && p.Line > 0 }) {
 			t.Errorf("nothing about %s in\n%s", f.Name, list.Error())
 		}

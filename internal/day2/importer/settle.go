@@ -74,7 +74,7 @@ func (i *importer) settleNames(ic *installFile) {
 		return // guessName always finds one
 	case ic.BaseDomain == "" && !known:
 		i.add(problem.Problem{Code: problem.MissingField, Field: "baseDomain", Found: "no domain of the cluster",
-			Expected: "a Corefile, or the ControllerConfig or Infrastructure", Hint: "or give --base-domain"})
+			Expected: "the ControllerConfig or Infrastructure", Hint: "or give --base-domain"})
 		return
 	case ic.BaseDomain == "":
 		base, within := strings.CutPrefix(domain.value, name.value+".")
@@ -131,7 +131,7 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 	api, _ := i.agreedVIPs("the API VIPs", i.api)
 	ingress, _ := i.agreedVIPs("the ingress VIPs", i.ingress)
 	if len(api.value) == 0 || len(ingress.value) == 0 {
-		i.add(problem.Problem{Code: problem.NoVIPs, Found: "no API VIP, or no ingress VIP", Expected: "both, in the ControllerConfig or Infrastructure, a rendered keepalived.conf, or a manifest of the pods",
+		i.add(problem.Problem{Code: problem.NoVIPs, Found: "no API VIP, or no ingress VIP", Expected: "both, in the ControllerConfig or Infrastructure, or a rendered keepalived.conf",
 			Hint: "a cluster that carries no VIPs itself needs nothing from vipgen"})
 		return
 	}

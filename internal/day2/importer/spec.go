@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,24 +63,22 @@ func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
 	slices.SortFunc(vc.Spec.Pools, func(a, b v1alpha1.Pool) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// settleImages takes images from what pods are started with, else from the release's, and
-// says of which release they are where all of them are as the ControllerConfig has them.
+// settleImages takes images from the ControllerConfig, and says of which release they are
+// where it has all of them.
 func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
-	released := 0
+	named := 0
 	fields := map[string]*string{"keepalived": &vc.Spec.Images.Keepalived, "haproxy": &vc.Spec.Images.HAProxy, "coredns": &vc.Spec.Images.CoreDNS}
 	for _, name := range daemons {
 		image, ok := usual(i, "image of "+name, i.images[name])
 		if !ok {
-			i.assume("image of "+name, "vipgen's table", "no manifest and no ControllerConfig names one")
+			i.assume("image of "+name, "vipgen's table", "no ControllerConfig names one")
 			continue
 		}
 		*fields[name] = image.value
-		if image.rank == byState {
-			released++
-		}
+		named++
 		i.carry("image of "+name, image.value, image.at)
 	}
-	if v, ok := i.version.best(); ok && released == len(daemons) && slices.Contains(ignition.SupportedOpenShift(), v.value) {
+	if v, ok := i.version.best(); ok && named == len(daemons) && slices.Contains(ignition.SupportedOpenShift(), v.value) {
 		vc.Spec.Images.Release = v.value
 	}
 	if vc.Spec.Images.Agent = i.given.AgentImage; vc.Spec.Images.Agent == "" {
@@ -90,34 +87,21 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 }
 
 func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
-	ports := []struct {
-		name, what string
-		field      *int
-		usual      int
-	}{
-		{"api", "port of the API", &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API},
-		{"haproxy", "port of HAProxy", &vc.Spec.Ports.HAProxy, v1alpha1.DefaultPorts.HAProxy},
-		{"haproxyReady", "port of HAProxy's health", &vc.Spec.Ports.HAProxyReady, v1alpha1.DefaultPorts.HAProxyReady},
-		{"corednsHealth", "port of CoreDNS' health", &vc.Spec.Ports.CoreDNSHealth, v1alpha1.DefaultPorts.CoreDNSHealth},
-		{"routerHealth", "port of the router's health", &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth},
-	}
-	read := map[string]bool{"": true} // no port's, or one that is read here too
-	for _, p := range ports {
-		read[p.name] = true
-	}
-	for _, p := range ports {
-		port, ok := usual(i, p.what, i.ports[p.name])
-		if !ok {
-			i.assume(p.what, strconv.Itoa(p.usual), "nothing says another")
-			continue
-		}
-		if by := v1alpha1.DefaultPorts.Owner(port.value); !read[by] {
-			i.lose(port.at, fmt.Sprintf("%s, %d", p.what, port.value), fmt.Sprintf("%d, as vipgen has %d for spec.ports.%s", p.usual, port.value, by))
-			continue
-		}
-		i.carry(p.what, strconv.Itoa(port.value), port.at)
-		if port.value != p.usual {
-			*p.field = port.value
+	i.settlePort("port of the API", i.apiPorts, &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API)
+	i.settlePort("port of the router's health", i.routerPorts, &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth)
+}
+
+func (i *importer) settlePort(what string, c claims[int], field *int, otherwise int) {
+	port, ok := usual(i, what, c)
+	switch by := v1alpha1.DefaultPorts.Owner(port.value); {
+	case !ok:
+		i.assume(what, strconv.Itoa(otherwise), "nothing says another")
+	case by != "" && by != "api" && by != "routerHealth":
+		i.lose(port.at, fmt.Sprintf("%s, %d", what, port.value), fmt.Sprintf("%d, as vipgen has %d for spec.ports.%s", otherwise, port.value, by))
+	default:
+		i.carry(what, strconv.Itoa(port.value), port.at)
+		if port.value != otherwise {
+			*field = port.value
 		}
 	}
 }
@@ -155,8 +139,9 @@ func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 				vc.Spec.DNS.Records = append(vc.Spec.DNS.Records, v1alpha1.DNSRecord{Name: name})
 				i.carry("DNS record", name, l.at)
 			}
-			rec := &vc.Spec.DNS.Records[n]
-			rec.Addresses = union(rec.Addresses, []netip.Addr{l.value.addr})
+			if rec := &vc.Spec.DNS.Records[n]; !slices.Contains(rec.Addresses, l.value.addr) {
+				rec.Addresses = append(rec.Addresses, l.value.addr)
+			}
 		}
 	}
 }

@@ -175,7 +175,6 @@ func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1
 	return roles
 }
 
-// routerPort is that of the routers' health in a check script.
 var routerPort = lazy.Regexp(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)
 
 // routerHealth takes the port of the routers' health from the check scripts.
@@ -187,7 +186,7 @@ func (i *importer) routerHealth() {
 			}
 			for _, b := range s.Body {
 				if m := routerPort().FindStringSubmatch(b.Word(1)); b.Word(0) == "script" && m != nil {
-					i.port("routerHealth", m[1], k.at(b.Line), byConf)
+					addPort(&i.routerPorts, m[1], k.at(b.Line), byConf)
 				}
 			}
 		}

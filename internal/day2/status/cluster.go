@@ -46,7 +46,6 @@ func rank(c Code) int {
 // has reports whether any state of the node was read.
 func (n *Node) has() bool { return !n.report.Empty() }
 
-// describe fills in what the report says.
 func (n *Node) describe() {
 	n.Jobs = map[string]string{}
 	if k := n.report.Keepalived; k != nil {
@@ -159,7 +158,6 @@ func member(node string, i *state.Instance) Member {
 	return m
 }
 
-// find adds a finding.
 func (c *Cluster) find(code Code, node, vip, format string, args ...any) {
 	c.Findings = append(c.Findings, Finding{Code: code, Node: node, VIP: vip, Text: fmt.Sprintf(format, args...)})
 }

@@ -16,7 +16,6 @@ import (
 // of a large cluster, one after the other, takes minutes.
 const staleAfter = 15 * time.Minute
 
-// judge looks for what is wrong.
 func (c *Cluster) judge() {
 	for i := range c.VIPs {
 		c.judgeHolders(&c.VIPs[i])

@@ -120,7 +120,6 @@ func (r *Reader) addReport(name string, report state.Report) {
 	n.Version, n.Time = report.Version, report.Time
 }
 
-// addRaw reads what one job of a node published.
 func (r *Reader) addRaw(name, job string, data []byte) {
 	// The directories of a node end with run/vipgen, or with less of it.
 	dir := path.Dir(path.Dir(name))
@@ -231,7 +230,6 @@ func nameOf(name string) string {
 	return cmp.Or(valid(own), "unknown")
 }
 
-// jobNames are those of all jobs.
 func jobNames() (out []string) {
 	for _, j := range []state.Job{state.Keepalived{}, state.HAProxy{}, state.Firewall{}, state.CoreDNS{}, state.MDNS{}} {
 		out = append(out, j.JobName())

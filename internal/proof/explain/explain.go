@@ -208,7 +208,6 @@ func timing(s *verify.Setup, priority int) (Timing, error) {
 	return t, nil
 }
 
-// milliseconds rounds up.
 func milliseconds(d time.Duration) int {
 	return int((d + time.Millisecond - 1) / time.Millisecond)
 }

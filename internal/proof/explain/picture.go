@@ -193,5 +193,4 @@ func (p *picture) chain(boxes ...box) {
 	p.y += boxStep
 }
 
-// plain makes one line of a text.
 func plain(text string) string { return strings.Join(strings.Fields(text), " ") }

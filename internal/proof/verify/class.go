@@ -96,7 +96,6 @@ func (k *kind) addChanges(c *class, s state, of map[state]int) {
 	}
 }
 
-// describe says what a change does to the node.
 func (p *player) describe(ch change) string {
 	part := p.kind.parts[ch.part]
 	if !ch.works {

@@ -90,7 +90,6 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 	return s
 }
 
-// env is that of the container's programs.
 func (c Config) env() []string { return append([]string{searchPath}, c.Env...) }
 
 // volumes are the container's own mounts, those that others are inside of first.

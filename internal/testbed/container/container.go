@@ -126,7 +126,6 @@ func (c *Container) ExitCode() int {
 	return c.code
 }
 
-// errEnded is what a container that has ended answers.
 var errEnded = errors.New("the container has ended")
 
 // Signal sends a signal to the container's first process, as soon as there is

@@ -77,7 +77,6 @@ func (g Generation) NewCluster(t testing.TB, vip netip.Addr, members map[string]
 	return c
 }
 
-// trackFile finds the file of a track_file block.
 var trackFile = regexp.MustCompile(`(?m)^\s*file\s+"?(/[^"\s]+)`)
 
 // mkdirsOfTrackFiles makes the directories of the track files that a configuration names.

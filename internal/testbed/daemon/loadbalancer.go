@@ -159,7 +159,6 @@ func (l *LoadBalancer) await(t testing.TB, what string, ok func() bool) {
 // masterSocket is where HAProxy's master process listens on the node.
 const masterSocket = "/run/haproxy-master.sock"
 
-// ask puts a command to the admin socket.
 func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket, command) }
 
 // errNoAnswer says that a socket was closed without a word.

@@ -92,7 +92,6 @@ func (s *sandbox) share(t testing.TB, root, dir string) {
 	}
 }
 
-// addProgram makes a program of the host visible and returns its path inside.
 func (s *sandbox) addProgram(t testing.TB, program string) string {
 	t.Helper()
 	inside := filepath.Join("/programs", filepath.Base(program))
@@ -100,7 +99,6 @@ func (s *sandbox) addProgram(t testing.TB, program string) string {
 	return inside
 }
 
-// bind makes a file of the host visible at a path inside.
 func (s *sandbox) bind(t testing.TB, file, inside string) {
 	t.Helper()
 	s.write(t, inside, nil)

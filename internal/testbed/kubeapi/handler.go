@@ -156,7 +156,6 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// writeList answers with what a selection has.
 func writeList(w http.ResponseWriter, s *store, sel selection) {
 	objects, revision := s.list(sel)
 	var b bytes.Buffer

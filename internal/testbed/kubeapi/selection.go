@@ -47,7 +47,6 @@ func newSelection(p objectPath, query url.Values) (s selection, err error) {
 	return s, nil
 }
 
-// has says whether an object is in the selection.
 func (s selection) has(o object) bool {
 	if o.Unstructured == nil || s.namespace != "" && o.GetNamespace() != s.namespace {
 		return false

@@ -56,7 +56,6 @@ func newStore(history int) *store {
 
 func key(namespace, name string) string { return namespace + "/" + name }
 
-// get returns an object.
 func (s *store) get(p objectPath) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,6 @@ func (s *store) list(sel selection) ([]object, int) {
 	return out, s.revision
 }
 
-// create adds an object.
 func (s *store) create(p objectPath, o *unstructured.Unstructured) (object, error) {
 	if o.GetKind() != p.kind || o.GroupVersionKind().GroupVersion() != p.GroupVersion() {
 		return object{}, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s",

@@ -38,7 +38,6 @@ func ipOutput(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// inNamespace calls f on a thread that is inside the namespace meanwhile.
 func inNamespace(namespace string, f func() error) error {
 	return visit(namespace, func(func() error) error { return f() })
 }

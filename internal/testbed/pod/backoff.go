@@ -11,7 +11,6 @@ type BackOff struct {
 	Reset time.Duration
 }
 
-// kubeletBackOff is that of kubelet.
 func kubeletBackOff() BackOff {
 	return BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset: 10 * time.Minute}
 }

@@ -23,7 +23,6 @@ func (g *gate) wait() {
 	}
 }
 
-// close shuts the gate.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

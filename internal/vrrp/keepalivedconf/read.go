@@ -115,7 +115,6 @@ func (r *reader) global(b blocks.Statement) {
 	r.each(b, known)
 }
 
-// group reads the multicast group of a family.
 func (r *reader) group(s blocks.Statement) {
 	var a netip.Addr
 	if r.address(&a)(s); a.IsValid() && a.Is4() != strings.HasSuffix(s.Word(0), "4") {
@@ -319,7 +318,6 @@ func (r *reader) number(to *int, least, most int) func(blocks.Statement) {
 	})
 }
 
-// milliseconds reads a time in seconds.
 func (r *reader) milliseconds(to *int) func(blocks.Statement) {
 	return value(r, to, func(text string) (int, bool) {
 		n, err := strconv.ParseFloat(text, 64)

@@ -152,7 +152,6 @@ func (s *Scanner) Listen(ctx context.Context) error {
 	}
 }
 
-// note counts an advert.
 func (s *Scanner) note(a *Received) {
 	name, listened := s.names[a.Interface]
 	if !listened {

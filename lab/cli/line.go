@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"strings"
@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Line is a command line that does what a command was told to do: its arguments, then
+// commandLine returns a command line that does what a command was told to do: its arguments, then
 // the flags that were given, by name. Words that a shell would take apart are quoted.
-func Line(c *cobra.Command, args []string) string {
+func commandLine(c *cobra.Command, args []string) string {
 	words := []string{c.CommandPath()}
 	for _, arg := range args {
 		words = append(words, quoted(arg))

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"testing"
@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestLine(t *testing.T) {
+func TestCommandLine(t *testing.T) {
 	root := &cobra.Command{Use: "tool"}
 	var got string
 	c := &cobra.Command{Use: "do FILE", RunE: func(c *cobra.Command, args []string) error {
-		got = Line(c, args)
+		got = commandLine(c, args)
 		return nil
 	}}
 	c.Flags().StringSlice("names", nil, "")

@@ -1,0 +1,54 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/render"
+)
+
+// loseVRRP lists what the keepalived.conf files have that nodes would not hear each other by,
+// and instances that are not the operator's. Everything else `vipgen diff` compares. roles are
+// the groups that are carried over.
+func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
+	for _, k := range i.confs {
+		for n := range k.instances {
+			if v := &k.instances[n]; slices.Contains(roles, v.role) {
+				i.losePassword(k, v, cluster, words[v.role]+" VIP")
+			} else {
+				i.lose(k.at(v.Block.Line), "vrrp_instance "+shown(v.Name)+", with "+count(len(v.VIPs), "VIP"),
+					"nothing: more API VIPs go into spec.additionalAPIVIPs of vipgen.yaml, those of another ingress controller into spec.ingress, others into a keepalived of your own")
+			}
+		}
+	}
+}
+
+// words are what reports call groups.
+var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress", v1alpha1.GroupDNS: "DNS"}
+
+// losePassword compares what goes into an advert. It shows none of it.
+func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
+	line := func(word string) int { return v.Block.LineOf("authentication", word) }
+	at := k.at(cmp.Or(line("auth_pass"), line("auth_type"), v.Block.LineOf("authentication"), v.Block.Line))
+	switch {
+	case v.AuthType != "" && v.AuthType != "PASS":
+		i.apart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
+	case v.Version == 3:
+		// VRRPv3 has none.
+	case v.AuthType == "":
+		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
+	case blocks.HasHole(v.Password):
+	case v.Password != render.Password(cluster, v.role):
+		i.apart(at, vips+": its own password", "the one that OpenShift derives from the cluster's name")
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
