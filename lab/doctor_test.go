@@ -33,11 +33,11 @@ type diagnosed struct {
 	list []events.Event
 }
 
-// fault is done to the holder of the API VIP, and undone. want is its cause; empty where the
-// VIP is to stay.
+// fault is done to the holder of the API VIP, and undone by what do returns, if it does not heal
+// by itself. want is its cause; empty where the VIP is to stay.
 type fault struct {
 	name string
-	do   func(*diagnosed, *Node)
+	do   func(*diagnosed, *Node) (heal func() error)
 	want doctor.Code
 }
 
@@ -45,6 +45,7 @@ type happened struct {
 	fault
 	node     string
 	from, to time.Time
+	before   []doctor.Move // what doctor said before the healing
 }
 
 func newDiagnosed(t *testing.T) *diagnosed {
@@ -91,17 +92,18 @@ func (d *diagnosed) taken(h *Node) {
 const apart = 2 * time.Second
 
 var faults = []fault{
-	{"keepalived is killed", func(d *diagnosed, h *Node) {
+	{"keepalived is killed", func(d *diagnosed, h *Node) func() error {
 		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL))
 		d.gone(h)
+		return nil
 	}, doctor.KeepalivedDied},
-	{"HAProxy is stopped", func(d *diagnosed, h *Node) {
+	{"HAProxy is stopped", func(d *diagnosed, h *Node) func() error {
 		restore, err := h.RemovePod(d.ctx, pod.HAProxy)
 		d.must(err)
 		d.gone(h)
-		d.must(restore())
+		return restore
 	}, doctor.HAProxyDown},
-	{"the API server does not answer, but HAProxy does", func(d *diagnosed, h *Node) {
+	{"the API server does not answer, but HAProxy does", func(d *diagnosed, h *Node) func() error {
 		began := time.Now()
 		d.must(h.API.Freeze())
 		d.must(Await(d.ctx, "the check to fail", func() (bool, error) {
@@ -109,42 +111,45 @@ var faults = []fault{
 				return e.Kind == events.Check && e.Name == "api" && !e.OK && e.Time.After(began)
 			}), nil
 		}))
-		d.must(h.API.Thaw())
+		return h.API.Thaw
 	}, ""},
-	{"the network is cut", func(d *diagnosed, h *Node) {
+	{"the network is cut", func(d *diagnosed, h *Node) func() error {
 		d.must(d.Partition(h.Name))
 		d.taken(h)
 		time.Sleep(apart) // that is the fault
-		d.must(d.Join())
+		return d.Join
 	}, doctor.CutOff},
-	{"the link is down", func(d *diagnosed, h *Node) {
+	{"the link is down", func(d *diagnosed, h *Node) func() error {
 		d.must(h.Unplug())
 		d.gone(h)
-		d.must(h.PlugIn())
+		return h.PlugIn
 	}, doctor.LinkLost},
-	{"the node stands still", func(d *diagnosed, h *Node) {
+	{"the node stands still", func(d *diagnosed, h *Node) func() error {
 		_, err := h.Stall(d.ctx, apart, false)
 		d.must(err)
+		return nil
 	}, doctor.NodeLate},
-	{"the pod is stopped", func(d *diagnosed, h *Node) {
+	{"the pod is stopped", func(d *diagnosed, h *Node) func() error {
 		restore, err := h.RemovePod(d.ctx, pod.Keepalived)
 		d.must(err)
 		d.gone(h)
-		d.must(restore())
+		return restore
 	}, doctor.AgentStopped},
-	{"the agent is killed", func(d *diagnosed, h *Node) {
+	{"the agent is killed", func(d *diagnosed, h *Node) func() error {
 		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGKILL))
 		d.gone(h)
+		return nil
 	}, doctor.AgentKilled},
-	{"power loss", func(d *diagnosed, h *Node) {
+	{"power loss", func(d *diagnosed, h *Node) func() error {
 		d.must(h.Kill())
 		d.gone(h)
-		d.must(h.Heal(d.ctx))
+		return func() error { return h.Heal(d.ctx) }
 	}, doctor.NodeDown},
 }
 
 // TestDoctor breaks the holder of the API VIP in every way once, and reads the nodes'
-// records afterwards: the right cause is named, and never a wrong one with certainty.
+// records before and after the healing: the right cause is named, and never a wrong one with
+// certainty.
 func TestDoctor(t *testing.T) {
 	d := newDiagnosed(t)
 	for _, f := range faults {
@@ -203,24 +208,33 @@ func (d *diagnosed) breaks(f fault) {
 	h, err := d.Holder(d.ctx, d.vip)
 	d.must(err)
 	began := time.Now()
-	f.do(d, h)
+	heal := f.do(d, h)
+	before := d.diagnose().Moves
+	if heal != nil {
+		d.must(heal())
+	}
 	d.settles()
-	d.done = append(d.done, happened{f, h.Name, began, time.Now()})
+	d.done = append(d.done, happened{f, h.Name, began, time.Now(), before})
 }
 
 // judge counts the faults whose cause is among those of the moves meanwhile, or that moved
-// nothing as they should not, and those with a cause that is certain and wrong.
+// nothing as they should not, and those with a cause that is certain and wrong, before the healing
+// or after it.
 func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 	for _, f := range d.done {
 		var got []string
 		named, mistaken := f.want == "", false
-		for _, m := range r.Moves {
+		for i, m := range slices.Concat(f.before, r.Moves) {
 			if m.At.Before(f.from.Add(-time.Second)) || m.At.After(f.to) || !slices.Contains(m.VIPs, d.vip) || !slices.Contains(m.From, f.node) {
 				continue
 			}
-			got = append(got, fmt.Sprintf("%v > %v: %s (%s)", m.From, m.To, m.Cause.Text, m.Cause.Sure))
-			named = m.Cause.Code == f.want || named && f.want != ""
 			mistaken = mistaken || m.Cause.Code != f.want && m.Cause.Sure == doctor.Certain
+			when := "before the healing"
+			if i >= len(f.before) {
+				when = "after it"
+				named = m.Cause.Code == f.want || named && f.want != ""
+			}
+			got = append(got, fmt.Sprintf("%s: %v > %v: %s (%s)", when, m.From, m.To, m.Cause.Text, m.Cause.Sure))
 		}
 		d.t.Logf("%s: %s\n  %s", f.node, f.name, strings.Join(got, "\n  "))
 		switch {
