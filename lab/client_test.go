@@ -67,17 +67,23 @@ const (
 type asking struct {
 	*probe.Probe
 	vip     netip.Addr
+	every   time.Duration
 	machine *testkit.Stopwatch
 }
 
 func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	t.Helper()
-	p, err := probe.Start(probe.Config{Every: probeEvery, Target: probe.Target{
+	return c.startProbeEvery(t, vip, probeEvery)
+}
+
+func (c *cluster) startProbeEvery(t *testing.T, vip netip.Addr, every time.Duration) asking {
+	t.Helper()
+	p, err := probe.Start(probe.Config{Every: every, Target: probe.Target{
 		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
-	a := asking{p, vip, testkit.StartStopwatch()}
+	a := asking{p, vip, every, testkit.StartStopwatch()}
 	t.Cleanup(func() { a.machine.End() })
 	a.answers(t, 10)
 	return a
@@ -101,7 +107,7 @@ func (p asking) expect(t *testing.T, lost int) {
 	for _, why := range slices.Sorted(maps.Keys(r.Errors())) {
 		text += fmt.Sprintf("\n%d times: %s", r.Errors()[why], why)
 	}
-	show(t, fmt.Sprintf("while :; do curl -k https://%s/readyz & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), probeEvery.Seconds()), text)
+	show(t, fmt.Sprintf("while :; do curl -k https://%s/readyz & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), p.every.Seconds()), text)
 	testkit.Promise(t, fmt.Sprintf("requests to %v without an answer, of %d", p.vip, len(r.Requests)), r.Lost(), lost, lost+len(r.Requests)/10, late)
 }
 

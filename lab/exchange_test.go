@@ -63,8 +63,9 @@ type exchanged struct {
 }
 
 // give puts files on the node in place of those that it had, manifests last, so that pods
-// start with everything there: only the files named, if any are. Kubelet notices changes of
-// manifests, and replaces these pods.
+// start with everything there: only the files named, if any are. Files that are no more go
+// afterwards, as with the machine config daemon. Kubelet notices changes of manifests, and
+// replaces these pods.
 func (x *exchanged) give(next tree, only ...string) {
 	x.cluster.t.Helper()
 	if len(only) > 0 {
@@ -74,17 +75,17 @@ func (x *exchanged) give(next tree, only ...string) {
 		}
 		next = changed
 	}
-	for name := range x.files {
-		if _, stays := next[name]; !stays {
-			x.cluster.must(os.Remove(x.Path(name)))
-		}
-	}
 	names := slices.SortedFunc(maps.Keys(next), func(a, b string) int {
 		return strings.Compare(manifestsLast(a), manifestsLast(b))
 	})
 	for _, name := range names {
 		if x.files[name] != next[name] {
 			x.write(name, next[name])
+		}
+	}
+	for name := range x.files {
+		if _, stays := next[name]; !stays {
+			x.cluster.must(os.Remove(x.Path(name)))
 		}
 	}
 	x.files = next
@@ -101,6 +102,13 @@ func manifestsLast(name string) string {
 // good a holder of the API VIPs as any.
 func (x *exchanged) settles() {
 	x.cluster.t.Helper()
+	x.runsManifests()
+	awaitWell(x.cluster.t, x.cluster.Cluster)
+}
+
+// runsManifests waits until the pods of the node are those of its manifests.
+func (x *exchanged) runsManifests() {
+	x.cluster.t.Helper()
 	for _, name := range x.files.pods() {
 		want := []byte(x.files[v1alpha1.ManifestDir+"/"+name+".yaml"])
 		testkit.Await(x.cluster.t, "pod "+name+" of the new manifest on "+x.Name, func() bool {
@@ -108,17 +116,20 @@ func (x *exchanged) settles() {
 			return err == nil && p.RunsFrom(want) && !slices.ContainsFunc(p.Containers, func(c *kubepod.Container) bool { return !c.Status().Running })
 		})
 	}
-	awaitWell(x.cluster.t, x.cluster.Cluster)
+	testkit.Await(x.cluster.t, "no other pods on "+x.Name, func() bool { return len(x.Kubelet.Pods()) == len(x.files.pods()) })
 }
 
 // reboots reboots the node as its machine config daemon does: its API server and its pods
-// are told to end, and it is switched off when its VIPs have left.
+// are told to end, and it is switched off when its VIPs have left. It returns when its pods run
+// again.
 func (x *exchanged) reboots() {
 	x.cluster.t.Helper()
 	ctx, cancel := x.patient()
 	defer cancel()
 	var ending sync.WaitGroup
-	ending.Go(func() { errorOf(x.cluster.t, x.API.Stop(ctx)) })
+	if x.API != nil {
+		ending.Go(func() { errorOf(x.cluster.t, x.API.Stop(ctx)) })
+	}
 	terminate(x.cluster.t, x.Node, false)
 	testkit.Await(x.cluster.t, "the VIPs to leave "+x.Name, func() bool {
 		return !slices.ContainsFunc(x.cluster.vips, x.holds)
@@ -126,7 +137,7 @@ func (x *exchanged) reboots() {
 	ending.Wait()
 	x.powerOff()
 	x.powerOn()
-	x.settles()
+	x.runsManifests()
 }
 
 // versionYAML is a vipgen.yaml that names images by their tags, without fields that the

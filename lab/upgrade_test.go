@@ -69,7 +69,7 @@ func TestUpgrade(t *testing.T) {
 	exchange("downgrade: all of", third, classicHandover, before)
 	exchange("downgrade: all of", second, classicHandover, before)
 	exchange("downgrade: all of", first, classicHandover, before)
-	l.step("downgraded "+first.Name+" reboots", classicHandover, 0, first.reboots)
+	l.step("downgraded "+first.Name+" reboots", classicHandover, 0, func() { first.reboots(); first.settles() })
 	l.end()
 }
 
