@@ -67,23 +67,24 @@ const (
 type asking struct {
 	*probe.Probe
 	vip     netip.Addr
+	path    string
 	every   time.Duration
 	machine *testkit.Stopwatch
 }
 
 func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	t.Helper()
-	return c.startProbeEvery(t, vip, probeEvery)
+	return c.startProbeOf(t, vip, "/readyz", probeEvery)
 }
 
-func (c *cluster) startProbeEvery(t *testing.T, vip netip.Addr, every time.Duration) asking {
+func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every time.Duration) asking {
 	t.Helper()
 	p, err := probe.Start(probe.Config{Every: every, Target: probe.Target{
-		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
+		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + path, Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
-	a := asking{p, vip, every, testkit.StartStopwatch()}
+	a := asking{p, vip, path, every, testkit.StartStopwatch()}
 	t.Cleanup(func() { a.machine.End() })
 	a.answers(t, 10)
 	return a
@@ -107,7 +108,7 @@ func (p asking) expect(t *testing.T, lost int) {
 	for _, why := range slices.Sorted(maps.Keys(r.Errors())) {
 		text += fmt.Sprintf("\n%d times: %s", r.Errors()[why], why)
 	}
-	show(t, fmt.Sprintf("while :; do curl -k https://%s/readyz & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), p.every.Seconds()), text)
+	show(t, fmt.Sprintf("while :; do curl -k https://%s%s & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), p.path, p.every.Seconds()), text)
 	testkit.Promise(t, fmt.Sprintf("requests to %v without an answer, of %d", p.vip, len(r.Requests)), r.Lost(), lost, lost+len(r.Requests)/10, late)
 }
 

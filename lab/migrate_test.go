@@ -73,9 +73,14 @@ type observed struct {
 
 func (c *cluster) observe() observed {
 	c.t.Helper()
+	return c.observeAt("/readyz")
+}
+
+func (c *cluster) observeAt(path string) observed {
+	c.t.Helper()
 	since := time.Now()
 	p, err := probe.Start(probe.Config{Since: since, Every: probe.DefaultEvery, Target: probe.Target{
-		URL: "https://" + netip.AddrPortFrom(api, 6443).String() + "/readyz", Timeout: 500 * time.Millisecond, Dial: c.Client.DialContext,
+		URL: "https://" + netip.AddrPortFrom(api, 6443).String() + path, Timeout: 500 * time.Millisecond, Dial: c.Client.DialContext,
 	}})
 	c.must(err)
 	c.t.Cleanup(func() { p.End() })
