@@ -81,6 +81,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	}
 	masters := m.of(v1alpha1.RoleMaster)
 	m.change(masters[0], inCluster)
+	m.holder(t, api) // nobody held it until now
 	seen = m.observeAt(asked)
 	for _, x := range append(masters[1:], m.of(v1alpha1.RoleWorker)...) {
 		m.change(x, inCluster)
