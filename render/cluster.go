@@ -51,8 +51,6 @@ type Cluster struct {
 	PodNetworks, ServiceNetworks []netip.Prefix
 	// installers are the VIPs that the installer chooses.
 	installers []netip.Addr
-	// operators says that OpenShift runs a load balancer of its own.
-	operators bool
 	// needs are for Assumed.
 	needs []string
 }
@@ -74,10 +72,11 @@ func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha
 // Displaces reports whether an external load balancer has the place of OpenShift's own, whose
 // pods vipgen's files keep off the nodes: what OpenShift says of its load balancer stays.
 func (c *Cluster) Displaces() bool {
-	return c.operators && c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
+	return !c.OwnsBootstrap() && c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
 }
 
-// Installable is an error where a cluster may become what is rendered, and not be installed so.
+// Installable returns an error where a running cluster may take what is rendered, and no
+// installation.
 func (c *Cluster) Installable() error {
 	if !c.Displaces() {
 		return nil
@@ -132,7 +131,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 			c.installers = append(c.installers, v.Addr)
 		}
 	}
-	c.needs, c.operators = r.needs(), r.operatorsKeepalived()
+	c.needs = r.needs()
 	c.Roles = r.roles()
 	c.Replicas = r.replicas()
 	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)

@@ -180,18 +180,19 @@ func follow(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Add
 	return out
 }
 
-// balancerSeen says what clients see where the nodes give their VIPs up for those of an external
-// load balancer, or hold some again, in the order of what happens; nil where neither is so.
+// balancerSeen returns what clients see, in the order in which it happens, where the nodes give up
+// their VIPs for those of an external load balancer, or take VIPs again; nil elsewhere.
 func balancerSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
+	const inCluster, external = v1alpha1.LoadBalancerInCluster, v1alpha1.LoadBalancerExternal
 	s := &Seen{What: fmt.Sprintf("load balancer %s becomes %s", before.LoadBalancer, after.LoadBalancer)}
-	switch [2]v1alpha1.LoadBalancerType{before.LoadBalancer, after.LoadBalancer} {
-	case [...]v1alpha1.LoadBalancerType{v1alpha1.LoadBalancerInCluster, v1alpha1.LoadBalancerExternal}:
+	switch from, to := before.LoadBalancer, after.LoadBalancer; {
+	case from == inCluster && to == external:
 		s.Clients = []string{
 			"before: the external load balancer serves under addresses of its own, and DNS outside of the cluster leads there",
 			"then the pools change one by one, the control plane last: its nodes alone hold the API VIP, which nodes without the change need",
 			"until its nodes are done, too, they resolve *.apps to an ingress VIP that no router is left to answer at: operators may report Degraded",
 		}
-	case [...]v1alpha1.LoadBalancerType{v1alpha1.LoadBalancerExternal, v1alpha1.LoadBalancerInCluster}:
+	case from == external && to == inCluster:
 		s.Clients = []string{
 			"first the control plane changes: its nodes alone hold the API VIP, which nodes with the change need",
 			"until a node with a router is done, too, they resolve *.apps to an ingress VIP that no router answers at: operators may report Degraded",

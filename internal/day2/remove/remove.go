@@ -162,7 +162,7 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 	return p, nil
 }
 
-// outside are the VIPs of an external load balancer.
+// outside returns the VIPs of an external load balancer.
 func (p *Pool) outside() (out []netip.Addr) {
 	if p.config != nil && p.config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
 		for _, g := range p.config.Spec.Groups {
@@ -178,15 +178,16 @@ var operators = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast).String()
 // steps works out how far each step is.
 func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, options Options) {
 	var with, without []string
-	held, outside := false, false
+	held := false
 	runs := !o.UserManaged && assets.PlatformNamed(o.Platform).HasVIPs() // OpenShift's keepalived
+	fromOutside := runs && slices.ContainsFunc(r.Pools, func(p Pool) bool { return len(p.outside()) > 0 })
 	for _, p := range r.Pools {
 		if p.config == nil {
 			without = append(without, p.Name)
 			continue
 		}
 		with = append(with, p.Name)
-		held, outside = held || p.Settings != "", outside || len(p.outside()) > 0
+		held = held || p.Settings != ""
 	}
 	gone := len(with) == 0
 	match := []string{}
@@ -203,7 +204,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	switch {
 	case held && runs:
 		wait.Findings = running(nodes, o.Platform)
-	case outside && runs:
+	case fromOutside:
 		wait.Findings = append(wait.Findings, others(nodes)...)
 		wait.Do = append([]string{"when their updates are done, what nodes say is from before the external load balancer: oc annotate node --all vipgen.io/vrrp-"}, wait.Do...)
 	}
@@ -215,7 +216,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		vips.Findings = append(vips.Findings, "OpenShift runs no keepalived on this cluster: when vipgen's files go, no node holds the VIPs")
 	}
 	remove := Step{Name: "delete vipgen's MachineConfigs", Findings: []string{}}
-	if outside && runs {
+	if fromOutside {
 		remove.Do = append(remove.Do, fmt.Sprintf("keep the external load balancer until all nodes are done and DNS outside of the cluster leads to %s; the control plane goes first, as its nodes alone hold the API VIP", lists.Join(o.VIPs, ", ")))
 	}
 	for _, p := range r.Pools {
@@ -223,7 +224,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
 			remove.Do = append(remove.Do, "oc delete machineconfig "+name)
 		}
-		if outside && runs && len(p.MachineConfigs) > 0 {
+		if fromOutside && len(p.MachineConfigs) > 0 {
 			// Right after the deletion, a pool is still Updated for some seconds.
 			wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
 			remove.Do = append(remove.Do, wait+"Updating --timeout=5m", wait+"Updated --timeout=2h")
