@@ -223,18 +223,20 @@ func (d *diagnosed) breaks(f fault) {
 func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 	for _, f := range d.done {
 		var got []string
-		named, mistaken := f.want == "", false
-		for i, m := range slices.Concat(f.before, r.Moves) {
-			if m.At.Before(f.from.Add(-time.Second)) || m.At.After(f.to) || !slices.Contains(m.VIPs, d.vip) || !slices.Contains(m.From, f.node) {
-				continue
-			}
-			mistaken = mistaken || m.Cause.Code != f.want && m.Cause.Sure == doctor.Certain
-			when := "before the healing"
-			if i >= len(f.before) {
-				when = "after it"
+		named, mistaken := false, false
+		for _, look := range []struct {
+			when  string
+			moves []doctor.Move
+		}{{"before the healing", f.before}, {"after it", r.Moves}} {
+			named = f.want == "" // the last look counts
+			for _, m := range look.moves {
+				if m.At.Before(f.from.Add(-time.Second)) || m.At.After(f.to) || !slices.Contains(m.VIPs, d.vip) || !slices.Contains(m.From, f.node) {
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s: %v > %v: %s (%s)", look.when, m.From, m.To, m.Cause.Text, m.Cause.Sure))
 				named = m.Cause.Code == f.want || named && f.want != ""
+				mistaken = mistaken || m.Cause.Code != f.want && m.Cause.Sure == doctor.Certain
 			}
-			got = append(got, fmt.Sprintf("%s: %v > %v: %s (%s)", when, m.From, m.To, m.Cause.Text, m.Cause.Sure))
 		}
 		d.t.Logf("%s: %s\n  %s", f.node, f.name, strings.Join(got, "\n  "))
 		switch {

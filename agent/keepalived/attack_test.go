@@ -48,7 +48,6 @@ func TestHardCase35Strangers(t *testing.T) {
 	testkit.Live(t)
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
-			isVariant(t, l)
 			c := newClusterOf(t, l)
 			c.controlPlane(3)
 			held := c.holder(c.all()...)
@@ -90,7 +89,6 @@ func TestHardCase35WithoutGuard(t *testing.T) {
 	testkit.Live(t)
 	for name, l := range families {
 		t.Run(name, func(t *testing.T) {
-			isVariant(t, l)
 			c := newClusterOf(t, l)
 			c.controlPlane(2)
 			c.holder(c.all()...)
@@ -117,9 +115,9 @@ func TestHardCase35WithoutGuard(t *testing.T) {
 // families are the layouts that attacks are tried on.
 var families = map[string]layout{"IPv4": ipv4, "IPv6": ipv6}
 
-// isVariant leaves IPv6 to runs with all variants: TestIPv6, hard case 49 and the lab's
-// dual-stack cluster elect with it in every run.
-func isVariant(t *testing.T, l layout) {
+// leaveIPv6 leaves IPv6 to runs with all variants, where who takes part is decided alike for both
+// families. Tests whose subject is the kernel's (guard, neighbours) run with both every time.
+func leaveIPv6(t *testing.T, l layout) {
 	t.Helper()
 	if l.apiVIP.Is6() {
 		testkit.Variant(t)

@@ -48,7 +48,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 	for family, l := range families {
 		for profile, x := range inForceEverywhere {
 			t.Run(family+" "+profile, func(t *testing.T) {
-				isVariant(t, l)
+				leaveIPv6(t, l)
 				c := newMembers(t, l, x[0], x[1])
 				c.holder(c.all()...)
 				gone := c.nodes["cp-3"]
@@ -94,7 +94,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 	t.Parallel()
 	for family, l := range families {
 		t.Run(family, func(t *testing.T) {
-			isVariant(t, l)
+			leaveIPv6(t, l)
 			t.Parallel()
 			for what, who := range map[string]func(c *cluster) string{
 				"the holder": func(c *cluster) string { return c.holder(c.all()...) },

@@ -24,8 +24,7 @@ import (
 //
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
 // deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
-// Nor is Variant: it says that a live test does over again what another one does, for another
-// address family, direction or profile.
+// A Variant repeats a live test for another address family, direction or profile.
 
 // variable selects the tests that run, as the Makefile's targets of these names:
 //
@@ -148,16 +147,17 @@ func covered(name string, k kind) bool {
 
 // leftOut returns why tests of a kind do not run, nothing if they do.
 func leftOut(mode string, k kind) string {
+	liveMode := mode == "live" || mode == "variants"
 	switch {
 	case k == variant && (mode == "test" || mode == "live"):
 		return "it is a variant: `make test-variants` runs it"
-	case k == measured && (mode == "test" || mode == "live" || mode == "variants"):
+	case k == measured && (mode == "test" || liveMode):
 		return "it is measured: `make test-measured` runs it"
 	case k != measured && mode == "measured":
 		return "it is not measured"
 	case mode == "test" && (k == live || k == long):
 		return "it is live or takes minutes: `make test-live test-elections test-lab` runs it"
-	case (mode == "live" || mode == "variants") && (k == deterministic || k == smoke):
+	case liveMode && (k == deterministic || k == smoke):
 		return "`make test` runs it"
 	}
 	return ""

@@ -22,7 +22,6 @@ func TestCluster(t *testing.T) {
 	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
 	c.checkPods()
-	c.checkPlugin()
 	if *idle > 0 {
 		r.extra = append(r.extra, c.measureIdle(*idle))
 	}

@@ -206,7 +206,7 @@ func (c *controlPlane) awaitBoth() {
 					said = line
 				}
 			}
-			return strings.Contains(said, want)
+			return strings.HasSuffix(strings.TrimSpace(said), want)
 		}, func() string { return said })
 	}
 }
