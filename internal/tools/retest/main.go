@@ -15,7 +15,8 @@
 // tests that run, whose processes print their goroutines and end. Nothing runs again then.
 //
 // It prints what go test prints and last a table of the tests that were late, with the load
-// average at the time, and go test's own line of each package. FILE gathers these of several
+// average at the time, and go test's own line of each package, with the first words of what is
+// wrong there. FILE gathers these of several
 // runs, for -close, which prints them all. The exit status is 1 if something is wrong.
 package main
 

@@ -192,6 +192,26 @@ func printLines(out io.Writer, lines []string) {
 	}
 }
 
+// said is a line of testing.T's own Log or Error.
+var said = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
+
+// why has the first lines of each test that failed and has no part that did.
+func (o *outcome) why() (lines []string) {
+	for _, t := range o.order {
+		part := func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" }
+		if t.state != "fail" || slices.ContainsFunc(o.order, part) {
+			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(t.output), func(line string) bool { return !said.MatchString(line) })
+		lines = append(lines, t.name)
+		for _, line := range own[:min(len(own), 5)] {
+			line = strings.TrimSpace(line)
+			lines = append(lines, line[:min(len(line), 300)])
+		}
+	}
+	return lines
+}
+
 // loadOf is the load average when a test failed, of its parts the first.
 func (o *outcome) loadOf(name string) string {
 	for _, key := range slices.Sorted(maps.Keys(o.tests)) {

@@ -19,7 +19,8 @@ type report struct {
 // packageLine is go test's own line of a package.
 type packageLine struct {
 	Package, Line string
-	Failed        bool // whatever came later
+	Failed        bool     // whatever came later
+	Why           []string // its tests failed, in their own words
 }
 
 // row is a live test that failed at first.
@@ -30,10 +31,10 @@ type row struct {
 }
 
 // ended takes go test's line of a package that has ended, in place of an earlier one.
-func (r *report) ended(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, r.of(o).Failed} }
+func (r *report) ended(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, r.of(o).Failed, nil} }
 
 // failed is for a package in which something is wrong.
-func (r *report) failed(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, true} }
+func (r *report) failed(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, true, o.why()} }
 
 // of returns the place of a package, which keeps its line once it has failed.
 func (r *report) of(o *outcome) *packageLine {
@@ -66,7 +67,7 @@ func (r *report) print(out io.Writer) {
 	failed := false
 	for _, p := range r.Packages {
 		if !strings.HasPrefix(p.Line, "?") { // no test files
-			fmt.Fprintln(out, p.Line)
+			fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))
 		}
 		failed = failed || p.Failed
 	}

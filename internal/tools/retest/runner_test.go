@@ -169,7 +169,7 @@ func TestAfter(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if status != 0 || !strings.HasSuffix(text, "s\nFAIL\n") {
+	if status != 0 || !strings.HasSuffix(text, "s\n\tTestAfter\n\tlate_test.go:29: wrong\nFAIL\n") {
 		t.Errorf("status %d\n%s", status, text)
 	}
 }
