@@ -63,11 +63,11 @@ const (
 	inFlight   = 10
 )
 
-// asking is a client that asks https://VIP:6443/readyz over and over.
+// asking is a client that asks at a VIP over and over.
 type asking struct {
 	*probe.Probe
 	vip     netip.Addr
-	path    string
+	url     string
 	every   time.Duration
 	machine *testkit.Stopwatch
 }
@@ -77,14 +77,19 @@ func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	return c.startProbeOf(t, vip, "/readyz", probeEvery)
 }
 
+// startProbeOf asks the API.
 func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every time.Duration) asking {
 	t.Helper()
-	p, err := probe.Start(probe.Config{Every: every, Target: probe.Target{
-		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + path, Timeout: 10 * time.Second, Dial: c.Client.DialContext,
-	}})
+	return c.asks(t, vip, every, probe.Target{URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + path})
+}
+
+func (c *cluster) asks(t *testing.T, vip netip.Addr, every time.Duration, at probe.Target) asking {
+	t.Helper()
+	at.Timeout, at.Dial = 10*time.Second, c.Client.DialContext
+	p, err := probe.Start(probe.Config{Every: every, Target: at})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
-	a := asking{p, vip, path, every, testkit.StartStopwatch()}
+	a := asking{p, vip, at.URL, every, testkit.StartStopwatch()}
 	t.Cleanup(func() { a.machine.End() })
 	a.answers(t, 10)
 	return a
@@ -108,7 +113,7 @@ func (p asking) expect(t *testing.T, lost int) {
 	for _, why := range slices.Sorted(maps.Keys(r.Errors())) {
 		text += fmt.Sprintf("\n%d times: %s", r.Errors()[why], why)
 	}
-	show(t, fmt.Sprintf("while :; do curl -k https://%s%s & sleep %v; done", netip.AddrPortFrom(p.vip, 6443), p.path, p.every.Seconds()), text)
+	show(t, fmt.Sprintf("while :; do curl -k %s & sleep %v; done", p.url, p.every.Seconds()), text)
 	testkit.Promise(t, fmt.Sprintf("requests to %v without an answer, of %d", p.vip, len(r.Requests)), r.Lost(), lost, lost+len(r.Requests)/10, late)
 }
 

@@ -190,15 +190,15 @@ func (m *moving) outside(t *testing.T) {
 }
 
 // resolves waits until all nodes resolve the names of API and ingress to these addresses.
-func (m *moving) resolves(t *testing.T, api4, api6, ingress4, ingress6 string) {
+func (c *cluster) resolves(t *testing.T, api4, api6, ingress4, ingress6 string) {
 	t.Helper()
-	for _, n := range m.nodes {
+	for _, n := range c.nodes {
 		for _, name := range []string{"api." + domain, "api-int." + domain} {
-			m.awaitDNS(t, n.Address(), name, "A", api4)
-			m.awaitDNS(t, n.Address(), name, "AAAA", api6)
+			c.awaitDNS(t, n.Address(), name, "A", api4)
+			c.awaitDNS(t, n.Address(), name, "AAAA", api6)
 		}
-		m.awaitDNS(t, n.Address(), "console.apps."+domain, "A", ingress4)
-		m.awaitDNS(t, n.Address(), "console.apps."+domain, "AAAA", ingress6)
-		m.awaitDNS(t, n.Address(), n.Name+"."+domain, "A", n.Address().String())
+		c.awaitDNS(t, n.Address(), "console.apps."+domain, "A", ingress4)
+		c.awaitDNS(t, n.Address(), "console.apps."+domain, "AAAA", ingress6)
+		c.awaitDNS(t, n.Address(), n.Name+"."+domain, "A", n.Address().String())
 	}
 }

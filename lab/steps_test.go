@@ -48,7 +48,6 @@ func TestCluster(t *testing.T) {
 		{"PowerLoss", testPowerLoss},
 		{"HardCase19APIAway", testAPIAway},
 		{"AdditionalAPIVIPs", testAdditionalAPIVIPs},
-		{"VIPChanges", testVIPChanges},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
 			c.t = t

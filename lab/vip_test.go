@@ -250,28 +250,3 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	p.expect(t, inFlight)
 	p.stays(t, next, c.holder(t, api))
 }
-
-// A change of the API's VIPs changes one file.
-func testVIPChanges(t *testing.T, c *cluster) {
-	before := c.restarts()
-	old := c.vips
-	changed := load(t, strings.Replace(demo, `apiVIPs: [192.0.2.5, "2001:db8::5"]`, `apiVIPs: [192.0.2.7, "2001:db8::7"]`, 1))
-	c.must(c.Apply(changed))
-	c.vips = vipsOf(changed)
-	fresh := netip.MustParseAddr("192.0.2.7")
-	n := c.holder(t, fresh)
-	testkit.Await(t, "the old VIPs to go", func() bool { return len(c.holders(old[0])) == 0 && len(c.holders(old[1])) == 0 })
-	testkit.Await(t, "the API at its new VIP", func() bool {
-		out, err := c.run("curl", "-sk", "https://192.0.2.7:6443/readyz")
-		return err == nil && out == "ok"
-	})
-	show(t, "curl -k https://192.0.2.7:6443/readyz", "ok   # held by "+n.Name)
-	for _, n := range c.nodes {
-		c.awaitDNS(t, n.Address(), "api."+domain, "A", "192.0.2.7")
-	}
-	for name, count := range c.restarts() {
-		if count != before[name] {
-			t.Errorf("%s was started again", name)
-		}
-	}
-}

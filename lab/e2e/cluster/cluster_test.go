@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ const (
 var (
 	apiVIP     = netip.MustParseAddr("192.0.2.5")
 	ingressVIP = netip.MustParseAddr("192.0.2.6")
-	// otherVIP is what the cluster's API VIP is changed to, and back.
+	// otherVIP is what the cluster's API VIP is changed to.
 	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
@@ -86,17 +87,19 @@ func newCluster(t *testing.T, balancer string) *cluster {
 	return c
 }
 
-// render has vipgen render the cluster with an API VIP, and returns the directory.
-func (c *cluster) render(vip netip.Addr) string {
+// render has vipgen render the cluster with an API VIP and with fields of vipgen.yaml's spec, and
+// returns the directory.
+func (c *cluster) render(vip netip.Addr, spec ...string) string {
 	c.t.Helper()
 	dir, err := os.MkdirTemp(c.dir, "rendered-")
 	c.must(err)
 	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
 	c.must(os.WriteFile(input, []byte(rig.InstallConfig("192.0.2.0/24", vip.String(), ingressVIP.String(), c.balancer)), 0o600))
 	if *local != "" {
-		config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiServer: {local: " + *local + "}}\n"
-		c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
+		spec = append(spec, "apiServer: {local: "+*local+"}")
 	}
+	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + strings.Join(spec, ", ") + "}\n"
+	c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
 	message, err := exec.Command(testkit.Vipgen(c.t), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, message)

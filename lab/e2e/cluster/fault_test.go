@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +21,10 @@ type fault struct {
 	do         func() // returns when it has happened
 	over       func() // waits for what comes of it, beyond that the client has answers again
 	mend       func() // undoes it
-	// vip is the API VIP after it, if it is another one.
-	vip netip.Addr
 	// stays says that the VIP must not move.
 	stays bool
+	// lossless says that the client must have every answer.
+	lossless bool
 	// at is the node that it happens to, where no other may become not ready by it.
 	at func() *node
 }
@@ -42,19 +41,10 @@ func (c *cluster) during(f fault) row {
 	before := c.containers()
 	machine := testkit.StartStopwatch()
 	c.t.Cleanup(func() { machine.End() })
-	vips := []netip.Addr{c.vip}
-	if f.vip.IsValid() {
-		vips = append(vips, f.vip)
-	}
-	l := c.startLoad(vips...)
-	if !f.vip.IsValid() {
-		l.answers()
-	}
+	l := c.startLoad(c.vip)
+	l.answers()
 	began := time.Now()
 	f.do()
-	if f.vip.IsValid() {
-		c.vip = f.vip
-	}
 	l.answers()
 	if f.over != nil {
 		f.over()
@@ -76,7 +66,11 @@ func (c *cluster) during(f fault) row {
 		c.t.Errorf("%s: besides %s these nodes were not ready: %v; the longest time between two heartbeats of one was %v", f.name, but, r.Seen.Unready, r.Seen.Beat)
 	}
 	r.Restarts = restarts(before, c.containers())
-	if late := machine.End(); f.stays && len(r.Seen.Holders) != 1 {
+	late := machine.End()
+	if f.lossless {
+		testkit.Promise(c.t, f.name+": requests without an answer", r.Seen.API.Lost, 0, r.Seen.API.Of/10, late)
+	}
+	if f.stays && len(r.Seen.Holders) != 1 {
 		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders), late, haproxyLate)
 	}
 	c.log("%s: over after %s: %s without an answer, held by %v; restarted %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders, r.Restarts)

@@ -83,8 +83,8 @@ func (c *cluster) faults() []fault {
 		c.kill("API server killed", "The kube-apiserver on the holder is killed; kubelet starts it again.", apiServer, holder, apiServer),
 		c.kill("etcd leader killed", "The etcd that leads is killed; kubelet starts it again.", etcd, c.etcdLeader, etcd),
 	)
-	return append(list, c.busy(), c.hang(daemons), c.hang(agents), c.addressChanged(), c.drained(),
-		c.vipChanged(otherVIP), c.vipChanged(apiVIP), c.rotated(), c.refused(), c.apiAway())
+	list = append(list, c.busy(), c.hang(daemons), c.hang(agents), c.addressChanged(), c.drained())
+	return append(append(list, c.vipChanged(otherVIP)...), c.rotated(), c.refused(), c.apiAway())
 }
 
 func (c *cluster) powerLoss() fault {
@@ -273,26 +273,43 @@ func (n *node) shutDown() {
 	}
 }
 
-// vipChanged gives all nodes another cluster.yaml, as the machine config operator writes
-// files, and nothing else.
-func (c *cluster) vipChanged(vip netip.Addr) fault {
-	return fault{
-		name: "API VIP becomes " + vip.String(), vip: vip,
-		what: "Every node gets another cluster.yaml, and nothing else. The client uses the new VIP from then on.",
-		do: func() {
-			rendered := c.render(vip)
-			for _, n := range c.nodes() {
-				data, err := os.ReadFile(filepath.Join(rendered, "files", n.role, v1alpha1.ClusterConfigPath))
+// vipChanged gives the API another VIP in two steps (docs/change-a-vip.md). In each, one node after
+// the other gets another cluster.yaml, as the machine config operator writes files, and nothing else.
+func (c *cluster) vipChanged(to netip.Addr) []fault {
+	ids := "vrrp: {virtualRouterIDs: {api: 101}}"
+	group := c.config(v1alpha1.RoleMaster).Spec.Groups[0]
+	old := fmt.Sprintf("additionalAPIVIPs: [{name: old, vips: [%s], virtualRouterID: %d}]", c.vip, group.VirtualRouterID)
+	give := func(had netip.Addr, spec ...string) {
+		rendered := c.render(to, spec...)
+		for _, n := range c.nodes() {
+			data, err := os.ReadFile(filepath.Join(rendered, "files", n.role, v1alpha1.ClusterConfigPath))
+			c.must(err)
+			c.must(n.Write(v1alpha1.ClusterConfigPath, data))
+			if n.role != v1alpha1.RoleMaster {
+				continue
+			}
+			c.until("keepalived's configuration of "+n.Name, func() bool {
+				conf, err := n.Read(v1alpha1.KeepalivedConf)
 				c.must(err)
-				c.must(n.Write(v1alpha1.ClusterConfigPath, data))
-			}
-		},
-		over: func() {
-			if n := c.holder(vip); n == nil {
-				c.t.Errorf("nobody holds %s", vip)
-			}
-		},
+				return strings.Contains(string(conf), had.String()+"/") == (len(spec) > 1) && strings.Contains(string(conf), to.String()+"/")
+			})
+			c.holder(to)
+		}
 	}
+	from := c.vip
+	return []fault{{
+		name: fmt.Sprintf("API VIP %s besides %s", to, from), lossless: true,
+		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the old VIP.",
+		do:   func() { give(from, ids, old) },
+		mend: func() { c.vip = to },
+	}, {
+		name: fmt.Sprintf("API VIP %s goes", from), lossless: true,
+		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the new VIP.",
+		do:   func() { give(from, ids) },
+		over: func() {
+			c.until("nobody to hold "+from.String(), func() bool { return !slices.ContainsFunc(c.nodes(), func(n *node) bool { return n.has(from) }) })
+		},
+	}}
 }
 
 // rotated waits until every kubelet has another certificate.

@@ -62,10 +62,10 @@ type load struct {
 	bad    map[string][2]time.Duration // containers that kubelet said were not ready, and from when to when
 }
 
-// startLoad begins to use the cluster by these VIPs.
-func (c *cluster) startLoad(vips ...netip.Addr) *load {
+// startLoad begins to use the cluster by this VIP.
+func (c *cluster) startLoad(vip netip.Addr) *load {
 	c.t.Helper()
-	l := &load{c: c, since: time.Now(), vip: vips[len(vips)-1], beats: newHeartbeats(), bad: map[string][2]time.Duration{}}
+	l := &load{c: c, since: time.Now(), vip: vip, beats: newHeartbeats(), bad: map[string][2]time.Duration{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	start := func(url string, every time.Duration) *probe.Probe {
@@ -92,7 +92,7 @@ func (c *cluster) startLoad(vips ...netip.Addr) *load {
 		l.done.Go(func() { l.watchPods(ctx, n) })
 	}
 	var err error
-	l.holders, err = watch.Start(watch.Config{Network: c.network, Nodes: nodes, VIPs: append(vips, ingressVIP), Since: l.since})
+	l.holders, err = watch.Start(watch.Config{Network: c.network, Nodes: nodes, VIPs: []netip.Addr{vip, ingressVIP}, Since: l.since})
 	c.must(err)
 	l.done.Go(func() { l.list(ctx) })
 	l.done.Go(func() { l.change(ctx) })

@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/probe"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// The demo's input after steps 1 and 2 of docs/change-a-vip.md.
+var (
+	renumbered = strings.NewReplacer(`192.0.2.5, "2001:db8::5"`, `192.0.2.15, "2001:db8::15"`, `192.0.2.6, "2001:db8::6"`, `192.0.2.16, "2001:db8::16"`).Replace(demo)
+	freshIDs   = vipgenYAML + "  vrrp:\n    virtualRouterIDs: {api: 101, ingress: 102}\n"
+	bothVIPs   = freshIDs + `  additionalAPIVIPs:
+  - name: old
+    vips: [192.0.2.5, "2001:db8::5"]
+    virtualRouterID: %d
+  ingress:
+  - name: old
+    controller: default
+    vips: [192.0.2.6, "2001:db8::6"]
+    virtualRouterID: %d
+`
+)
+
+// TestChangeVIP gives API and ingress other VIPs in two steps, as docs/change-a-vip.md has it, each
+// node by node. Clients ask at the old VIPs until the second step, and at the new ones from the
+// first node on that has them.
+func TestChangeVIP(t *testing.T) {
+	testkit.Live(t)
+	t.Parallel()
+	before := load(t, demo)
+	groups := before.Config.Spec.Groups
+	both := loadWith(t, renumbered, fmt.Sprintf(bothVIPs, groups[0].VirtualRouterID, groups[1].VirtualRouterID))
+	after := loadWith(t, renumbered, freshIDs)
+	c := newClusterOf(t, Config{Cluster: before, Plan: planOf(3, 2)})
+	restarts := c.restarts()
+	files := trees(t, before)
+	var masters, workers []*exchanged
+	for _, n := range c.nodes {
+		if x := (&exchanged{n, files[n.Role]}); n.Role == v1alpha1.RoleMaster {
+			masters = append(masters, x)
+		} else {
+			workers = append(workers, x)
+		}
+	}
+	c.check(t)
+	awaitWell(t, c.Cluster)
+	old, fresh := vipsOf(before), vipsOf(after)
+
+	clients := c.askAll(t, old)
+	c.changes(workers[:1], trees(t, both), 4)
+	more := c.askAll(t, fresh[2:])
+	c.changes(workers[1:], trees(t, both), 4)
+	c.changes(masters[:1], trees(t, both), 4)
+	more = append(more, c.askAll(t, fresh[:2])...)
+	c.changes(masters[1:], trees(t, both), 4)
+	for _, p := range clients {
+		p.answers(t, 100)
+		p.expect(t, 0)
+	}
+	c.resolves(t, "192.0.2.15", "2001:db8::15", "192.0.2.16", "2001:db8::16")
+
+	c.changes(append(workers, masters...), trees(t, after), 2)
+	for _, vip := range old {
+		if h := c.holders(vip); len(h) > 0 {
+			t.Errorf("%s holds %v still", h[0].Name, vip)
+		}
+	}
+	c.vips = fresh
+	c.check(t)
+	for _, p := range more {
+		p.answers(t, 100)
+		p.expect(t, 0)
+	}
+	for name, count := range c.restarts() {
+		if count != restarts[name] {
+			t.Errorf("%s was started again", name)
+		}
+	}
+}
+
+// askAll asks at VIPs: of the API or of ingress, as their last digit has it in the demo.
+func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []asking) {
+	t.Helper()
+	for _, vip := range vips {
+		c.holder(t, vip)
+		if strings.HasSuffix(vip.String(), "5") {
+			out = append(out, c.startProbeOf(t, vip, asked, probe.DefaultEvery))
+		} else {
+			out = append(out, c.asks(t, vip, probe.DefaultEvery, probe.Target{URL: "http://" + netip.AddrPortFrom(vip, 80).String() + "/", Host: "console.apps." + domain}))
+		}
+	}
+	return out
+}
+
+// changes gives nodes what is rendered for their pools, one after the other: the next one when
+// keepalived has so many instances, and each of their VIPs one holder.
+func (c *cluster) changes(nodes []*exchanged, to map[string]tree, instances int) {
+	c.t.Helper()
+	for _, x := range nodes {
+		x.give(to[x.Role])
+		var s state.Keepalived
+		testkit.Await(c.t, fmt.Sprintf("%d instances on %s", instances, x.Name), func() bool {
+			now, alive := published[state.Keepalived](x.node)
+			s = now
+			return alive && s.PID != 0 && len(s.Instances) == instances
+		})
+		for _, i := range s.Instances {
+			c.holder(c.t, i.VIP)
+		}
+	}
+}
