@@ -36,10 +36,10 @@ func TestWordsOfAFailover(t *testing.T) {
 	if err != nil || files < 100 {
 		t.Fatalf("%d files: %v", files, err)
 	}
-	glossary := string(testkit.ReadFile(t, "../../docs/glossary.md"))
+	page := string(testkit.ReadFile(t, "../../docs/architecture.md"))
 	for _, words := range []string{vrrp.WithoutHolder, vrrp.WithoutAnswer} {
-		if !strings.Contains(glossary, "\n| "+words+" | ") {
-			t.Errorf("docs/glossary.md lacks %q", words)
+		if !strings.Contains(page, "\n| "+words+" | ") {
+			t.Errorf("docs/architecture.md lacks %q", words)
 		}
 	}
 }

@@ -3,7 +3,7 @@
 // each. It is the baseline that vipgen is measured against, on the same hosts and
 // by the same lab.
 //
-// It is written anew, to behave as today's does; docs/lab-reference.md lists its
+// It is written anew, to behave as today's does; docs/testing.md lists its
 // figures with their sources and where it differs. Where releases differ, it has
 // what is better for it, and nowhere is it slower than what it stands for.
 package reference

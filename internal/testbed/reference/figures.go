@@ -1,7 +1,7 @@
 package reference
 
 // figures are today's intervals and counts, in seconds where they are times.
-// docs/lab-reference.md says which source each is from.
+// docs/testing.md says which source each is from.
 type figures struct {
 	// KeepalivedPoll is how often keepalived-monitor looks for another
 	// configuration, and whether the redirect is there (baremetal-runtimecfg,

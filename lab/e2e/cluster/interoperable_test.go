@@ -47,7 +47,7 @@ func (c *cluster) config(role string) *v1alpha1.ClusterConfig {
 const operatorsImage = "localhost/operators-keepalived:1"
 
 // installOperators gives the bootstrap host what the operator runs there: a stand-in,
-// see docs/lab-reference.md.
+// see docs/testing.md.
 func (n *node) installOperators() {
 	c := n.cluster
 	c.t.Helper()

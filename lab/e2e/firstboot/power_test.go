@@ -215,7 +215,7 @@ func (c *controlPlane) awaitBoth() {
 const operatorsImage = "localhost/operators:1"
 
 // becomeOperators has the nodes run the operator's keepalived and HAProxy from their next
-// boot on, as they are from 4.12 to 4.21: a stand-in, see docs/lab-reference.md.
+// boot on, as they are from 4.12 to 4.21: a stand-in, see docs/testing.md.
 func (c *controlPlane) becomeOperators() {
 	c.t.Helper()
 	archive := rig.OperatorsArchive(c.t, operatorsImage)
