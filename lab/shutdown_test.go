@@ -26,7 +26,7 @@ const (
 	// do for a holder that says goodbye.
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is how long a HAProxy takes at most to see that an API server drains:
-	// its checks, two of which have to fail (docs/timing.md).
+	// its checks, two of which have to fail (docs/concepts.md).
 	drainSeen = 800 * time.Millisecond
 	// shutdownDelay is for how long the stand-in for an API server goes on.
 	shutdownDelay = 5 * time.Second

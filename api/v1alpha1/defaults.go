@@ -36,7 +36,7 @@ func (c *VIPConfig) Default() {
 
 // FastIntervalMS is the time between two adverts of the fast profile, in
 // milliseconds: twice the shortest that moved no VIP while all cores were busy
-// (docs/timing.md).
+// (docs/concepts.md).
 const FastIntervalMS = 40
 
 // VirtualIntervalMS is the time between two adverts of the virtual profile, in

@@ -17,7 +17,7 @@ var (
 	// HAProxyProbe is for HAProxy, which all clients of the API VIP go through. It answers
 	// from memory, and over a connection that is kept open: an answer takes less
 	// than a millisecond. Two that take longer than its time-out, in a row, are no
-	// answer (docs/timing.md).
+	// answer (docs/concepts.md).
 	HAProxyProbe = ProbeTiming{Interval: 100 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: 100 * time.Millisecond, Times: 2}
 	// ServiceProbe is for other services that answer from memory.
 	ServiceProbe = ProbeTiming{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Times: 2}

@@ -30,7 +30,7 @@ type fault struct {
 }
 
 // haproxyLate is by how much a machine has to be late to move the VIP by itself: two checks
-// of a HAProxy that answers then have no answer in time (docs/timing.md).
+// of a HAProxy that answers then have no answer in time (docs/concepts.md).
 const haproxyLate = 2 * 100 * time.Millisecond
 
 // during has a fault happen to a cluster that is well, and mends it.

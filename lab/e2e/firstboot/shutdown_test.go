@@ -25,7 +25,7 @@ var shutdowns = flag.Int("shutdowns", 1, "how often the holder of the API VIP is
 const (
 	// shutdownGap is how long clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
-	// atOnceGap is the same where every process is told to end at once (docs/timing.md).
+	// atOnceGap is the same where every process is told to end at once (docs/concepts.md).
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is how long a HAProxy takes at most to see that an API server drains.
 	drainSeen = 800 * time.Millisecond
