@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/openshift.md")
+var update = flag.Bool("update", false, "write the tables of docs/output.md")
 
 // setup is a kind of cluster, of those that the operator contract tells apart.
 type setup struct {
@@ -271,9 +272,9 @@ func TestBootstrapHost(t *testing.T) {
 	}
 }
 
-// TestOpenShiftPage: docs/openshift.md shows the tables as they are here.
+// TestOpenShiftPage: docs/output.md shows the tables as they are here.
 func TestOpenShiftPage(t *testing.T) {
-	const file = "../docs/openshift.md"
+	const file = "../docs/output.md"
 	data := testkit.ReadFile(t, file)
 	text := string(data)
 	for name, table := range map[string]string{"releases": releaseTable(), "contract": contractTable()} {
@@ -297,7 +298,14 @@ func contractTable() string {
 	words := map[string]string{"vips": "platforms with VIPs", "novips": "`none`, `external`", "user-managed": "`UserManaged`", "managed": "OpenShift's load balancer",
 		"single": "one node", "fencing": "two nodes", "arbiter": "two nodes and an arbiter"}
 	b.WriteString("| file or unit | nodes | releases | clusters | vipgen | |\n|---|---|---|---|---|---|\n")
+	kept := map[string][]string{} // names by reason: where they are matters only to who changes vipgen
 	for _, e := range assets.Contract {
+		if e.Treatment == assets.Kept {
+			if name := "`" + e.Name + "`"; !slices.Contains(kept[e.Why], name) {
+				kept[e.Why] = append(kept[e.Why], name)
+			}
+			continue
+		}
 		var on []string
 		for _, w := range strings.Fields(e.Where) {
 			on = append(on, cmp.Or(words[w], "`"+w+"`"))
@@ -307,6 +315,10 @@ func contractTable() string {
 			roles = "all"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", e.Name, roles, e.Span(), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
+	}
+	b.WriteString("\n| kept | |\n|---|---|\n")
+	for _, why := range slices.Sorted(maps.Keys(kept)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kept[why], ", "), cmp.Or(why, "nothing relies on it"))
 	}
 	return b.String()
 }

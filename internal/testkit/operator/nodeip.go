@@ -1,5 +1,5 @@
 // Package operator models what the operator's own programs decide on a node, for tests that
-// hold vipgen against them. It is written from the rules, which docs/openshift.md lists with
+// hold vipgen against them. It is written from the rules, which docs/output.md lists with
 // the functions of baremetal-runtimecfg that they are in, not from its code.
 package operator
 
