@@ -23,7 +23,7 @@ func read(t *testing.T, name string) string {
 }
 
 func TestEveryFieldIsDocumented(t *testing.T) {
-	page := read(t, "vipconfig.md")
+	page := read(t, "input.md")
 	var walk func(at reflect.Type, path string)
 	walk = func(at reflect.Type, path string) {
 		if at.Kind() == reflect.Slice {
@@ -35,7 +35,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		for f := range at.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(page) {
-				t.Errorf("vipconfig.md does not mention %s.%s", path, name)
+				t.Errorf("input.md does not mention %s.%s", path, name)
 			}
 			walk(f.Type, path+"."+name)
 		}
@@ -44,12 +44,12 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 }
 
 func TestDefaultPortsAreDocumented(t *testing.T) {
-	page := read(t, "vipconfig.md")
+	page := read(t, "input.md")
 	ports := reflect.ValueOf(v1alpha1.DefaultPorts)
 	for f, v := range ports.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if row := fmt.Sprintf("| `%s` | %d |", name, v.Int()); !strings.Contains(page, row) {
-			t.Errorf("vipconfig.md has no row %q", row)
+			t.Errorf("input.md has no row %q", row)
 		}
 	}
 }

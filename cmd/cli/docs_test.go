@@ -247,9 +247,9 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The sample of docs/explain.md is part of what the command prints.
+// The sample of docs/commands.md is part of what the command prints.
 func TestExplainPage(t *testing.T) {
-	_, sample, _ := strings.Cut(string(testkit.ReadFile(t, "../../docs/explain.md")), "in part:\n\n```\n")
+	_, sample, _ := strings.Cut(string(testkit.ReadFile(t, "../../docs/commands.md")), "in part:\n\n```\n")
 	sample, _, _ = strings.Cut(sample, "```")
 	out := must(t, "explain", "../../examples/baremetal/install-config.yaml")
 	for line := range strings.Lines(sample) {
