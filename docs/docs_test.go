@@ -95,7 +95,7 @@ func TestHardCasesAreListed(t *testing.T) {
 			t.Errorf("hard-cases.md has no row %d", n)
 		}
 	}
-	tests := map[string]bool{}
+	tests, folders := map[string]bool{}, map[string]bool{} // folders with tests of a case: "03 agent/nodes"
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -106,23 +106,27 @@ func TestHardCasesAreListed(t *testing.T) {
 		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
 			tests[m[1]] = true
+		}
+		for _, m := range regexp.MustCompile(`HardCase(\d\d)`).FindAllStringSubmatch(read(t, path), -1) {
+			folders[m[1]+" "+strings.TrimPrefix(filepath.Dir(path), "../")] = true
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(page, -1) {
 		if !tests[m[1]] {
 			t.Errorf("hard-cases.md: no such test: %s", m[1])
 		}
 	}
-	steps := read(t, "../lab/steps_test.go")
-	for _, m := range regexp.MustCompile("`(\\w+)` of `lab`").FindAllStringSubmatch(page, -1) {
-		if !strings.Contains(steps, `{"`+m[1]+`", `) {
-			t.Errorf("hard-cases.md: TestCluster in lab has no part %s", m[1])
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|.*\| (.*) \|$`).FindAllStringSubmatch(page, -1) {
+		for item := range strings.SplitSeq(row[2], "; ") {
+			if m := regexp.MustCompile("^`([a-z0-9/]+)`").FindStringSubmatch(item); m != nil && !folders[fmt.Sprintf("%02s %s", row[1], m[1])] {
+				t.Errorf("hard-cases.md: no test of hard case %s in %s", row[1], m[1])
+			}
 		}
 	}
 	for _, list := range regexp.MustCompile("cases? (`[^;|(]*)").FindAllStringSubmatch(page, -1) {
