@@ -40,7 +40,7 @@ each VIP in which state, or a counterexample.
 
 Exit code 1: there is a counterexample.
 
-Documentation: ` + command.Pages + `commands.md`,
+Documentation: ` + command.Pages + `commands.md#verify`,
 		Example: `  vipgen verify install-config.yaml
 
   # Two nodes of each group, as JSON

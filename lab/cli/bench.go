@@ -96,7 +96,7 @@ A line for each run goes to standard error, and the number of the scenario with 
 time left: at a terminal in a line that is redrawn. Ctrl-C ends early, prints what was
 measured, and gives exit code 3.
 
-Documentation: ` + command.Pages + `lab.md`,
+Documentation: ` + command.Pages + `lab.md#measure-failures-lab-bench`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
   sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
   sudo vipgen lab bench --scenario power-loss --profile fast,reference --svg failover.svg

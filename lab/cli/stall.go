@@ -27,7 +27,7 @@ their control group, and its API server. Print for each length the number of run
 which a VIP moved, the outage of a client, and for how long there was a split brain
 once the holder resumed.
 
-Documentation: ` + command.Pages + `concepts.md`,
+Documentation: ` + command.Pages + `concepts.md#virtual-machines`,
 		Example: `  sudo vipgen lab stall --profile virtual --lengths 500ms --runs 20
   sudo vipgen lab stall --backup --drop`,
 		Args:              command.Args(0, 1),
