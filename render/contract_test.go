@@ -298,12 +298,18 @@ func contractTable() string {
 	words := map[string]string{"vips": "platforms with VIPs", "novips": "`none`, `external`", "user-managed": "`UserManaged`", "managed": "OpenShift's load balancer",
 		"single": "one node", "fencing": "two nodes", "arbiter": "two nodes and an arbiter"}
 	b.WriteString("| file or unit | nodes | releases | clusters | vipgen | |\n|---|---|---|---|---|---|\n")
-	kept := map[string][]string{} // names by reason: where they are matters only to who changes vipgen
+	var rows []string              // of what vipgen has, all but the name
+	names := map[string][]string{} // by row
+	kept := map[string][]string{}  // by reason: where they are matters only to who changes vipgen
+	add := func(to map[string][]string, row, name string) {
+		if !slices.Contains(to[row], name) {
+			to[row] = append(to[row], name)
+		}
+	}
 	for _, e := range assets.Contract {
+		name := "`" + e.Name + "`"
 		if e.Treatment == assets.Kept {
-			if name := "`" + e.Name + "`"; !slices.Contains(kept[e.Why], name) {
-				kept[e.Why] = append(kept[e.Why], name)
-			}
+			add(kept, cmp.Or(e.Why, "nothing relies on it"), name)
 			continue
 		}
 		var on []string
@@ -314,11 +320,18 @@ func contractTable() string {
 		if len(strings.Fields(e.Roles)) == 3 {
 			roles = "all"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", e.Name, roles, e.Span(), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
+		row := fmt.Sprintf("%s | %s | %s | %s | %s", roles, e.Span(), cmp.Or(strings.Join(on, ", "), "all"), e.Treatment, e.Why)
+		if !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+		add(names, row, name)
+	}
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[row], ", "), row)
 	}
 	b.WriteString("\n| kept | |\n|---|---|\n")
 	for _, why := range slices.Sorted(maps.Keys(kept)) {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kept[why], ", "), cmp.Or(why, "nothing relies on it"))
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(kept[why], ", "), why)
 	}
 	return b.String()
 }

@@ -62,13 +62,13 @@ func TestPlatforms(t *testing.T) {
 // TestFormats: each format of output is made, and has its place in the documentation.
 func TestFormats(t *testing.T) {
 	c := mustLoad(t, input("demo", managed, ""), Options{})
-	page := testkit.ReadFile(t, "../docs/commands.md")
+	page := testkit.ReadFile(t, "../docs/output.md")
 	for _, f := range Formats() {
 		if files, err := new(Renderer).Tree(c, Want{Formats: []Format{f}}); err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", f, len(files), err)
 		}
 		if !bytes.Contains(page, []byte("`"+string(f)+"`")) {
-			t.Errorf("docs/commands.md does not name the format %s", f)
+			t.Errorf("docs/output.md does not name the format %s", f)
 		}
 	}
 }
