@@ -9,7 +9,7 @@ import (
 // itself (openshift/assisted-service, internal/ignition/installmanifests.go) and lays it
 // over the live system (openshift/assisted-installer, src/installer/installer.go,
 // startBootstrap). No input of theirs adds files there. See "Agent-based installations"
-// in docs/pipeline.md.
+// in docs/gitops.md.
 func (r *resolver) checkRendezvous() {
 	i := r.in.Install
 	if !r.agentBased() && r.in.Manifests == nil || r.operatorsKeepalived() || r.withoutVIPs() || len(r.api) == 0 || i.ControlPlane.Replicas == 1 {

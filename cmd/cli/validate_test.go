@@ -101,7 +101,7 @@ func TestStrict(t *testing.T) {
 
 // Samples of pipelines let no warning pass.
 func TestPipelinesAreStrict(t *testing.T) {
-	for _, file := range []string{"action.yml", "templates/vipgen.yml", "docs/pipeline.md"} {
+	for _, file := range []string{"action.yml", "templates/vipgen.yml", "docs/gitops.md"} {
 		n := 0
 		for line := range strings.Lines(string(testkit.ReadFile(t, "../../"+file))) {
 			if _, flags, ok := strings.Cut(strings.TrimLeft(line, " "), "vipgen validate"); ok && !strings.Contains(line, "`") {
