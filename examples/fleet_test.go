@@ -135,7 +135,7 @@ func (v review) expect(t *testing.T, clusters int, effects map[string]int) {
 }
 
 // TestReview walks through a fleet as a reviewer does. What will happen is worked
-// out by hand here, by the table of docs/diff.md: every cluster has the pools
+// out by hand here, by the table of docs/upgrade.md: every cluster has the pools
 // master, worker and infra; 150 of 200 have a node disruption policy.
 func TestReview(t *testing.T) {
 	testkit.Long(t)

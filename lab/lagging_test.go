@@ -30,7 +30,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 		two      time.Duration
 		variant  bool // TestMigration has a holder that does not move
 	}{
-		// Until the others are sure, and go back: docs/migration.md.
+		// Until the others are sure, and go back: docs/upgrade.md.
 		{"HolderKeepsItsMode", fast, multicast, true, 4 * time.Second, true},
 		{"BackupKeepsItsMode", fast, multicast, false, 4 * time.Second, false},
 		{"BackupStaysClassic", classic, fast, false, 4 * time.Second, true},

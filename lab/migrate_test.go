@@ -145,7 +145,7 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 }
 
 // migrated has all nodes move by a mode file, under a client's load, and checks what
-// the client saw: docs/migration.md.
+// the client saw: docs/upgrade.md.
 func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	t.Helper()
 	o := c.observe()

@@ -27,7 +27,7 @@ func agentImages(t *testing.T, before string) map[string]container.Image {
 
 // Outages that are planned. The node that ends gives its VIPs away before; backups of the
 // settings fast wait for the skew time and no longer, those of classic for three
-// advertisements at most. A move may take what docs/migration.md says.
+// advertisements at most. A move may take what docs/upgrade.md says.
 const (
 	handover        = 160 * time.Millisecond
 	classicHandover = 4 * time.Second

@@ -1,5 +1,5 @@
 // Package migration moves the nodes of a cluster to other VRRP settings at one instant
-// (docs/migration.md): nodes that differ in these do not hear each other, and both hold
+// (docs/upgrade.md): nodes that differ in these do not hear each other, and both hold
 // the VIP.
 //
 // It is a state machine without clocks, files or sockets. A Machine is told what its node

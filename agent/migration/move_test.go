@@ -26,7 +26,7 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 
 func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
 
-// Who goes first, and who waits for whom: docs/migration.md.
+// Who goes first, and who waits for whom: docs/upgrade.md.
 func TestMoveOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
 	tests := []struct {

@@ -63,7 +63,7 @@ var findings = map[string]bool{
 	"vipgen diff export/before.yaml adopted/rendered/machineconfigs": true,
 	"vipgen doctor export/records":                                   true,
 	"vipgen remove export adopted/rendered/machineconfigs":           true,
-	"vipgen remove examples/export adopted/rendered/machineconfigs":  true,
+	"vipgen diff exported.yaml demo/rendered":                        true,
 	"vipgen diff live.yaml move/machineconfigs":                      true,
 	"vipgen doctor records":                                          true,
 	"vipgen doctor records --vip 192.0.2.5 --since 24h":              true,

@@ -30,7 +30,7 @@ settings would not hear the others, and two nodes would hold the VIP (split brai
 Exit code 0: the MachineConfigs may be deleted now, or are deleted. 1: not yet, or there
 is a split brain. 2: bad input, or the export does not have what is needed.
 
-Documentation: ` + command.Pages + `remove.md`,
+Documentation: ` + command.Pages + `adopt.md#remove`,
 		Example: `  ` + adopt.ExportKinds + ` > live.yaml
   vipgen remove live.yaml
 

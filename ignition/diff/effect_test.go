@@ -21,7 +21,7 @@ const policyObject = `{"apiVersion": "operator.openshift.io/v1", "kind": "Machin
     {"path": "/var/lib/kubelet/config.json", "actions": [{"type": "Reboot"}]}],
   "units": [{"name": "app.service", "actions": [{"type": "DaemonReload"}, {"type": "Restart", "restart": {"serviceName": "app.service"}}]}]}}}`
 
-// TestEffects has the rules of docs/diff.md.
+// TestEffects has the rules of docs/upgrade.md.
 func TestEffects(t *testing.T) {
 	none, given := clusterDefaults("4.18"), parsePolicy([]byte(policyObject), "4.18")
 	file := func(name string) Change { return Change{Kind: kindFile, Name: name} }

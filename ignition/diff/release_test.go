@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/diff.md")
+var update = flag.Bool("update", false, "write the table of docs/upgrade.md")
 
 // rendered returns the objects that the operator of a release leaves in a cluster.
 func rendered(version string) string {
@@ -209,9 +209,9 @@ func TestHardCase56OperatorRules(t *testing.T) {
 	}
 }
 
-// TestDiffPage: docs/diff.md has the rules as they are here.
+// TestDiffPage: docs/upgrade.md has the rules as they are here.
 func TestDiffPage(t *testing.T) {
-	const begin, end, file = "<!-- table rules -->\n", "<!-- end rules -->\n", "../../docs/diff.md"
+	const begin, end, file = "<!-- table rules -->\n", "<!-- end rules -->\n", "../../docs/upgrade.md"
 	var b strings.Builder
 	b.WriteString("| file, folder or unit | releases | what the operator does |\n|---|---|---|\n")
 	for _, r := range operatorRules {

@@ -49,7 +49,7 @@ const (
 )
 
 // How long the client may be without an answer: while a node that holds the VIP reboots, with
-// either settings, and in moves (docs/migration.md).
+// either settings, and in moves (docs/upgrade.md).
 const (
 	classicHandover = 4 * time.Second
 	fastHandover    = 160 * time.Millisecond
