@@ -39,7 +39,7 @@ clocks that differ are corrected by what advertisements show.
 Exit code 0: every move was planned, or to a better node. 1: a VIP moved for another
 reason. 2: no event in the input. 3: a file cannot be read, or there is no record.
 
-Documentation: ` + command.Pages + `doctor.md`,
+Documentation: ` + command.Pages + `troubleshoot.md#doctor`,
 		Example: `  # Collect the records of all nodes
   mkdir -p records
   for n in $(oc get nodes -o name); do

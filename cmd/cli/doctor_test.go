@@ -20,7 +20,7 @@ const records = "../../examples/export/records"
 
 // The page shows what doctor prints.
 func TestDoctorOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/doctor.md")
+	page, err := os.ReadFile("../../docs/troubleshoot.md")
 	if err != nil {
 		t.Fatal(err)
 	}
