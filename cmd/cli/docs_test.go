@@ -15,7 +15,7 @@ import (
 
 // TestDocumentedCommandsRun runs every line of the pages' shell blocks that
 // starts with vipgen, but for those in a pipe and those of the lab, which its module tries,
-// on the bare-metal example; with the vipgen.yaml of the page, if its first YAML block is one.
+// on the bare-metal example; with the last whole vipgen.yaml of the page before it.
 func TestDocumentedCommandsRun(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -28,12 +28,13 @@ func TestDocumentedCommandsRun(t *testing.T) {
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			documentedDir(t)
-			if block := yamlBlock.FindSubmatch(data); block != nil && bytes.HasPrefix(block[1], []byte("# vipgen.yaml\n")) {
-				testkit.WriteFile(t, "vipgen.yaml", block[1])
-			}
 			ran := 0
-			for _, block := range commandtest.ShellBlocks(string(data)) {
-				for line := range strings.Lines(block) {
+			for _, block := range pageBlock.FindAllStringSubmatch(string(data), -1) {
+				if block[1] != "" {
+					testkit.WriteFile(t, "vipgen.yaml", []byte(block[1]+block[2]))
+					continue
+				}
+				for line := range strings.Lines(block[2]) {
 					line = strings.TrimSpace(line)
 					if strings.HasPrefix(line, "kubectl vipgen ") {
 						runDocumented(t, line)
@@ -53,6 +54,9 @@ func TestDocumentedCommandsRun(t *testing.T) {
 		})
 	}
 }
+
+// pageBlock matches the shell blocks of a page, and each whole vipgen.yaml.
+var pageBlock = regexp.MustCompile("(?s)```(?:sh|yaml\n(# vipgen.yaml\napiVersion))(.*?)```")
 
 // findings are documented commands that find something in documentedDir.
 var findings = map[string]bool{

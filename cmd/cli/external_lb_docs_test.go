@@ -187,9 +187,9 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 	}
 }
 
-// TestOpenStackPage holds docs/openstack.md to what the script shows.
+// TestOpenStackPage holds docs/vips.md to what the script shows.
 func TestOpenStackPage(t *testing.T) {
-	text := docPage(t, "openstack.md")
+	text := docPage(t, "vips.md")
 	documentedDir(t)
 	hints := regexp.MustCompile(`(?m)^vipgen (openstack-hints .*) > hints.sh$`).FindStringSubmatch(text)
 	if hints == nil {

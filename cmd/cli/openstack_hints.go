@@ -32,7 +32,7 @@ or as Terraform: the allowed address pairs of the nodes' ports, ports that reser
 addresses, and floating IPs. The script prints what it would do; with --apply it does
 it. Names and IDs are those of 'openstack port list'.
 
-Documentation: ` + command.Pages + `openstack.md`,
+Documentation: ` + command.Pages + `vips.md#openstack`,
 		Example: `  vipgen openstack-hints install-config.yaml \
     --port master=demo-master-0 --port worker=demo-worker-0 > hints.sh
   bash hints.sh
