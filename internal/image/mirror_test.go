@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// TestMirror copies an archive to a registry, as docs/image.md says, and has
+// TestMirror copies an archive to a registry, as docs/install.md says, and has
 // containerd pull it by the digest that it had from the start. The registry is the
 // library's own, on loopback.
 func TestMirror(t *testing.T) {

@@ -41,7 +41,7 @@ func vipgenConfig(version string) v1.Config {
 		"org.opencontainers.image.description":   "Virtual IPs, API load balancing and DNS for on-premises clusters: vipgen, and vipgen-agent for their nodes",
 		"org.opencontainers.image.licenses":      ownLicense,
 		"org.opencontainers.image.source":        "https://github.com/vipgen/vipgen",
-		"org.opencontainers.image.documentation": "https://github.com/vipgen/vipgen/blob/main/docs/image.md",
+		"org.opencontainers.image.documentation": "https://github.com/vipgen/vipgen/blob/main/docs/install.md",
 		"org.opencontainers.image.version":       version,
 	}
 	return v1.Config{

@@ -37,7 +37,7 @@ func TestRender(t *testing.T) {
 		if !strings.Contains(u, " "+image+" ") {
 			t.Errorf("%s has no image:\n%s", name, u)
 		}
-		// The image's own user may write nothing on the host (docs/image.md).
+		// The image's own user may write nothing on the host (docs/install.md).
 		if !strings.Contains(u, " --user 0:0 ") {
 			t.Errorf("%s does not say that it runs as root:\n%s", name, u)
 		}

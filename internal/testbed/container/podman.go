@@ -20,7 +20,7 @@ type podman struct {
 }
 
 // imageUser is that of vipgen's image, for commands that give none
-// (docs/image.md).
+// (docs/install.md).
 const imageUser = 65532
 
 // errNotPodman says that a command is no `podman run` on the host's network.

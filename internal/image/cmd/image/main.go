@@ -1,4 +1,4 @@
-// Command image makes container images without a registry: see docs/image.md.
+// Command image makes container images without a registry: see docs/install.md.
 package main
 
 import (
