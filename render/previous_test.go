@@ -110,7 +110,7 @@ func TestPreviousAdvertisements(t *testing.T) {
 				t.Fatalf("%s: %d instances before, %d now, want 2", name, len(before), len(now))
 			}
 			for i := range now {
-				if !now[i].Hears(&before[i]) || !before[i].Hears(&now[i]) {
+				if !now[i].Receives(&before[i]) || !before[i].Receives(&now[i]) {
 					t.Errorf("%s: master-%d of the version before and master-%d of this one do not hear each other: %+v, %+v", name, pair[0], pair[1], before[i], now[i])
 				}
 			}

@@ -1,7 +1,6 @@
-// Package vrrp has what there is to know of VRRP, without running it: advertisements
-// and the packets that carry them, timers, what a priority is made of, and which nodes
-// elect the holder of a VIP. Package listener receives advertisements, keepalivedconf reads
-// keepalived.conf.
+// Package vrrp implements VRRP without running it: advertisements and their packets,
+// timers, the terms of a priority, and the members of a VIP's election. Package listener
+// receives advertisements, keepalivedconf reads keepalived.conf.
 package vrrp
 
 import (
@@ -12,23 +11,24 @@ import (
 	"time"
 )
 
-// Protocol is the number of VRRP in IP: RFC 9568, section 5.1.1.4.
+// Protocol is the IP protocol number of VRRP: RFC 9568, section 5.1.1.4.
 const Protocol = 112
 
-// Priorities that a node has which does not own the VIP, as an address of its own: 0 gives
-// the VIP up, 255 is for the owner (RFC 9568 section 5.2.4).
+// Priorities of a node that does not own the VIP as an address: 0 releases the VIP, 255
+// is the owner's (RFC 9568 section 5.2.4).
 const (
 	LowestPriority  = 1
 	HighestPriority = 254
 )
 
-// Where advertisements are sent in multicast mode: RFC 9568, sections 5.1.1.2 and 5.1.2.2.
+// Destinations of advertisements in multicast mode: RFC 9568, sections 5.1.1.2 and
+// 5.1.2.2.
 var (
 	MulticastGroup4 = netip.MustParseAddr("224.0.0.18")
 	MulticastGroup6 = netip.MustParseAddr("ff02::12")
 )
 
-// MulticastGroup is that of a family.
+// MulticastGroup returns the group of an address family.
 func MulticastGroup(ipv6 bool) netip.Addr {
 	if ipv6 {
 		return MulticastGroup6
@@ -42,19 +42,19 @@ type Advert struct {
 	Source   netip.Addr
 	Version  int
 	RouterID uint8
-	Priority uint8 // 0: the sender gives the VIPs up
+	Priority uint8 // 0: the sender releases the VIPs
 	Interval time.Duration
 	VIPs     []netip.Addr
 }
 
 const (
 	advertHeader  = 8 // bytes
-	advertisement = 1 // the one type of message that there is
+	advertisement = 1 // the only message type
 	authData      = 8 // bytes after the addresses, with version 2 over IPv4
 )
 
-// ParseAdvert reads the payload of an IP packet from that source. The checksum is
-// left to those whom the advert is for.
+// ParseAdvert parses the payload of an IP packet. It leaves the checksum to the receiver
+// that the advert is for.
 func ParseAdvert(source netip.Addr, payload []byte) (*Advert, error) {
 	if len(payload) < advertHeader {
 		return nil, fmt.Errorf("an advert of %d bytes, want %d at least", len(payload), advertHeader)
@@ -78,8 +78,8 @@ func ParseAdvert(source netip.Addr, payload []byte) (*Advert, error) {
 	return a, nil
 }
 
-// intervalUnit is what a version counts intervals in, intervalBits where they are in the
-// two bytes before the checksum: version 2 has the type of authentication in the first.
+// intervalUnit returns the unit of intervals in a version, intervalBits their bits in the
+// two bytes before the checksum: in version 2 the first one is the authentication type.
 func intervalUnit(version int) time.Duration {
 	if version == 2 {
 		return time.Second
@@ -94,8 +94,8 @@ func intervalBits(version int) uint16 {
 	return 0xfff
 }
 
-// Marshal gives the payload of the IP packet that carries the advert from its source to
-// that destination, without authentication. VIPs are of the source's family.
+// Marshal returns the payload of an IP packet with the advert from its source to a
+// destination, without authentication. The VIPs have the source's family.
 func (a *Advert) Marshal(destination netip.Addr) []byte {
 	out := []byte{byte(a.Version)<<4 | advertisement, a.RouterID, a.Priority, byte(len(a.VIPs)), 0, 0, 0, 0}
 	binary.BigEndian.PutUint16(out[4:], uint16(a.Interval/intervalUnit(a.Version))&intervalBits(a.Version))
@@ -105,7 +105,8 @@ func (a *Advert) Marshal(destination netip.Addr) []byte {
 	if a.Version == 2 && destination.Is4() {
 		out = append(out, make([]byte, authData)...)
 	}
-	// Version 2 has no pseudo header, but over IPv6 keepalived has the kernel look at it.
+	// Version 2 has no pseudo header, but over IPv6 keepalived lets the kernel verify
+	// one.
 	sum := out
 	if a.Version == 3 || destination.Is6() {
 		pseudo := binary.BigEndian.AppendUint16([]byte{0, Protocol}, uint16(len(out)))
@@ -115,7 +116,7 @@ func (a *Advert) Marshal(destination netip.Addr) []byte {
 	return out
 }
 
-// Checksum is that of IP (RFC 1071), of an even number of bytes.
+// Checksum returns the IP checksum (RFC 1071) of an even number of bytes.
 func Checksum(b []byte) uint16 {
 	var sum uint32
 	for ; len(b) > 1; b = b[2:] {
@@ -127,12 +128,12 @@ func Checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// DownInterval is how long after an advert of it a backup of the sender's priority takes
-// it for gone.
+// DownInterval returns how long after the advert a backup of the sender's priority takes
+// over.
 func (a *Advert) DownInterval() time.Duration {
 	return DownInterval(a.Version, a.Interval, int(a.Priority))
 }
 
-// AdvertisedPassword is as much of a PASS password as goes into an advert of version 2:
-// 8 bytes (RFC 2338 section 5.3.10).
+// AdvertisedPassword returns the part of a PASS password in an advert of version 2: 8
+// bytes (RFC 2338 section 5.3.10).
 func AdvertisedPassword(password string) string { return password[:min(authData, len(password))] }

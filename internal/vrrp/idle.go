@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Why a node takes no part for VIPs of its role although nothing is wrong: the cluster is
-// made so, or a person has asked for it. Any other reason is one to act on if it lasts.
+// Reasons for a node to take no part in VIPs of its role, by design or on request. Any
+// other reason is a fault if it lasts.
 const (
 	IdleLoadBalancer  = "the nodes hold no VIPs: the load balancer is "     // and its type
 	IdleArbiter       = "OpenShift's own keepalived does not know arbiters" // hard case 32
@@ -18,13 +18,13 @@ const (
 	IdleBootstrapLate = "the cluster does without this bootstrap host"      // hard case 8
 )
 
-// Intended are all of those.
+// Intended returns the intended reasons.
 func Intended() []string {
 	return []string{IdleLoadBalancer, IdleArbiter, IdleRemoteWorker, IdleElsewhere, IdleElsewhereAPI, IdleWithout, IdleBootstrapGone, IdleBootstrapLate}
 }
 
-// IsIntended says whether a reason, with or without the name of a group or an instance
-// before it, is one of those.
+// IsIntended reports whether a reason, possibly after the name of a group or an instance,
+// is an intended one.
 func IsIntended(why string) bool {
 	return slices.ContainsFunc(Intended(), func(known string) bool { return strings.Contains(why, known) })
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Member is a node's part in electing who holds one VIP of a group.
+// Member is a node's part in the election of one VIP of a group.
 type Member struct {
-	// VIP is that of the group with this index.
+	// VIP is the VIP of the group with this index.
 	VIP   netip.Addr
 	Index int
-	// At is the link of the VIP, and the address there that adverts come from.
+	// At is the link of the VIP, and the source address of adverts there.
 	At v1alpha1.Binding
-	// Peers are the other nodes that hear this one at the VIP.
+	// Peers are the other nodes that receive this node's adverts for the VIP.
 	Peers []v1alpha1.Peer
-	// AllKnown says that everybody who may send adverts is one of the peers.
+	// AllKnown reports that all senders of adverts are among the peers.
 	AllKnown bool
 }
 
-// PeerAddresses are those that unicast adverts go to, sorted.
+// PeerAddresses returns the destinations of unicast adverts, sorted.
 func (m *Member) PeerAddresses() (out []netip.Addr) {
 	for _, p := range m.Peers {
 		if a, ok := p.AddressFor(m.At); ok && a != m.At.Source.Addr() {
@@ -32,7 +32,8 @@ func (m *Member) PeerAddresses() (out []netip.Addr) {
 	return slices.Compact(out)
 }
 
-// Bind finds where a VIP of a group goes on a node with these VRRP settings.
+// Bind returns the link and address of a VIP of a group on a node with these VRRP
+// settings.
 func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSettings) (b v1alpha1.Binding, ok bool) {
 	if g.OfOperator() && v.LikeOperator() {
 		return n.BindAsListed(vip)
@@ -40,9 +41,9 @@ func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSe
 	return n.BindKnown(vip)
 }
 
-// Join works out for which VIPs of a group a node takes part in electing the holder, and
-// with whom, where advertisements are sent with these settings. idle says, a line each, why it
-// takes no part for others that are for its role.
+// Join determines the VIPs of a group in whose election a node takes part with these
+// settings, and its peers. idle has a line for each VIP of its role in which it takes no
+// part.
 func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v v1alpha1.VRRPSettings) (members []Member, idle []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
@@ -51,7 +52,7 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 		return nil, idle
 	}
 	peers := peersOf(s, n, g)
-	if why := staysOut(s, n, g, peers); why != "" {
+	if why := reasonToStayOut(s, n, g, peers); why != "" {
 		return nil, []string{why}
 	}
 	for i, vip := range g.VIPs {
@@ -60,7 +61,7 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 			idle = append(idle, fmt.Sprintf("no address of the family of %s on this node", vip))
 			continue
 		}
-		heard, why := near(s, n, g, at, vip, peers, v.Mode)
+		heard, why := reachablePeers(s, n, g, at, vip, peers, v.Mode)
 		if why != "" {
 			idle = append(idle, why)
 			continue
@@ -73,10 +74,10 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 	return members, idle
 }
 
-// allKnown says whether everybody who may send adverts is among the peers. The
-// bootstrap knows the control plane, but the control plane may not know the
-// address of the bootstrap, or knows that of one family alone, which is all that
-// the etcd operator tells, and must hear it all the same.
+// allKnown reports whether all senders of adverts are among the peers. The bootstrap
+// knows the control plane, but the control plane may not know the address of the
+// bootstrap, or only the one of one family that the etcd operator publishes, and must
+// receive its adverts all the same.
 func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
 	return !s.Hosts(g, v1alpha1.RoleBootstrap, nil) || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
 		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {
@@ -85,8 +86,9 @@ func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 		})
 }
 
-// AddressOf gives where a node with that binding sends the adverts of a group to
-// another one; ok is false for one that can hold none of its VIPs, or has no address.
+// AddressOf returns the address to which a node with that binding sends the adverts of a
+// group for another node; ok is false if that node can hold none of its VIPs, or has no
+// address.
 func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer, at v1alpha1.Binding) (a netip.Addr, ok bool) {
 	if !s.Hosts(g, p.Role, p.Labels) {
 		return a, false
@@ -94,7 +96,7 @@ func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer
 	return p.AddressFor(at)
 }
 
-// peersOf are the other nodes that can hold the group's VIPs.
+// peersOf returns the other nodes that can hold the group's VIPs.
 func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	for _, p := range n.Peers {
@@ -105,8 +107,8 @@ func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group)
 	return out
 }
 
-// staysOut says why a node must not take part, or nothing.
-func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
+// reasonToStayOut returns why a node must not take part; empty if it may.
+func reasonToStayOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
 	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
 		// One VIP here would keep the other nodes from holding either: hard case 14.
 		return "the VIPs move together, and this node has no address of one of their families"
@@ -117,38 +119,38 @@ func staysOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 	if n.Unregistered {
 		return "this node is not registered with the cluster" // hard case 3
 	}
-	// A bootstrap that is gone still hears this node, as long as it holds the VIP,
-	// and is no company.
+	// A bootstrap that is gone still receives adverts while it holds the VIP, but does
+	// not count.
 	gone := func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap && n.BootstrapGone }
 	lone := !slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool { return !gone(p) })
 	if g.Role == v1alpha1.GroupIngress || !lone || s.ControlPlane.Replicas == 1 {
 		return ""
 	}
-	// Hard case 13: with two control-plane nodes one may be alone for a while,
-	// and is the only one that can serve, once the bootstrap has gone.
+	// Hard case 13: of two control-plane nodes one may be alone for a while, and is the
+	// only one that can serve once the bootstrap has gone.
 	if s.ControlPlane.Replicas == 2 && n.BootstrapGone {
 		return ""
 	}
 	return "no other control-plane node is known" // hard case 2
 }
 
-// near are the peers that hear a node at a VIP in another network than that of the first
-// API VIPs, or why the node must not take part: it would not be heard, and both sides
-// would hold the VIP. That is so where others have an address in the VIP's network and
-// this node has none, and in unicast mode where none of theirs is known. Where nobody has
-// one, the VIP is where all others are (hard case 11).
+// reachablePeers returns the peers that receive a node's adverts for a VIP outside of the network
+// of the first API VIPs, or why the node must not take part: no peer would receive its
+// adverts, and both sides would hold the VIP. That is the case where others have an
+// address in the VIP's network and this node has none, and in unicast mode where none of
+// theirs is known. Where no node has one, the VIP is where all others are (hard case 11).
 //
-// Workers say themselves which addresses they have. So what they say pushes no other node
-// out of an ingress group, nor into one, where it would hear nobody else (hard case 39): a
-// node goes by its own address in the VIP's network, and by being listed at it.
+// Workers report their own addresses, so these must not push another node out of an
+// ingress group, or into one in which it receives no adverts (hard case 39): a node
+// decides by its own address in the VIP's network, and by being listed at it.
 //
-// A node that is bound as listed has all nodes for peers, which reach it there.
-func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
+// A node bound as listed has all nodes as peers, which reach it there.
+func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
 	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
 		return peers, ""
 	}
 	networks, asListed := s.NodeNetworks(n.Interfaces), !bind.Network.IsValid()
-	bind, _ = n.Bind(vip) // whether the node has an address in the VIP's network at all
+	bind, _ = n.Bind(vip) // the node's address in the VIP's network, if any
 	within := func(a netip.Addr) bool {
 		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
 			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
@@ -160,7 +162,7 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	}
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
-	case !here && ingress && nodesAreIn(s, n, vip, within):
+	case !here && ingress && networkHasNodes(s, n, vip, within):
 		return nil, IdleElsewhere + vip.String()
 	case !here && ingress, asListed:
 		return peers, ""
@@ -176,10 +178,10 @@ func near(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bi
 	return peers, ""
 }
 
-// nodesAreIn says, whatever workers claim, whether there are nodes in the network of a VIP:
-// the control plane is, or the cluster has several machine networks of its family, of which
-// it is one. A single one may be none of any node (hard case 11).
-func nodesAreIn(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr, within func(netip.Addr) bool) bool {
+// networkHasNodes reports, independent of workers' claims, whether nodes are in the network of
+// a VIP: the control plane is, or it is one of several machine networks of its family. A
+// single machine network may be without nodes (hard case 11).
+func networkHasNodes(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr, within func(netip.Addr) bool) bool {
 	family, holds := 0, false
 	for _, m := range s.MachineNetworks {
 		if m.Addr().Is4() == vip.Is4() {
@@ -192,7 +194,7 @@ func nodesAreIn(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, vip netip.Addr,
 	})
 }
 
-// sharesFirst says whether a VIP's place on a node is that of a first API VIP, too.
+// sharesFirst reports whether a VIP has the same binding on a node as a first API VIP.
 func sharesFirst(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, bind v1alpha1.Binding) bool {
 	return slices.ContainsFunc(s.Groups[0].VIPs, func(first netip.Addr) bool {
 		b, ok := n.Bind(first)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// ExtensionHeaders are those of IPv6 that may come before an advert: hop-by-hop options,
-// routing, destination options (RFC 8200 section 4).
+// ExtensionHeaders are the IPv6 extension headers accepted before an advert: hop-by-hop
+// options, routing, destination options (RFC 8200 section 4).
 var ExtensionHeaders = [...]byte{0, 43, 60}
 
 // Packet is an IP packet that carries VRRP.
@@ -17,8 +17,8 @@ type Packet struct {
 	Payload             []byte
 }
 
-// ParsePacket reads an IP packet that has VRRP in it: RFC 791 section 3.1, RFC 8200
-// sections 3 and 4. Of one in fragments nothing is read. The payload is a part of b.
+// ParsePacket parses an IP packet with VRRP: RFC 791 section 3.1, RFC 8200 sections 3 and
+// 4. Fragments are not accepted. The payload is a part of b.
 func ParsePacket(b []byte) (p Packet, ok bool) {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:
@@ -52,8 +52,8 @@ func ParsePacket(b []byte) (p Packet, ok bool) {
 	return p, false
 }
 
-// Marshal gives the packet with its IP header: RFC 791 section 3.1, where the kernel fills
-// in the checksum when it sends one (raw(7)), and RFC 8200 section 3.
+// Marshal returns the packet with its IP header: RFC 791 section 3.1, where the kernel
+// fills in the checksum (raw(7)), and RFC 8200 section 3.
 func (p *Packet) Marshal() []byte {
 	var header []byte
 	if p.Destination.Is4() {

@@ -4,51 +4,51 @@ import "github.com/vipgen/vipgen/api/v1alpha1"
 
 // Base priorities of VRRP instances, in points; the highest sum wins.
 const (
-	// BootstrapPriority keeps the API VIP on the bootstrap until its own API
-	// server is gone: more than a control-plane node can reach.
+	// BootstrapPriority keeps the API VIP on the bootstrap until its own API server is
+	// gone: it is more than a control-plane node can reach.
 	BootstrapPriority = 70
-	// ControlPlanePriority is that of API and DNS VIPs on the control plane.
+	// ControlPlanePriority is the base of API and DNS VIPs on the control plane.
 	ControlPlanePriority = 40
-	// IngressPriority is that of ingress VIPs on every node.
+	// IngressPriority is the base of ingress VIPs on every node.
 	IngressPriority = 20
 )
 
-// Health is what is known to work on a node, as far as it decides who holds the
-// VIPs of one group. What is not known does not work.
+// Health holds the known state of a node's services, as far as it decides the election
+// for one group. Unknown services count as failed.
 type Health struct {
-	// HAProxy runs, with at least one API server behind it that takes connections.
+	// HAProxy reports that HAProxy runs, with at least one API server that accepts
+	// connections.
 	HAProxy bool
-	// Unready says that no API server has been ready for UnreadyAfter, as HAProxy sees
-	// it.
+	// Unready reports that HAProxy has seen no ready API server for UnreadyAfter.
 	Unready bool
-	// Redirect leads from every VIP of the API group to HAProxy.
+	// Redirect reports that every VIP of the API group is redirected to HAProxy.
 	Redirect bool
-	// Restarting says that HAProxy crashed a moment ago and is being started again.
-	// Without the redirect clients of the VIP reach the local API server meanwhile.
+	// Restarting reports that HAProxy crashed just now and is being restarted. Without
+	// the redirect clients of the VIP reach the local API server meanwhile.
 	Restarting bool
-	// API is the local API server.
+	// API reports that the local API server is healthy.
 	API bool
-	// MachineConfig is the machine config server.
+	// MachineConfig reports that the machine config server is healthy.
 	MachineConfig bool
-	// DNS is CoreDNS.
+	// DNS reports that CoreDNS is healthy.
 	DNS bool
-	// RouterAnswers and RouterReady are what the router on the group's port says,
-	// whichever controller's it is.
+	// RouterAnswers and RouterReady are the state of the router on the group's port, of
+	// any ingress controller.
 	RouterAnswers, RouterReady bool
-	// RouterHere is the API's last word: a ready router of the group's own ingress
-	// controller runs here (hard case 21).
+	// RouterHere reports, by the API's last answer, that a ready router of the group's
+	// own ingress controller runs here (hard case 21).
 	RouterHere bool
-	// RouterForeign is the API's last word: the routers here are of other ingress
-	// controllers alone, so that whatever answers is none of the group's own.
+	// RouterForeign reports, by the API's last answer, that only routers of other ingress
+	// controllers run here, so that an answer is not from the group's own.
 	RouterForeign bool
 }
 
-// path is the way from a VIP through HAProxy. HAProxy alone is none: clients of a VIP
-// without the redirect reach the API server of the node itself, or nothing (hard case 6).
+// path reports whether the path from a VIP through HAProxy works. HAProxy alone is not
+// enough: clients of a VIP without the redirect reach the API server of the node itself,
+// or nothing (hard case 6).
 //
-// A crash of HAProxy moves no VIP for as long as HAProxy has to come back, if the node
-// serves: by its own API server, or by HAProxy that is back, whatever the checks of it
-// have yet to find out.
+// A crash of HAProxy moves no VIP while HAProxy has time to restart, if the node serves:
+// through its own API server, or a restarted HAProxy that the checks have yet to confirm.
 func (h Health) path() bool {
 	if h.Restarting && (h.API || h.Redirect) {
 		return !h.Unready
@@ -56,41 +56,41 @@ func (h Health) path() bool {
 	return h.HAProxy && h.Redirect && !h.Unready
 }
 
-// Term is one part of a priority, which follows from the node's health. The agent writes
-// 1 (it is on) or 0 to the file of that name in v1alpha1.TrackDir, which keepalived
-// watches, so that a change reaches the priority in milliseconds.
+// Term is a part of a priority that depends on the node's health. The agent writes 1 (on)
+// or 0 to the file with its name in v1alpha1.TrackDir, which keepalived watches, so that
+// a change reaches the priority in milliseconds.
 type Term struct {
-	// Name is the track file's, unique on a node.
+	// Name is the name of the track file, unique on a node.
 	Name string
 	// Points are added to the priority while the term is on. A term with 0 points is a
 	// veto: while it is on, the node cannot hold the VIP.
 	Points int
-	// Initial is what the file says before the agent has checked anything.
+	// Initial is the content of the file before the first check.
 	Initial int
-	// Meaning says in a few words when the term is on.
+	// Meaning describes when the term is on.
 	Meaning string
 	on      func(Health) bool
 }
 
-// On says whether the term is on, on a node of that health. The term is one of Terms.
+// On reports whether the term, one of Terms, is on at that health.
 func (t Term) On(h Health) bool { return t.on(h) }
 
-// Terms of the API VIP on a control-plane node.
+// apiTerms are the terms of the API VIP on a control-plane node.
 var apiTerms = []Term{
 	{Name: "lb-path", Points: 20, Meaning: "HAProxy is ready and the redirect to it is in place", on: Health.path},
-	// No failover when one of them restarts (hard case 7).
+	// No failover if either restarts (hard case 7).
 	{Name: "lb-or-api", Points: 5, Meaning: "the load balancer path or the local API server is healthy",
 		on: func(h Health) bool { return h.path() || h.API }},
 	{Name: "machine-config", Points: 3, Meaning: "the machine config server runs here",
 		on: func(h Health) bool { return h.MachineConfig }},
 }
 
-// Terms of the DNS VIP of old clusters.
+// dnsTerms are the terms of the DNS VIP of old clusters.
 var dnsTerms = []Term{
 	{Name: "dns", Points: 20, Meaning: "CoreDNS answers here", on: func(h Health) bool { return h.DNS }},
 }
 
-// Terms of the VIPs of an ingress controller; the group's name comes before theirs.
+// ingressTerms are the terms of the VIPs of an ingress controller; names get the group's name as a prefix.
 var ingressTerms = []Term{
 	{Name: "ready", Points: 10, Meaning: "the router is ready", on: func(h Health) bool { return h.RouterReady }},
 	{Name: "here", Points: 50, Meaning: "a router of this ingress controller runs here", on: func(h Health) bool { return h.RouterHere }},
@@ -98,26 +98,25 @@ var ingressTerms = []Term{
 		on: func(h Health) bool { return !h.RouterAnswers || h.RouterForeign }},
 }
 
-// Terms gives what a group's priority on a node of the given role is made of:
-// the base, and what is added to it.
+// Terms returns the base and the terms of a group's priority on a node of a role.
 func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 	switch {
 	case g.Role == v1alpha1.GroupIngress:
-		return IngressPriority, ofGroup(g, ingressTerms)
+		return IngressPriority, prefixNames(g, ingressTerms)
 	case role == v1alpha1.RoleBootstrap:
 		return BootstrapPriority, nil
 	case g.Role == v1alpha1.GroupDNS:
 		return ControlPlanePriority, dnsTerms
 	case g.AdditionalAPI():
-		// Each group has a redirect of its own. Machine configs are for nodes, which go
-		// to the first API VIP.
-		return ControlPlanePriority, ofGroup(g, apiTerms[:2])
+		// Each group has its own redirect. Machine configs are for nodes, which use the
+		// first API VIP.
+		return ControlPlanePriority, prefixNames(g, apiTerms[:2])
 	default:
 		return ControlPlanePriority, apiTerms
 	}
 }
 
-// FullPriority is that of a node on which everything works.
+// FullPriority returns the priority of a node on which everything works.
 func FullPriority(g *v1alpha1.Group, role string) int {
 	sum, terms := Terms(g, role)
 	for _, t := range terms {
@@ -126,8 +125,8 @@ func FullPriority(g *v1alpha1.Group, role string) int {
 	return sum
 }
 
-// ofGroup gives terms the names that they have in a group of which there may be several.
-func ofGroup(g *v1alpha1.Group, terms []Term) (out []Term) {
+// prefixNames returns terms with names unique to the group.
+func prefixNames(g *v1alpha1.Group, terms []Term) (out []Term) {
 	for _, t := range terms {
 		t.Name = g.Name + "-" + t.Name
 		out = append(out, t)

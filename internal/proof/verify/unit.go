@@ -180,7 +180,7 @@ func (u *unit) listen() {
 		u.strict = u.strict || slices.ContainsFunc(a.instances, func(i keepalivedconf.Instance) bool { return i.Master })
 		for y, b := range u.nodes {
 			for i := range a.instances {
-				ok := x != y && i < len(b.instances) && a.instances[i].Hears(&b.instances[i])
+				ok := x != y && i < len(b.instances) && a.instances[i].Receives(&b.instances[i])
 				u.hears[x][y] = append(u.hears[x][y], ok)
 				u.strict = u.strict || x != y && !ok
 			}

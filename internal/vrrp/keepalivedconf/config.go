@@ -1,5 +1,5 @@
-// Package keepalivedconf reads keepalived.conf as keepalived 2.2 does, as far as it says
-// who holds a VIP. What it makes nothing of, it names.
+// Package keepalivedconf reads keepalived.conf as keepalived 2.2 does, as far as it
+// decides who holds a VIP. It reports what it does not understand.
 package keepalivedconf
 
 import (
@@ -10,21 +10,21 @@ import (
 	"github.com/vipgen/vipgen/internal/blocks"
 )
 
-// Config is what keepalived takes from a keepalived.conf. Of a template of one, what only
-// the node knows is the zero value.
+// Config is the content of a keepalived.conf. In a template, values known only on the
+// node are zero.
 type Config struct {
 	// RouterID names the node in keepalived's log.
 	RouterID   string
 	Files      []File
 	SyncGroups []SyncGroup
 	Instances  []Instance
-	// Groups are the multicast groups of instances without peers, one of a family.
+	// Groups are the multicast groups of instances without peers, one per family.
 	Groups []netip.Addr
-	// Template says that the text has actions of a template.
+	// Template reports that the text contains template actions.
 	Template bool
-	// Blocks are all of the text, in its order.
+	// Blocks are all blocks of the text, in order.
 	Blocks []blocks.Statement
-	// Unread is what may have a say in who holds a VIP and is in none of the above.
+	// Unread lists everything else that may affect who holds a VIP.
 	Unread []Problem
 }
 
@@ -32,9 +32,9 @@ type Config struct {
 type File struct {
 	Name string
 	Path string
-	// Weight is that of trackers that give none.
+	// Weight is the default weight of trackers.
 	Weight int
-	// Initial is what a missing file is made to say.
+	// Initial is the value that a missing file is created with.
 	Initial int
 }
 
@@ -42,15 +42,14 @@ type File struct {
 type SyncGroup struct {
 	Name    string
 	Members []string
-	// Tracks count for all members; keepalived ignores those of members.
+	// Tracks apply to all members; keepalived ignores those of members.
 	Tracks []Track
-	// Block is the group as it stands in the text, as that of Instance.
+	// Block is the group in the text.
 	Block blocks.Statement
 }
 
-// Track is a file's part in a priority: what the file says, times Weight, is
-// added. With weight 0 a file that does not say 0 is a fault: the instance holds
-// nothing.
+// Track adds a file's value times Weight to a priority. With weight 0 a value other than
+// 0 is a fault: the instance holds nothing.
 type Track struct {
 	File   string
 	Weight int
@@ -59,8 +58,8 @@ type Track struct {
 // Instance is a VRRP instance.
 type Instance struct {
 	Name string
-	// Master says that it starts as the holder (state MASTER), NoPreempt that it
-	// leaves the VIP to a holder of lower priority.
+	// Master reports that the instance starts as the holder (state MASTER), NoPreempt
+	// that it leaves the VIP to a holder of lower priority.
 	Master, NoPreempt bool
 	Version           int
 	Interface         string
@@ -68,35 +67,35 @@ type Instance struct {
 	Priority          int
 	// AdvertMS is the time between adverts in milliseconds.
 	AdvertMS int
-	// AuthType and Password are those of authentication, which VRRPv2 has. Password is
-	// as much of it as goes into adverts.
+	// AuthType and Password are the authentication of VRRPv2. Password is the advertised
+	// part.
 	AuthType, Password string
-	// Source is the address that adverts come from; not valid unless given.
+	// Source is the source address of adverts; not valid if not configured.
 	Source netip.Addr
 	Peers  []Peer
-	// TTL of adverts to peers; 0 where the configuration does not say.
+	// TTL is the TTL of adverts to peers; 0 if not configured.
 	TTL int
-	// Group is the multicast address of adverts, if it is not VRRP's own.
+	// Group is the multicast group of adverts, if not VRRP's own.
 	Group  netip.Addr
 	VIPs   []VIP
 	Tracks []Track
 	Block  blocks.Statement
 }
 
-// Peer is a unicast peer. MinTTL is what adverts must still have; 0 is anything.
+// Peer is a unicast peer. MinTTL is the least TTL of its adverts; 0 for any.
 type Peer struct {
 	Address netip.Addr
 	MinTTL  int
 }
 
-// VIP is an address of an instance, with a host prefix where the text gives it none.
+// VIP is an address of an instance, as a host prefix by default.
 type VIP struct {
 	netip.Prefix
-	// Statement has what else there is: a link, a label, a scope.
+	// Statement holds further parameters: link, label, scope.
 	Statement blocks.Statement
 }
 
-// Named are the blocks of the text that begin with that word.
+// Named returns the blocks that begin with a word.
 func (c *Config) Named(word string) (out []blocks.Statement) {
 	for _, b := range c.Blocks {
 		if b.Word(0) == word {
@@ -106,18 +105,18 @@ func (c *Config) Named(word string) (out []blocks.Statement) {
 	return out
 }
 
-// Problem is something that keepalived does not take, or that is not read.
+// Problem is something that keepalived refuses, or that is not read.
 type Problem struct {
 	Line int
 	Code problem.Code
-	// Field is the word that it is about; empty for what is no statement.
+	// Field is the keyword; empty for what is no statement.
 	Field string
-	// Found is what stands there. It may be anything, but for a password.
+	// Found is the value in the text, except for passwords.
 	Found    string
 	Expected string
 }
 
-// Error is for people who wrote the text, or may read it.
+// Error formats the problem for the authors of the text.
 func (p *Problem) Error() string {
 	switch {
 	case p.Expected == "":

@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Read reads a keepalived.conf, or a template of one. Problems are what keepalived does
-// not take; with any, the Config is not whole.
+// Read reads a keepalived.conf or a template of one. Problems are what keepalived
+// refuses; with any, the Config is incomplete.
 func Read(text []byte) (*Config, []Problem) {
 	r := &reader{conf: &Config{}}
 	masked, template, err := blocks.Mask(text)
@@ -38,24 +38,24 @@ func Read(text []byte) (*Config, []Problem) {
 	return r.conf, r.problems
 }
 
-// reader gathers what a text says.
+// reader collects the content of a text.
 type reader struct {
 	conf     *Config
 	version  int // vrrp_version
 	problems []Problem
 }
 
-// refuse notes a value that keepalived does not take.
+// refuse records a value that keepalived refuses.
 func (r *reader) refuse(s blocks.Statement, code problem.Code, expected string) {
 	r.problems = append(r.problems, Problem{s.Line, code, s.Word(0), s.Word(1), expected})
 }
 
-// unread notes something that is not read.
+// unread records something that is not read.
 func (r *reader) unread(s blocks.Statement, format string, args ...any) {
 	r.conf.Unread = append(r.conf.Unread, Problem{Line: s.Line, Code: problem.Syntax, Found: fmt.Sprintf(format, args...)})
 }
 
-// ignored are the global settings that have no say in who holds a VIP.
+// ignored are global settings that do not affect who holds a VIP.
 var ignored = []string{
 	"enable_script_security", "script_user", "vrrp_priority", "vrrp_no_swap", "max_auto_priority",
 	"vrrp_garp_master_delay", "vrrp_garp_master_repeat", "vrrp_garp_master_refresh",
@@ -81,10 +81,10 @@ func (r *reader) block(b blocks.Statement) {
 	}
 }
 
-// handlers are what reads the statements of a block, by their first words.
+// handlers maps the keywords of a block to the functions that read their statements.
 type handlers map[string]func(blocks.Statement)
 
-// each hands every statement of a block to what reads it, and notes the others.
+// each passes every statement of a block to its handler, and records the others.
 func (r *reader) each(b blocks.Statement, known handlers) {
 	seen := map[string]bool{}
 	for _, s := range b.Body {
@@ -237,7 +237,7 @@ func (r *reader) vips(i *Instance, b blocks.Statement) {
 	}
 }
 
-// finish is for what follows from several blocks.
+// finish evaluates what depends on several blocks.
 func (r *reader) finish() {
 	for n := range r.conf.Instances {
 		i := &r.conf.Instances[n]
@@ -245,7 +245,7 @@ func (r *reader) finish() {
 			i.Version = 3
 		}
 		if i.Version == 3 {
-			i.Password = "" // which it has none of: keepalived ignores it
+			i.Password = "" // version 3 has none: keepalived ignores it
 		}
 		i.Tracks = r.tracks(i.Block)
 		if at := slices.IndexFunc(r.conf.Groups, func(g netip.Addr) bool { return g.Is4() != i.IPv6() }); at >= 0 && len(i.Peers) == 0 {
@@ -258,7 +258,8 @@ func (r *reader) finish() {
 	}
 }
 
-// tracks reads the trackers of an instance or a sync group. Files may be defined after them.
+// tracks reads the trackers of an instance or a sync group. Files may be defined later in
+// the text.
 func (r *reader) tracks(of blocks.Statement) (out []Track) {
 	for _, b := range of.Body {
 		if b.Word(0) != "track_file" {
@@ -284,7 +285,7 @@ func (r *reader) tracks(of blocks.Statement) (out []Track) {
 	return out
 }
 
-// word reads the one value of a statement.
+// word reads the value of a statement with one.
 func (r *reader) word(to *string) func(blocks.Statement) {
 	return func(s blocks.Statement) {
 		if *to = s.Word(1); len(s.Words) != 2 || s.Open {
@@ -293,8 +294,8 @@ func (r *reader) word(to *string) func(blocks.Statement) {
 	}
 }
 
-// value reads the one value of a statement; what only the node knows, or what cannot be
-// taken, is the zero value.
+// value reads the value of a statement with one; a value that is invalid, or known only
+// on the node, is zero.
 func value[T any](r *reader, to *T, parse func(string) (T, bool), refuse func(s blocks.Statement)) func(blocks.Statement) {
 	return func(s blocks.Statement) {
 		var text string
@@ -332,7 +333,7 @@ func (r *reader) address(to *netip.Addr) func(blocks.Statement) {
 	}, func(s blocks.Statement) { r.unread(s, "%s %q: expected an address", s.Word(0), s.Word(1)) })
 }
 
-// weight is what a tracker of a file adds, or what a file says.
+// weight reads a weight, or the initial value of a file.
 func (r *reader) weight(s blocks.Statement, words []string) int {
 	n, err := strconv.Atoi(strings.Join(words, " "))
 	if err != nil || n < -254 || n > 254 {

@@ -13,9 +13,10 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// wanted lets VRRP pass, from the network header on, and IPv6 with extension headers.
-// What has a VLAN tag comes once more on the interface of that VLAN.
-var wanted = []bpf.Instruction{
+// vrrpFilter is a filter for VRRP packets, from the network header on, also after IPv6
+// extension headers. Packets with a VLAN tag are received on the interface of that VLAN
+// as well.
+var vrrpFilter = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 11},
 	bpf.LoadExtension{Num: bpf.ExtProto},
@@ -32,27 +33,26 @@ var wanted = []bpf.Instruction{
 	bpf.RetConstant{Val: 0},
 }
 
-// OnLinks listens for what comes in over any link, before any packet filter: also what
-// the guard keeps from keepalived. It joins no multicast group. It takes CAP_NET_RAW.
+// OnLinks listens on all links before any packet filter, so that it also receives adverts
+// that the guard drops. It joins no multicast group. It needs CAP_NET_RAW.
 func OnLinks() (*Listener, error) {
-	conn, err := PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ALL, nil, wanted)
+	conn, err := PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ALL, nil, vrrpFilter)
 	if err != nil {
 		return nil, fmt.Errorf("listening for adverts: %w", err)
 	}
 	l := &Listener{packet: linkPacket}
-	return l.on(conn), nil
+	return l.attach(conn), nil
 }
 
-// PacketSocket opens a socket that receives what a filter lets pass of a protocol of
-// Ethernet, from a link, or from all where that is nil: packet(7). kind is SOCK_RAW for
-// frames, or SOCK_DGRAM for what is in them. Control messages say when each came. It takes
-// CAP_NET_RAW.
+// PacketSocket opens a socket for packets of an Ethernet protocol that pass a filter, on
+// a link, or on all links if nil: packet(7). kind is SOCK_RAW for frames, or SOCK_DGRAM
+// for their content. Control messages hold the time of reception. It needs CAP_NET_RAW.
 func PacketSocket(kind int, protocol uint16, link *net.Interface, filter []bpf.Instruction) (*socket.Conn, error) {
 	program, err := bpf.Assemble(filter)
 	if err != nil {
 		return nil, err
 	}
-	// Without a protocol it receives nothing, so that nothing passes by the filter.
+	// Without a protocol the socket receives nothing before the filter is set.
 	conn, err := socket.Socket(unix.AF_PACKET, kind, 0, "links", nil)
 	if err != nil {
 		return nil, privileged(err)
@@ -71,7 +71,7 @@ func PacketSocket(kind int, protocol uint16, link *net.Interface, filter []bpf.I
 	return conn, nil
 }
 
-// linkPacket reads what packet sockets give without the link's header: packet(7).
+// linkPacket parses a packet without link header from a packet socket: packet(7).
 func linkPacket(b, _ []byte, from unix.Sockaddr) (vrrp.Packet, int, bool) {
 	link, ok := from.(*unix.SockaddrLinklayer)
 	if !ok || link.Pkttype == unix.PACKET_OUTGOING || link.Pkttype == unix.PACKET_OTHERHOST {

@@ -19,28 +19,28 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Received is an advertisement that came.
+// Received is a received advertisement.
 type Received struct {
 	vrrp.Advert
 	Destination netip.Addr
 	TTL         int // or hop limit
-	Interface   int // index of the one that it came in over
-	// Waited is for how long it was in the socket before it was read: what waits is
-	// old, as after the process stood still. It goes by the wall clock.
+	Interface   int // index of the receiving interface
+	// Waited is how long it was in the socket, by the wall clock: a long wait means that
+	// the process hung, and the advert is outdated.
 	Waited time.Duration
 }
 
-// Listener receives advertisements. One goroutine at a time may use it. The caller must
-// Close it.
+// Listener receives advertisements. Only one goroutine may use it at a time. The caller
+// must Close it.
 type Listener struct {
 	conn *socket.Conn
-	// packet takes what the socket gave apart; ok is false for what is none of its.
+	// packet parses the data of the socket; ok is false for unrelated packets.
 	packet          func(b, control []byte, from unix.Sockaddr) (p vrrp.Packet, link int, ok bool)
 	buffer, control []byte
 }
 
-// OnInterface listens for what comes in over an interface, by multicast and to the host's
-// own addresses, as far as packet filters let it through. It takes CAP_NET_RAW.
+// OnInterface listens for adverts on an interface, multicast or to the host's own
+// addresses, after packet filters. It needs CAP_NET_RAW.
 func OnInterface(name string, ip6 bool) (*Listener, error) {
 	link, err := net.InterfaceByName(name)
 	if err != nil {
@@ -61,8 +61,8 @@ func OnInterface(name string, ip6 bool) (*Listener, error) {
 	return l, nil
 }
 
-// AtAddress listens for what is sent to one of the host's own addresses, as far as packet
-// filters let it through. It takes CAP_NET_RAW.
+// AtAddress listens for adverts to one of the host's own addresses, after packet filters.
+// It needs CAP_NET_RAW.
 func AtAddress(a netip.Addr) (*Listener, error) {
 	l, err := open(a.Is6())
 	if err == nil {
@@ -78,7 +78,7 @@ func AtAddress(a netip.Addr) (*Listener, error) {
 	return l, nil
 }
 
-// open opens a socket for what is sent to this host: raw(7), and with IPv6 ipv6(7).
+// open opens a socket for adverts to this host: raw(7), and with IPv6 ipv6(7).
 func open(ip6 bool) (*Listener, error) {
 	family, options := unix.AF_INET, [][2]int{{unix.IPPROTO_IP, unix.IP_PKTINFO}}
 	l := &Listener{packet: packet4}
@@ -95,15 +95,15 @@ func open(ip6 bool) (*Listener, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	return l.on(conn), nil
+	return l.attach(conn), nil
 }
 
-func (l *Listener) on(conn *socket.Conn) *Listener {
+func (l *Listener) attach(conn *socket.Conn) *Listener {
 	l.conn, l.buffer, l.control = conn, make([]byte, 4096), make([]byte, 256) // an advert has 255 addresses at most
 	return l
 }
 
-// closeAfter gives an error on, and closes what it makes useless.
+// closeAfter returns an error, and closes the listener if there is one.
 func closeAfter(l *Listener, err error) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -111,14 +111,14 @@ func closeAfter(l *Listener, err error) error {
 	return nil
 }
 
-// packet4 reads what raw sockets of IPv4 give, which is the packet from its IP header on.
+// packet4 parses data of an IPv4 raw socket: the packet with its IP header.
 func packet4(b, control []byte, _ unix.Sockaddr) (vrrp.Packet, int, bool) {
 	var cm ipv4.ControlMessage
 	p, ok := vrrp.ParsePacket(b)
 	return p, cm.IfIndex, cm.Parse(control) == nil && ok
 }
 
-// packet6 reads what raw sockets of IPv6 give, which is the payload.
+// packet6 parses data of an IPv6 raw socket: the payload.
 func packet6(b, control []byte, from unix.Sockaddr) (vrrp.Packet, int, bool) {
 	var cm ipv6.ControlMessage
 	source, ok := from.(*unix.SockaddrInet6)
@@ -129,7 +129,7 @@ func packet6(b, control []byte, from unix.Sockaddr) (vrrp.Packet, int, bool) {
 	return vrrp.Packet{Source: netip.AddrFrom16(source.Addr), Destination: to, TTL: cm.HopLimit, Payload: b}, cm.IfIndex, true
 }
 
-// join has the socket receive what is sent to the group of a family over a link.
+// join joins the multicast group of a family on a link.
 func (l *Listener) join(link *net.Interface, ip6 bool) error {
 	raw, err := l.conn.SyscallConn()
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *Listener) join(link *net.Interface, ip6 bool) error {
 	return errors.Join(err, failed)
 }
 
-// Receive waits for the next advertisement. The error is that of ctx when that has ended.
+// Receive returns the next advertisement. After the end of ctx it returns ctx's error.
 func (l *Listener) Receive(ctx context.Context) (Received, error) {
 	for {
 		n, control, _, from, err := l.conn.Recvmsg(ctx, l.buffer, l.control, 0)
@@ -168,11 +168,11 @@ func (l *Listener) Receive(ctx context.Context) (Received, error) {
 	}
 }
 
-// Close stops listening, also where Receive waits.
+// Close stops listening, and ends a waiting Receive.
 func (l *Listener) Close() error { return l.conn.Close() }
 
-// Waited is how long ago the kernel got a packet, by the control messages of a socket
-// with the option SO_TIMESTAMPNS; 0 where they do not say.
+// Waited returns how long ago the kernel received a packet, by the control messages of a
+// socket with the option SO_TIMESTAMPNS; 0 if they do not tell.
 func Waited(control []byte) time.Duration {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Router is a sender of adverts for one ID, as it was seen.
+// Router is a sender of adverts for an ID.
 type Router struct {
 	Interface string     `json:"interface"`
 	Family    string     `json:"family"` // IPv4 or IPv6
@@ -24,34 +24,34 @@ type Router struct {
 	Priority  int        `json:"priority"`
 	Interval  int        `json:"intervalMS"`
 	Source    netip.Addr `json:"source"`
-	// Mode is multicast, or unicast of adverts to this host alone.
+	// Mode is multicast, or unicast for adverts to this host only.
 	Mode      string       `json:"mode"`
 	Addresses []netip.Addr `json:"addresses"`
 	Adverts   int          `json:"adverts"`
 }
 
-// Scanner listens for adverts on interfaces. It takes them from the links, before any
-// packet filter: also those that the guard keeps from keepalived.
+// Scanner listens for adverts on interfaces, before any packet filter, so that it also
+// receives those that the guard drops.
 type Scanner struct {
-	// Interfaces are those listened on.
+	// Interfaces names the interfaces to listen on.
 	Interfaces []string
 
 	links *Listener
-	// members are of the multicast groups, one of each family, and read nothing.
+	// members holds memberships in the multicast groups, one per family, and reads
+	// nothing.
 	members []*Listener
-	// names of interfaces by their index.
+	// names maps interface indices to names.
 	names map[int]string
 
 	mu    sync.Mutex
 	found map[string]*Router
 }
 
-// Open joins the groups that adverts are sent to, on the named interfaces or on
-// all that are up, are not loopback and are not part of another one, as the links of a
-// bond are. It takes CAP_NET_RAW. A family that this host does not have is left out.
-// The caller must Close it.
+// Open joins the multicast groups on the named interfaces, or on all that are up, not
+// loopback and not part of another one, such as a bond. It needs CAP_NET_RAW. An address
+// family that this host lacks is left out. The caller must Close the Scanner.
 func Open(interfaces ...string) (*Scanner, error) {
-	links, err := chosen(interfaces)
+	links, err := selectInterfaces(interfaces)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func Open(interfaces ...string) (*Scanner, error) {
 	return s, nil
 }
 
-func chosen(names []string) ([]net.Interface, error) {
+func selectInterfaces(names []string) ([]net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("reading interfaces: %w", err)
@@ -99,13 +99,14 @@ func chosen(names []string) ([]net.Interface, error) {
 	return out, nil
 }
 
-// hasMaster says whether an interface is part of another one, which has its packets too.
+// hasMaster reports whether an interface is part of another one, which receives its
+// packets too.
 func hasMaster(l net.Interface) bool {
 	link, err := netlink.LinkByIndex(l.Index)
 	return err == nil && link.Attrs().MasterIndex != 0
 }
 
-// join has this host hear the group of a family on every link that can; one is enough.
+// join joins the group of a family on every link; one success is enough.
 func (s *Scanner) join(links []net.Interface, ip6 bool) error {
 	member, err := open(ip6)
 	if err != nil {
@@ -136,23 +137,23 @@ func (s *Scanner) Close() error {
 	return errors.Join(errs...)
 }
 
-// Listen takes adverts until ctx is done.
+// Listen records adverts until ctx ends.
 func (s *Scanner) Listen(ctx context.Context) error {
 	for {
 		r, err := s.links.Receive(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, unix.ENETDOWN): // one of the links; others go on
+		case errors.Is(err, unix.ENETDOWN): // one link is down; others continue
 		case err != nil:
 			return err
 		default:
-			s.note(&r)
+			s.record(&r)
 		}
 	}
 }
 
-func (s *Scanner) note(a *Received) {
+func (s *Scanner) record(a *Received) {
 	name, listened := s.names[a.Interface]
 	if !listened {
 		return
@@ -175,7 +176,7 @@ func (s *Scanner) note(a *Received) {
 	s.found[key] = &r
 }
 
-// Routers are those seen so far, by interface, ID, family, version and source.
+// Routers returns the routers seen so far, by interface, ID, family, version and source.
 func (s *Scanner) Routers() []Router {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// maxExact is the largest set for which the best choice is looked for by trying:
-// for larger ones, a good choice has to do.
+// maxExact is the largest set for which the best choice is searched exhaustively; for
+// larger ones a good choice is enough.
 const maxExact = 24
 
-// keep chooses those of a set of colliding users that keep their ID: as many as
-// possible, of which no two collide; those that cannot change are among them.
+// keep returns the members of a colliding set that keep their ID: as many as possible
+// without collisions among them, first of all those that cannot change.
 func (s *search) keep(part []Member, r *Report) []Member {
 	var kept, rest []Member
 	for _, m := range part {
@@ -29,13 +29,13 @@ func (s *search) keep(part []Member, r *Report) []Member {
 			rest = append(rest, m)
 		}
 	}
-	// Those that were chosen by hand come first, so that they win between equals.
+	// IDs chosen by the user first, so that they win ties.
 	slices.SortStableFunc(rest, func(a, b Member) int { return cmp.Compare(rank(s.use(a)), rank(s.use(b))) })
 	if s.clique(rest) {
 		return append(kept, rest[:min(1, len(rest))]...)
 	}
 	if len(rest) <= maxExact {
-		return append(kept, s.most(rest)...)
+		return append(kept, s.largestSet(rest)...)
 	}
 	return append(kept, s.greedy(rest)...)
 }
@@ -47,7 +47,7 @@ func rank(u *Use) int {
 	return 1
 }
 
-// clique says whether each collides with each, as all do on one network.
+// clique reports whether all members collide with each other, as on one network.
 func (s *search) clique(list []Member) bool {
 	for i, a := range list {
 		for _, b := range list[i+1:] {
@@ -59,9 +59,9 @@ func (s *search) clique(list []Member) bool {
 	return true
 }
 
-// most finds the largest set of which no two collide, by trying; of several, the
-// one that has the first ones.
-func (s *search) most(list []Member) []Member {
+// largestSet returns the largest set without collisions by exhaustive search; of several, the
+// one with the first members.
+func (s *search) largestSet(list []Member) []Member {
 	against := make([]uint32, len(list))
 	for i := range list {
 		for j := range list {
@@ -96,8 +96,8 @@ func (s *search) most(list []Member) []Member {
 	return out
 }
 
-// greedy takes the one with the fewest collisions, again and again. Where
-// networks are nested, as CIDR networks are, that is the largest set, too.
+// greedy repeatedly takes the member with the fewest collisions. For nested networks, as
+// CIDR networks are, the result is the largest set, too.
 func (s *search) greedy(list []Member) []Member {
 	left := slices.Clone(list)
 	var out []Member
@@ -121,8 +121,8 @@ func (s *search) greedy(list []Member) []Member {
 	return out
 }
 
-// assign finds a free ID for each of those that have to change: the next one
-// that nobody on its network has, before or after.
+// assign finds a free ID for each member that has to change: the next one that is free on
+// its network.
 func (s *search) assign(change []Member, r *Report) {
 	slices.SortFunc(change, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Use, b.Use)) })
 	moved := map[Member]int{}
@@ -149,7 +149,7 @@ func (s *search) assign(change []Member, r *Report) {
 	}
 }
 
-// taken are the IDs that a user cannot have.
+// taken returns the IDs that a member cannot have.
 func (s *search) taken(m Member, moved map[Member]int) *[256]bool {
 	var out [256]bool
 	for id, who := range s.reservedFor(m.Cluster) {
@@ -168,14 +168,14 @@ func (s *search) taken(m Member, moved map[Member]int) *[256]bool {
 	return &out
 }
 
-// neighbours are the clusters on the network of one, itself among them.
+// neighbours returns the clusters on the network of a cluster, itself included.
 func (s *search) neighbours(cluster int) []int {
 	if out, ok := s.near[cluster]; ok {
 		return out
 	}
 	var out []int
 	for c := range s.clusters {
-		if c == cluster || share(&s.clusters[c], &s.clusters[cluster]) != "" {
+		if c == cluster || sharedNetwork(&s.clusters[c], &s.clusters[cluster]) != "" {
 			out = append(out, c)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package routerids finds virtual router IDs that clusters on one layer-2 network
-// have in common, and other ones for as few of them as will do.
+// Package routerids finds collisions of virtual router IDs between clusters on one
+// layer-2 network, and proposes other IDs for as few groups as possible.
 package routerids
 
 import (
@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// Cluster is a cluster as far as its virtual router IDs go.
+// Cluster holds the virtual router IDs of a cluster.
 type Cluster struct {
-	// Name is what reports call it.
+	// Name is its name in reports.
 	Name string
-	// Networks are those of its machines, Network the name of the layer-2 network
-	// that they are on, "" where nobody named it.
+	// Networks are the networks of its machines, Network the name of their layer-2
+	// network, "" if not given.
 	Networks []netip.Prefix
 	Network  string
-	// Reserved are IDs that others on its network have.
+	// Reserved are IDs that others on its network use.
 	Reserved []int
 	Uses     []Use
 }
@@ -26,22 +26,23 @@ type Cluster struct {
 type Use struct {
 	Group string
 	ID    int
-	// IPv4 and IPv6 say for which families; IDs of two families do not collide
+	// IPv4 and IPv6 are the families in use; IDs of different families do not collide
 	// (RFC 9568 has a virtual router per ID, interface and family).
 	IPv4, IPv6 bool
 	VIPs       []netip.Addr
-	// Chosen says that the user gave it, not the name of the cluster.
+	// Chosen reports that the user chose the ID; by default it follows from the cluster's
+	// name.
 	Chosen bool
-	// Field is that of the VIPConfig that changes it, "" if there is none.
+	// Field is the field of the VIPConfig that changes the ID, "" if there is none.
 	Field string
-	// Fixed says why it cannot be changed.
+	// Fixed is why the ID cannot be changed; "" if it can.
 	Fixed string
 }
 
-// Foreign is an ID that somebody else has, as seen on the wire.
+// Foreign is an ID of another router, as seen on the wire.
 type Foreign struct {
 	ID int
-	// Source is who sends the adverts, VIPs what it holds.
+	// Source is the sender of the adverts, VIPs are its VIPs.
 	Source netip.Addr
 	VIPs   []netip.Addr
 }
@@ -49,16 +50,15 @@ type Foreign struct {
 // Member is a user of an ID: the indices of cluster and group.
 type Member struct{ Cluster, Use int }
 
-// Collision is an ID that several users on one network have, or one with
-// somebody else.
+// Collision is an ID with several users on one network, or with a foreign router.
 type Collision struct {
 	ID      int
 	Members []Member
-	// Why says how they come to share a network, or who else has the ID.
+	// Why is the shared network, or the other user of the ID.
 	Why string
 }
 
-// Override gives a group another ID.
+// Override is another ID for a group.
 type Override struct {
 	Member
 	From, To int
@@ -70,25 +70,25 @@ type Unsolved struct {
 	Why string
 }
 
-// Report is what was found.
+// Report is the result of Find.
 type Report struct {
 	Collisions []Collision
 	Overrides  []Override
 	Unsolved   []Unsolved
 }
 
-// search carries the clusters through one Find.
+// search is the state of one Find.
 type search struct {
 	clusters []Cluster
 	foreign  []Foreign
 	byID     [256][]Member
-	// reserved and near are kept per cluster, once they are needed.
+	// reserved and near are computed per cluster on demand.
 	reserved map[int]*[256]string
 	near     map[int][]int
 }
 
-// Find looks at all clusters. The same clusters in the same order give the same
-// report.
+// Find returns all collisions and a solution. The result depends only on the clusters and
+// their order.
 func Find(clusters []Cluster, foreign []Foreign) Report {
 	s := &search{clusters: clusters, foreign: foreign, reserved: map[int]*[256]string{}, near: map[int][]int{}}
 	for c := range clusters {
@@ -110,8 +110,7 @@ func Find(clusters []Cluster, foreign []Foreign) Report {
 
 func (s *search) use(m Member) *Use { return &s.clusters[m.Cluster].Uses[m.Use] }
 
-// inspect reports the collisions of an ID and gives those of its users that have
-// to change.
+// inspect reports the collisions of an ID and returns the members that have to change.
 func (s *search) inspect(id int, r *Report) (change []Member) {
 	var free []Member
 	for _, m := range s.byID[id] {
@@ -139,15 +138,15 @@ func (s *search) inspect(id int, r *Report) (change []Member) {
 	return change
 }
 
-// collide says whether two users of one ID hear each other.
+// collide reports whether two users of one ID receive each other's adverts.
 func (s *search) collide(a, b Member) bool {
 	x, y := s.use(a), s.use(b)
-	return (x.IPv4 && y.IPv4 || x.IPv6 && y.IPv6) && (a.Cluster == b.Cluster || share(&s.clusters[a.Cluster], &s.clusters[b.Cluster]) != "")
+	return (x.IPv4 && y.IPv4 || x.IPv6 && y.IPv6) && (a.Cluster == b.Cluster || sharedNetwork(&s.clusters[a.Cluster], &s.clusters[b.Cluster]) != "")
 }
 
-// share says by what two clusters are on one layer-2 network, "" if they are
-// not: names count more than addresses, which sites use again and again.
-func share(a, b *Cluster) string {
+// sharedNetwork returns the layer-2 network of two clusters, "" if they share none: names take
+// precedence over addresses, which sites reuse.
+func sharedNetwork(a, b *Cluster) string {
 	if a.Network != "" && b.Network != "" {
 		if a.Network == b.Network {
 			return "network " + a.Network
@@ -171,20 +170,19 @@ func larger(p, q netip.Prefix) netip.Prefix {
 	return p
 }
 
-// why says by what the first two that collide share a network.
+// why returns the network of the first two members that collide.
 func (s *search) why(part []Member) string {
 	for i, a := range part {
 		for _, b := range part[i+1:] {
 			if s.collide(a, b) {
-				return share(&s.clusters[a.Cluster], &s.clusters[b.Cluster])
+				return sharedNetwork(&s.clusters[a.Cluster], &s.clusters[b.Cluster])
 			}
 		}
 	}
 	return ""
 }
 
-// components parts users of an ID into sets that are linked by collisions;
-// those without any are left out.
+// components returns the sets of members linked by collisions, without single members.
 func (s *search) components(list []Member) [][]Member {
 	var out [][]Member
 	seen := make([]bool, len(list))
@@ -212,7 +210,7 @@ func (s *search) components(list []Member) [][]Member {
 	return out
 }
 
-// reservedFor says who else has each ID on the network of a cluster.
+// reservedFor returns the other user of each ID on the network of a cluster.
 func (s *search) reservedFor(cluster int) *[256]string {
 	if out := s.reserved[cluster]; out != nil {
 		return out
@@ -224,7 +222,7 @@ func (s *search) reservedFor(cluster int) *[256]string {
 		}
 	}
 	for _, f := range s.foreign {
-		if f.ID > 0 && f.ID < 256 && !s.ours(f) && hears(c, f) {
+		if f.ID > 0 && f.ID < 256 && !s.isOwn(f) && isOnNetwork(c, f) {
 			out[f.ID] = fmt.Sprintf("%s has it on the network", f.Source)
 		}
 	}
@@ -232,15 +230,15 @@ func (s *search) reservedFor(cluster int) *[256]string {
 	return out
 }
 
-// hears says whether somebody who sends adverts is on the network of a cluster.
-func hears(c *Cluster, f Foreign) bool {
+// isOnNetwork reports whether a foreign router is on the network of a cluster.
+func isOnNetwork(c *Cluster, f Foreign) bool {
 	return slices.ContainsFunc(c.Networks, func(p netip.Prefix) bool {
 		return p.Contains(f.Source) || slices.ContainsFunc(f.VIPs, p.Contains)
 	})
 }
 
-// ours says whether adverts are those of one of the clusters.
-func (s *search) ours(f Foreign) bool {
+// isOwn reports whether the adverts are those of one of the clusters.
+func (s *search) isOwn(f Foreign) bool {
 	if f.ID < 1 || f.ID > 255 {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// VIP is the first one; not valid if there is none.
+// VIP returns the first VIP; not valid if there is none.
 func (i *Instance) VIP() netip.Prefix {
 	if len(i.VIPs) == 0 {
 		return netip.Prefix{}
@@ -13,12 +13,12 @@ func (i *Instance) VIP() netip.Prefix {
 	return i.VIPs[0].Prefix
 }
 
-// IPv6 says that all VIPs are IPv6 addresses.
+// IPv6 reports whether all VIPs are IPv6 addresses.
 func (i *Instance) IPv6() bool {
 	return len(i.VIPs) > 0 && !slices.ContainsFunc(i.VIPs, func(v VIP) bool { return v.Addr().Is4() })
 }
 
-// InstancesOf gives the instances of VIPs, in their order.
+// InstancesOf returns the instances of VIPs, in the order of the VIPs.
 func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
 	var out []Instance
 	for _, vip := range vips {
@@ -31,7 +31,7 @@ func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
 	return out
 }
 
-// GroupOf gives the sync group of an instance, or nil.
+// GroupOf returns the sync group of an instance, or nil.
 func (c *Config) GroupOf(name string) *SyncGroup {
 	for i := range c.SyncGroups {
 		if slices.Contains(c.SyncGroups[i].Members, name) {
@@ -41,9 +41,9 @@ func (c *Config) GroupOf(name string) *SyncGroup {
 	return nil
 }
 
-// Hears says whether adverts that from sends reach an instance and count there. Both have
-// one VIP.
-func (a *Instance) Hears(from *Instance) bool {
+// Receives reports whether adverts of from reach an instance and count there. Both have the
+// same VIP.
+func (a *Instance) Receives(from *Instance) bool {
 	same := a.Version == from.Version && a.RouterID == from.RouterID && a.VIP() == from.VIP() &&
 		a.Password == from.Password && (a.Version == 3 || a.AdvertMS == from.AdvertMS)
 	if !same || len(a.Peers) == 0 != (len(from.Peers) == 0) {
@@ -55,13 +55,13 @@ func (a *Instance) Hears(from *Instance) bool {
 	return from.SendsTo(a.Source) && a.accepts(from)
 }
 
-// SendsTo says whether an address is one of the peers.
+// SendsTo reports whether an address is one of the peers.
 func (a *Instance) SendsTo(to netip.Addr) bool {
 	return slices.ContainsFunc(a.Peers, func(p Peer) bool { return p.Address == to })
 }
 
-// accepts says whether unicast adverts of from are taken: where peers have a
-// minimum of TTL, those of others are dropped.
+// accepts reports whether unicast adverts of from are accepted: if a peer has a minimum
+// TTL, adverts of unknown senders are dropped.
 func (a *Instance) accepts(from *Instance) bool {
 	choosy := false
 	for _, p := range a.Peers {
@@ -73,9 +73,8 @@ func (a *Instance) accepts(from *Instance) bool {
 	return !choosy
 }
 
-// SentTTL is what unicast adverts have. Unless the configuration says it,
-// keepalived 2.2.7 gives them the most that there is with IPv4, and leaves IPv6 to
-// the kernel (net.ipv6.conf.*.hop_limit).
+// SentTTL returns the TTL of unicast adverts. If it is not configured, keepalived 2.2.7
+// uses 255 for IPv4, and leaves IPv6 to the kernel (net.ipv6.conf.*.hop_limit).
 func (a *Instance) SentTTL() int {
 	switch {
 	case a.TTL != 0:
