@@ -1,7 +1,6 @@
-// Package templates executes the templates that vipgen ships to nodes and the
-// ones from which it makes pods and cluster manifests. A node template is the
-// same for every cluster; what differs comes from ClusterConfig and Node.
-// Beside each template stands the Go type that feeds it.
+// Package templates executes the node templates that vipgen ships, and the templates of
+// pods and cluster manifests. A node template is the same for every cluster; differences
+// come from ClusterConfig and Node. The Go type with a template's data is next to it.
 package templates
 
 import (
@@ -19,19 +18,18 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// functions are sprig's without those that look at the clock, the host, the
-// environment or random numbers: the same input must give the same bytes.
+// functions returns sprig's functions except those that depend on the clock, the host,
+// the environment or random numbers: the same input must give the same bytes.
 var functions = sync.OnceValue(sprig.HermeticTxtFuncMap)
 
-// parse reads a template. A key or field that does not exist is an error when
-// it is executed, never "<no value>". name appears in errors.
+// parse parses a template. Missing keys and fields are errors of its execution, never
+// "<no value>". name appears in errors.
 func parse(name, text string) (*template.Template, error) {
 	return template.New(name).Option("missingkey=error").Funcs(functions()).Parse(text)
 }
 
-// Execute parses and executes a template. Blank lines that directives leave
-// behind are collapsed to one, so that the output reads like a file that a
-// person wrote.
+// Execute parses and executes a template. Consecutive blank lines, which directives leave
+// behind, are collapsed to one.
 func Execute(name, text string, data any) ([]byte, error) {
 	t, err := parse(name, text)
 	if err != nil {
@@ -49,11 +47,10 @@ func ExecuteFile(path string, data any) ([]byte, error) {
 	return Execute(filepath.Base(path), string(text), data)
 }
 
-// Set is the templates of a folder, parsed when they are first asked for.
+// Set returns the templates of a directory, parsed at the first call.
 type Set func() (*template.Template, error)
 
-// Run executes the template with that name as Execute does. It is an error that
-// there is none.
+// Run executes a template by name, as Execute does. An unknown name is an error.
 func (s Set) Run(name string, data any) ([]byte, error) {
 	root, err := s()
 	if err != nil {
@@ -62,8 +59,8 @@ func (s Set) Run(name string, data any) ([]byte, error) {
 	return Run(root.Lookup(name), data)
 }
 
-// ParseAll reads all templates of a folder once, each by the name of its file
-// without ".tmpl". Templates see each other's definitions.
+// ParseAll returns a Set that parses all templates of a directory, named after their
+// files without ".tmpl". Templates can use each other's definitions.
 func ParseAll(files embed.FS) Set {
 	return sync.OnceValues(func() (*template.Template, error) {
 		root, err := parse("", "")
@@ -87,8 +84,8 @@ func ParseAll(files embed.FS) Set {
 	})
 }
 
-// Run executes a parsed template as Execute does. nil is an error, as what
-// Lookup gives for an unknown name.
+// Run executes a parsed template, as Execute does. A nil template, Lookup's result for an
+// unknown name, is an error.
 func Run(t *template.Template, data any) ([]byte, error) {
 	if t == nil {
 		return nil, errors.New("no template of that name")
@@ -97,10 +94,10 @@ func Run(t *template.Template, data any) ([]byte, error) {
 	if err := t.Execute(&b, data); err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.Name(), err)
 	}
-	return tidy(b.Bytes()), nil
+	return collapseBlankLines(b.Bytes()), nil
 }
 
-func tidy(text []byte) []byte {
+func collapseBlankLines(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	blank := true
 	for line := range bytes.Lines(text) {

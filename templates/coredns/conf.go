@@ -1,5 +1,5 @@
-// Package coredns makes the Corefile of a node and the hosts file that goes
-// with it from ClusterConfig and Node.
+// Package coredns renders the Corefile of a node and its hosts file from ClusterConfig
+// and Node.
 package coredns
 
 import (
@@ -18,38 +18,36 @@ import (
 //go:embed Corefile.tmpl
 var Template string
 
-// HostsTemplate is the node template of the hosts file. Names of nodes change
-// often, and CoreDNS reads this file again without a restart.
+// HostsTemplate is the node template of the hosts file. Names of nodes change often, and
+// CoreDNS rereads this file without a restart.
 //
 //go:embed hosts.tmpl
 var HostsTemplate string
 
-// ttl of every answer in seconds: about as long as a client may go on asking
-// at an old address after a VIP was changed or a node has moved. CoreDNS, whose
-// cache comes before all else, does not keep them longer either; it keeps nothing
-// for less.
+// ttl is the TTL of every answer in seconds, about as long as a client may use an old
+// address after a change of a VIP or a node. CoreDNS' cache, which comes first, keeps
+// answers no longer; it does not cache shorter ones.
 const ttl = 5
 
-// maxUpstreams is what CoreDNS' forward plugin takes (hard case 16).
+// maxUpstreams is the maximum of CoreDNS' forward plugin (hard case 16).
 const maxUpstreams = 15
 
-// Conf is what the templates are executed with.
+// Conf is the data of the templates.
 type Conf struct {
 	Cluster string
 	Node    string
-	// Listen are the addresses to answer at; empty means all of them, which an
-	// address that comes and goes (a DNS VIP) needs.
+	// Listen are the addresses to listen at; empty means all of them, as a DNS VIP
+	// requires, which comes and goes.
 	Listen     []netip.Addr
 	HealthPort int
 	TTL        int
 	HostsFile  string
-	// Hosts are the names of nodes and API VIPs, which their addresses lead back to;
-	// Wildcards answer for every name below a domain, the longest domain first.
+	// Hosts are the names of nodes and API VIPs with their addresses, also for reverse
+	// lookups; Wildcards answer for every name below a domain, the longest domain first.
 	Hosts     []Host
 	Wildcards []Wildcard
 	Upstreams []netip.Addr
-	// Refused are the nodes that are left out of the hosts file for their names,
-	// sorted.
+	// Refused are the nodes left out of the hosts file because of their names, sorted.
 	Refused []string
 }
 
@@ -59,25 +57,25 @@ type Host struct {
 	Names   []string
 }
 
-// Wildcard answers for every name below a domain, and for no other name. It can
-// also stand for one exact name, which no address leads back to. CoreDNS asks templates
-// before hosts, so a name below a wildcard has to be a template itself to win over it.
+// Wildcard answers for every name below a domain, and for no other name, or for one exact
+// name without a reverse lookup. CoreDNS evaluates templates before hosts, so a name
+// below a wildcard needs a template itself to take precedence.
 type Wildcard struct {
-	// Zone is the domain, such as "apps.demo.example.com", or the name if it is Exact.
+	// Zone is the domain, such as "apps.demo.example.com", or the name if Exact.
 	Zone  string
 	Exact bool
-	// Pattern matches the names as CoreDNS sees them: lower case, with a dot at
-	// the end. It is anchored, and dots in it are dots (hard case 17).
+	// Pattern matches names as CoreDNS sees them: lower case with a trailing dot. It is
+	// anchored, and its dots are literal (hard case 17).
 	Pattern string
-	// Answers are resource records without the owner, such as "A 192.0.2.1".
+	// Answers are the addresses of A and AAAA records.
 	A, AAAA []netip.Addr
 }
 
-// Owner is what CoreDNS puts the name of the question in for. It stands here
-// because it looks like a directive of the node template.
+// Owner returns CoreDNS' placeholder for the name of the question. It is not in the
+// template because it looks like a directive of the node template.
 func (Wildcard) Owner() string { return "{{ .Name }}" }
 
-// New works out what a node answers.
+// New returns the data for a node.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	d := &Conf{
 		Cluster:    c.Metadata.Name,
@@ -124,7 +122,7 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 			d.Wildcards = append(d.Wildcards, exact(r.Name, r.Addresses))
 		}
 	}
-	// The first one that matches answers, and domains may lie below each other.
+	// The first match answers, and domains may be nested.
 	slices.SortStableFunc(d.Wildcards, func(a, b Wildcard) int { return len(b.Zone) - len(a.Zone) })
 	d.Hosts = names.sorted()
 	if !anyAddress {
@@ -133,8 +131,7 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	return d
 }
 
-// controlPlane are the addresses of the only control-plane node: of this one, or of
-// the peer that it is.
+// controlPlane returns the addresses of the only control-plane node, this one or a peer.
 func controlPlane(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 	if n.Role == v1alpha1.RoleMaster || n.Role == v1alpha1.RoleBootstrap {
 		return n.Own(c.Spec.NodeNetworks(n.Interfaces))
@@ -167,10 +164,10 @@ func exact(name string, addresses []netip.Addr) Wildcard {
 	return w
 }
 
-// covers reports whether it answers for a name because that is below its domain.
+// covers reports whether the wildcard answers for a name below its domain.
 func (w Wildcard) covers(name string) bool { return !w.Exact && strings.HasSuffix(name, "."+w.Zone) }
 
-// answers are those for a domain with what the pattern has before it.
+// answers returns the Wildcard for a domain with a prefix of the pattern.
 func answers(domain, before string, addresses []netip.Addr) Wildcard {
 	w := Wildcard{Zone: domain, Pattern: before + regexp.QuoteMeta(domain) + `\.$`}
 	for _, a := range addresses {
@@ -183,8 +180,8 @@ func answers(domain, before string, addresses []netip.Addr) Wildcard {
 	return w
 }
 
-// upstreams are the user's, or the network's without what would loop: the node
-// itself, loopback and VIPs (hard case 16).
+// upstreams returns the user's name servers, or the network's without those that would
+// loop: the node itself, loopback and VIPs (hard case 16).
 func upstreams(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 	from := c.Spec.DNS.Upstreams
 	if len(from) == 0 {
@@ -214,7 +211,7 @@ func upstreams(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 	return out
 }
 
-// listen are the node's own addresses and loopback; not all addresses, since
+// listen returns the node's own addresses and loopback; not all addresses, because
 // systemd-resolved may listen at 127.0.0.53.
 func listen(n *v1alpha1.Node) []netip.Addr {
 	out := []netip.Addr{netip.MustParseAddr("127.0.0.1")}

@@ -9,13 +9,13 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Nodes works out the hosts file: every node by its name, and by its name in
-// the cluster's domain. A node is called as it likes, so names that the cluster
-// itself answers for never become a node's (hard case 40), and of two nodes that
-// would have a name in common the one of the control plane has it.
+// Nodes returns the data of the hosts file: every node by its name, and by its name in
+// the cluster's domain. Names of nodes are arbitrary, so a node never gets a name that
+// the cluster itself answers for (hard case 40), and of two nodes with the same name the
+// one of the control plane gets it.
 func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	d := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
-	whole := *c // also the names that somebody else's DNS answers for are the cluster's
+	whole := *c // names answered by an external DNS are the cluster's, too
 	whole.Spec.DNS.External = false
 	cluster := New(&whole, n)
 	names, owner := hosts{}, map[string]string{}
@@ -38,7 +38,8 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	return d
 }
 
-// named are all nodes with a name, this one too, those of the control plane first.
+// named returns all nodes with a name, this one included, those of the control plane
+// first.
 func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	self := v1alpha1.Peer{Name: n.Name, Role: n.Role}
 	networks := c.Spec.NodeNetworks(n.Interfaces)
@@ -72,16 +73,15 @@ func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	return all
 }
 
-// Answers says whether a name is the cluster's own, one that the Corefile answers
-// for: an exact one, or a domain whose every name is. So is that of every host for
-// itself.
+// Answers reports whether the Corefile answers for a name: an exact one, or the domain of
+// a wildcard, or localhost, which every host resolves to itself.
 func (d *Conf) Answers(name string) bool {
 	return name == "localhost" ||
 		slices.ContainsFunc(d.Hosts, func(h Host) bool { return slices.Contains(h.Names, name) }) ||
 		slices.ContainsFunc(d.Wildcards, func(w Wildcard) bool { return name == w.Zone || w.covers(name) })
 }
 
-// hosts gathers names by address: an address leads back to the first.
+// hosts maps addresses to names; the first name is the result of a reverse lookup.
 type hosts map[netip.Addr][]string
 
 func (h hosts) add(name string, addresses []netip.Addr) {

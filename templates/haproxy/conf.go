@@ -1,4 +1,4 @@
-// Package haproxy makes haproxy.cfg of a node from ClusterConfig and Node.
+// Package haproxy renders haproxy.cfg of a node from ClusterConfig and Node.
 package haproxy
 
 import (
@@ -18,39 +18,39 @@ import (
 //go:embed haproxy.cfg.tmpl
 var Template string
 
-// MaxConn is how many connections HAProxy of the control plane serves at once, more wait:
-// as many as the operator's since OpenShift 4.18 (machine-config-operator,
+// MaxConn is the maximum of concurrent connections of the control plane's HAProxy, more
+// wait: as many as the operator's since OpenShift 4.18 (machine-config-operator,
 // haproxy-haproxy.yaml). HAProxy's limit of open files follows from it, two for each.
-// Memory does not: one that is open takes some when it comes.
+// Memory does not: connections allocate it when they open.
 const MaxConn = 40_000
 
 // maxConnOwn is MaxConn for programs of one node, which have a few dozen connections.
 const maxConnOwn = 2000
 
-// Conf is what the template is executed with.
+// Conf is the data of the template.
 type Conf struct {
 	Cluster string
 	Node    string
-	// ControlPlane says that it is for everybody's connections, in front of the API servers.
-	// Else it is for those of the node's own programs, on loopback, in front of the control
+	// ControlPlane reports that HAProxy serves all clients, in front of the API servers.
+	// Otherwise it serves the node's own programs on loopback, in front of the control
 	// plane's HAProxy.
 	ControlPlane bool
-	// MaxConn is how many connections are served at once.
+	// MaxConn is the maximum of concurrent connections.
 	MaxConn int
-	// IPv6 says whether to listen on IPv6 too: binding to it fails where the
-	// kernel has it switched off (hard case 25).
+	// IPv6 reports whether to listen on IPv6 too: binding fails where the kernel has it
+	// disabled (hard case 25).
 	IPv6 bool
-	// Port is the front end that clients are redirected to; ReadyPort answers on
+	// Port is the front end to which clients are redirected; ReadyPort answers on
 	// loopback whether this HAProxy can serve.
 	Port      int
 	ReadyPort int
-	// KeepAlive says that HAProxy knows how to say when keep-alive begins; else
-	// that is up to the kernel, which waits for two hours (hard case 29).
+	// KeepAlive reports that HAProxy supports the start of keep-alive; otherwise the
+	// kernel decides, which waits for two hours (hard case 29).
 	KeepAlive bool
-	// OneThread says that HAProxy knows how to serve a socket by one thread, which saves a
-	// third of what checks take where threads are many.
+	// OneThread reports that HAProxy can serve a socket by one thread, which saves a
+	// third of the CPU time of checks with many threads.
 	OneThread bool
-	// Socket is the only way to administer HAProxy.
+	// Socket is the only administration interface of HAProxy.
 	Socket   string
 	Backends []Backend
 }
@@ -62,8 +62,8 @@ type Backend struct {
 	Address string
 }
 
-// New works out what a node runs: every control-plane node that is known is a backend,
-// this one too if it is one, by its address of the primary family.
+// New returns the configuration of a node: every known control-plane node is a backend,
+// this one included, by its address of the primary family.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	h := &Conf{
 		Cluster:      c.Metadata.Name,
@@ -94,8 +94,8 @@ func Render(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, e
 	return templates.Execute("haproxy.cfg.tmpl", text, New(c, n))
 }
 
-// backends uses the addresses in the VIP's network, which the nodes' own
-// adverts take too, and names every backend after its node.
+// backends returns the backends by the addresses in the VIP's network, which adverts use,
+// too, named after their nodes.
 func backends(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, vip netip.Addr) []Backend {
 	bind, ok := n.Bind(vip)
 	if !ok {

@@ -1,5 +1,4 @@
-// Package keepalived makes keepalived.conf of a node from ClusterConfig and
-// Node.
+// Package keepalived renders keepalived.conf of a node from ClusterConfig and Node.
 package keepalived
 
 import (
@@ -18,30 +17,30 @@ import (
 //go:embed keepalived.conf.tmpl
 var Template string
 
-// Conf is what the template is executed with.
+// Conf is the data of the template.
 type Conf struct {
 	Cluster string
 	Node    string
-	// Idle says, a line each, why VIPs of this node's role are left out.
+	// Idle has a line for each reason why VIPs of this node's role are left out.
 	Idle []string
-	// TrackFiles are those that Instances and SyncGroups name.
+	// TrackFiles are the track files used by Instances and SyncGroups.
 	TrackFiles []TrackFile
 	SyncGroups []SyncGroup
 	Instances  []Instance
-	// QuietGroups are, by address family ("4", "6"), the multicast groups of instances
-	// in unicast mode that have no peers: those that have peers use none, and a node
-	// does not mix modes. keepalived 2.1 knows no group of one instance.
+	// QuietGroups are the multicast groups, by address family ("4", "6"), of unicast
+	// instances without peers. Instances with peers use none, and a node does not mix
+	// modes. keepalived 2.1 has no group per instance.
 	QuietGroups map[string]string
 }
 
-// TrackFile is a file that keepalived watches.
+// TrackFile is a file watched by keepalived.
 type TrackFile struct {
 	vrrp.Term
 	Path string
 }
 
-// SyncGroup holds instances that change state together, with the checks of all
-// of them (hard case 14).
+// SyncGroup holds instances that change state together, with the checks of all of them
+// (hard case 14).
 type SyncGroup struct {
 	Name    string
 	Members []string
@@ -57,34 +56,34 @@ type Instance struct {
 	Priority  int
 	// AdvertInterval is in seconds, such as "0.1".
 	AdvertInterval string
-	// Password is at most 8 bytes; empty for VRRPv3.
+	// Password has at most 8 bytes; empty for VRRPv3.
 	Password string
 	// Source and Peers are set in unicast mode with at least one peer.
 	Source netip.Addr
 	Peers  []netip.Addr
-	// FullTTL sends adverts with TTL 255, and OnLink takes none that have less, so
-	// that they come from this link (as RFC 9568 section 5.1.1.3 wants of
-	// multicast), and from a peer. What the operator's own keepalived sends depends
-	// on its version and on the family, so the classic profile does without.
+	// FullTTL sends adverts with TTL 255, and OnLink accepts only those, so that they
+	// come from this link (required of multicast by RFC 9568 section 5.1.1.3) and from a
+	// peer. The TTL of the operator's own keepalived depends on its version and the
+	// family, so the classic profile uses neither.
 	FullTTL, OnLink bool
-	// AllKnown says that everybody who may send adverts is a node that is known.
+	// AllKnown reports that all senders of adverts are known nodes.
 	AllKnown bool
-	// QuietGroup is a multicast address that no other cluster listens to. It is
-	// set in unicast mode without peers, where keepalived would send its adverts
-	// to the VRRP multicast group that everybody shares.
+	// QuietGroup is a multicast address that no other cluster listens to. It is set in
+	// unicast mode without peers, where keepalived would send its adverts to the shared
+	// VRRP multicast group.
 	QuietGroup string
-	// VIP has a host prefix, so that the kernel does not choose it as the source
-	// of the node's own connections.
+	// VIP has a host prefix, so that the kernel does not choose it as a source address of
+	// the node's own connections.
 	VIP netip.Prefix
-	// Label is that of an IPv4 VIP's address. IPv6 addresses have none in the kernel:
-	// those of a host prefix are deprecated at once, which says as much.
+	// Label is the label of an IPv4 VIP's address. The kernel has none for IPv6; there,
+	// VIPs are recognized as deprecated addresses with a host prefix.
 	Label string
 	Terms []vrrp.Term
-	// At is where the others find the node, on Interface: at Source, in unicast mode.
+	// At is where peers reach the node, on Interface: at Source, in unicast mode.
 	At v1alpha1.Binding
 }
 
-// Interval is the time between two adverts; 0 if AdvertInterval is no number.
+// Interval returns the time between two adverts; 0 if AdvertInterval is invalid.
 func (i *Instance) Interval() time.Duration {
 	d, err := time.ParseDuration(i.AdvertInterval + "s")
 	if err != nil {
@@ -93,15 +92,15 @@ func (i *Instance) Interval() time.Duration {
 	return d
 }
 
-// Addresses set aside for experiments, link scope (RFC 4727 sections 2.4.1 and
-// 3.4): adverts of a lone holder must go somewhere.
+// Multicast addresses reserved for experiments, link scope (RFC 4727 sections 2.4.1 and
+// 3.4), for adverts without receivers.
 const (
 	quietGroup4 = "224.0.0.254"
 	quietGroup6 = "ff02::114"
 )
 
-// New works out what a node runs. An empty Instances means that keepalived has
-// nothing to do here; Idle says why.
+// New returns the configuration of a node. Without Instances, keepalived need not run;
+// Idle has the reasons.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
@@ -167,7 +166,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 	}
 }
 
-// family is "4" or "6", as keepalived's keywords have it.
+// family returns "4" or "6", the suffix of keepalived's keywords.
 func (i *Instance) family() string {
 	if i.VIP.Addr().Is4() {
 		return "4"
@@ -175,8 +174,8 @@ func (i *Instance) family() string {
 	return "6"
 }
 
-// syncGroup ties instances together and takes their checks to itself: keepalived
-// ignores weights of members.
+// syncGroup joins instances and takes over their checks, because keepalived ignores
+// weights of members.
 func syncGroup(g *v1alpha1.Group, instances []Instance, terms []vrrp.Term) SyncGroup {
 	out := SyncGroup{Name: g.Instance, Terms: terms}
 	for i := range instances {
@@ -204,7 +203,7 @@ func (i *Instance) set(v v1alpha1.VRRPSettings, g *v1alpha1.Group, m vrrp.Member
 	i.AdvertInterval = vrrp.Seconds(interval)
 }
 
-// unicast fills in where adverts go.
+// unicast sets the destinations of adverts.
 func (i *Instance) unicast(m vrrp.Member) {
 	i.Peers = m.PeerAddresses()
 	switch {

@@ -6,25 +6,25 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// NamedCertificate is a certificate for names, in a Secret of type kubernetes.io/tls in the
-// namespace openshift-config.
+// NamedCertificate is a certificate for names, in a Secret of type kubernetes.io/tls in
+// the namespace openshift-config.
 type NamedCertificate struct {
 	Names       []string `json:"names"`
 	Certificate secret   `json:"servingCertificate"`
 }
 
-// secret goes by its name.
+// secret is a reference to a Secret.
 type secret struct {
 	Name string `json:"name"`
 }
 
-// Certificate is that of a Secret, for names.
+// Certificate returns the certificate of a Secret, for names.
 func Certificate(secretName string, names []string) NamedCertificate {
 	return NamedCertificate{Names: names, Certificate: secret{secretName}}
 }
 
-// APIServer gives OpenShift's APIServer object that has those certificates, and no
-// others, as YAML. It is a patch: what it does not name stays as it is in the cluster.
+// APIServer returns OpenShift's APIServer object with exactly these certificates, as
+// YAML. It is a patch: other fields stay unchanged in the cluster.
 func APIServer(list ...NamedCertificate) ([]byte, error) {
 	out, err := yaml.Marshal(map[string]any{
 		"apiVersion": "config.openshift.io/v1", "kind": "APIServer",

@@ -1,7 +1,6 @@
-// Package manifest makes the cluster manifests that go with what nodes get: the
-// namespace of the mirror pods, the agent's rights, and the node disruption policy; what has
-// Prometheus watch the agents; and the APIServer object, as far as API servers show certificates for names that the
-// cluster's own one does not have.
+// Package manifest renders cluster manifests: the namespace of the mirror pods, the
+// agent's RBAC, the node disruption policy, the monitoring of the agents by Prometheus,
+// and the APIServer object with additional certificates.
 package manifest
 
 import (
@@ -15,8 +14,8 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Names of the manifests, which are also their file names without ".yaml". Each
-// is one object, since installers read one object a file.
+// Names of the manifests, and of their files without ".yaml". Each is one object, because
+// installers read one object per file.
 const (
 	Namespace            = "namespace"
 	ClusterRole          = "clusterrole"
@@ -33,13 +32,13 @@ const (
 	Dashboard             = "dashboard"
 )
 
-// Params is what the manifest templates are executed with.
+// Params is the data of the manifest templates.
 type Params struct {
-	// Namespace is where the mirror pods appear.
+	// Namespace is the namespace of the mirror pods.
 	Namespace string
 	// LiveFiles are files on the node that the agent applies by itself.
 	LiveFiles []string
-	// Monitored are the containers whose agents' metrics are read.
+	// Monitored are the containers whose agents' metrics are scraped.
 	Monitored []Monitored
 }
 
@@ -49,7 +48,7 @@ type Monitored struct {
 	Port      int
 }
 
-// Render makes the manifest with that name.
+// Render renders a manifest by name.
 func Render(name string, p Params) ([]byte, error) {
 	switch name {
 	case PrometheusRule:

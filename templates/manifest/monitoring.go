@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// prometheusRule has the alerts, the same for every cluster. It is no template, for its
-// texts are templates of Prometheus.
+// prometheusRule contains the alerts, the same for every cluster. It is no template,
+// because its texts are templates of Prometheus.
 //
 //go:embed prometheusrule.yaml
 var prometheusRule []byte
 
-// dashboardJSON is a dashboard of Grafana, in the form that OpenShift's console shows too:
-// rows of panels of the types graph, singlestat and table.
+// dashboardJSON is a Grafana dashboard in the format that OpenShift's console also
+// supports: rows of panels of the types graph, singlestat and table.
 //
 //go:embed dashboard.json
 var dashboardJSON []byte
 
-// dashboard is a ConfigMap with the dashboard, where OpenShift's console looks for those with
-// its label. The other label is that of Grafana's sidecar.
+// dashboard returns a ConfigMap with the dashboard, in the namespace and with the label
+// of OpenShift's console. The other label is that of Grafana's sidecar.
 func dashboard() ([]byte, error) {
 	out, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",

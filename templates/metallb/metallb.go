@@ -1,5 +1,5 @@
-// Package metallb makes the objects by which MetalLB gives the API of a cluster
-// one more address (seed 000), and what clients need for their certificate check.
+// Package metallb renders the objects with which MetalLB provides an additional address
+// for the API of a cluster (seed 000), and the certificate for its clients.
 package metallb
 
 import (
@@ -21,7 +21,7 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Names of the templates, which are also their file names without ".yaml".
+// Names of the templates, and of their files without ".yaml".
 const (
 	kindIPAddressPool    = "ipaddresspool"
 	kindL2Advertisement  = "l2advertisement"
@@ -33,40 +33,39 @@ const (
 	kindCertificate      = "certificate"
 )
 
-// portName is what the port is called, in the Service and in what is behind it: a
-// Service forwards to a port of the same name only.
+// portName is the name of the port in the Service and its endpoints, which must match.
 const portName = "api"
 
-// Params is what is known of an address for the API.
+// Params describes an additional address for the API.
 type Params struct {
-	// Domain is that of the cluster.
+	// Domain is the domain of the cluster.
 	Domain string
-	// Name is that of the Service; Pool that of the IPAddressPool and of what
-	// advertises it.
+	// Name is the name of the Service, Pool the name of the IPAddressPool and its
+	// advertisement.
 	Name, Pool string
 	// Namespace is the Service's, SystemNamespace MetalLB's.
 	Namespace, SystemNamespace string
-	// Addresses are one, or one of each family in the order of the Service's.
+	// Addresses holds one address, or one of each family in the order of the Service's.
 	Addresses []netip.Addr
 	// AnnotationPrefix is metallb.io, or metallb.universe.tf before MetalLB 0.14.9.
 	AnnotationPrefix string
 	// Reserve keeps the pool for Services in Namespace (MetalLB 0.13.9).
 	Reserve bool
-	// NodeLabels are those of the nodes that announce; all nodes if empty.
+	// NodeLabels select the nodes that announce; all nodes if empty.
 	NodeLabels map[string]string
-	// Interfaces are those that answer for the addresses; all if empty.
+	// Interfaces are the announcing interfaces; all if empty.
 	Interfaces []string
-	// ASN is the cluster's own in BGP.
+	// ASN is the cluster's own BGP ASN.
 	ASN            uint32
 	Peers          []Peer
 	PasswordSecret string
-	// Port is what clients connect to, TargetPort where API servers listen.
+	// Port is the clients' port, TargetPort the port of the API servers.
 	Port, TargetPort int
-	// Selector finds the pods of the API servers; without it, Nodes has them.
+	// Selector selects the pods of the API servers; without it, Nodes is used.
 	Selector map[string]string
 	Nodes    []Node
-	// Hostnames are names of the API that are in no certificate of the cluster's
-	// own; Secret is the one that has their certificate.
+	// Hostnames are names of the API that the cluster's own certificate lacks; Secret is
+	// the Secret with their certificate.
 	Hostnames []string
 	Secret    string
 }
@@ -76,11 +75,11 @@ type Peer struct {
 	Name    string
 	Address netip.AddrPort
 	ASN     uint32
-	// MultiHop says that it is in no network of the nodes.
+	// MultiHop reports that the router is in no network of the nodes.
 	MultiHop bool
 }
 
-// Node is a control-plane node. The name is empty where it is not known.
+// Node is a control-plane node. The name is empty if unknown.
 type Node struct {
 	Name      string
 	Addresses []netip.Addr
@@ -92,15 +91,15 @@ type Endpoint struct {
 	Address netip.Addr
 }
 
-// Endpoints are the nodes' addresses: of one family ("IPv4", "IPv6"), or of those
-// that the Service has if it is empty.
+// Endpoints returns the nodes' addresses of one family ("IPv4", "IPv6"), or of the
+// families of the Service if it is empty.
 func (p Params) Endpoints(only string) (out []Endpoint) {
 	for _, n := range p.Nodes {
 		for _, family := range p.Families() {
 			for _, a := range n.Addresses {
 				if Family(a) == family && (only == "" || only == family) {
 					out = append(out, Endpoint{n.Name, a})
-					break // one each: a second one would be the same server twice
+					break // one each: a second one would be the same server
 				}
 			}
 		}
@@ -108,7 +107,7 @@ func (p Params) Endpoints(only string) (out []Endpoint) {
 	return out
 }
 
-// Families are those of the addresses, in their order.
+// Families returns the families of the addresses, in order.
 func (p Params) Families() (out []string) {
 	for _, a := range p.Addresses {
 		out = append(out, Family(a))
@@ -116,7 +115,7 @@ func (p Params) Families() (out []string) {
 	return out
 }
 
-// FamilyPolicy is that of the Service.
+// FamilyPolicy returns the ipFamilyPolicy of the Service.
 func (p Params) FamilyPolicy() string {
 	if len(p.Addresses) > 1 {
 		return "RequireDualStack"
@@ -124,24 +123,23 @@ func (p Params) FamilyPolicy() string {
 	return "SingleStack"
 }
 
-// Text writes a name as YAML does, in quotes where it would be another thing without
+// Text returns a name as a YAML scalar, quoted if it would have another type otherwise
 // ("no", "1e3").
 func (Params) Text(s string) (string, error) {
 	data, err := yaml.Marshal(s)
 	return strings.TrimSpace(string(data)), err
 }
 
-// PortName is the constant, for templates.
+// PortName returns portName, for templates.
 func (Params) PortName() string { return portName }
 
-// OwnName is the name of the API that the cluster's own certificate has.
+// OwnName returns the name of the API in the cluster's own certificate.
 func (p Params) OwnName() string { return "api." + p.Domain }
 
-// ReplacesOwn says whether the certificate for Hostnames takes the place of the
-// cluster's own.
+// ReplacesOwn reports whether the certificate for Hostnames replaces the cluster's own.
 func (p Params) ReplacesOwn() bool { return slices.Contains(p.Hostnames, p.OwnName()) }
 
-// ClientNames are those that clients may use.
+// ClientNames returns the names for clients.
 func (p Params) ClientNames() []string {
 	if p.ReplacesOwn() {
 		return p.Hostnames
@@ -149,7 +147,7 @@ func (p Params) ClientNames() []string {
 	return append([]string{p.OwnName()}, p.Hostnames...)
 }
 
-// Servers are the addresses as a kubeconfig has them.
+// Servers returns the addresses as kubeconfig servers.
 func (p Params) Servers() (out []string) {
 	for _, a := range p.Addresses {
 		out = append(out, "https://"+netip.AddrPortFrom(a, uint16(p.Port)).String())
@@ -157,7 +155,7 @@ func (p Params) Servers() (out []string) {
 	return out
 }
 
-// Family is IPv4 or IPv6, as the Kubernetes API writes it.
+// Family returns IPv4 or IPv6, the spelling of the Kubernetes API.
 func Family(a netip.Addr) string {
 	if a.Is4() {
 		return "IPv4"
@@ -165,15 +163,15 @@ func Family(a netip.Addr) string {
 	return "IPv6"
 }
 
-// Object is one object, and a good name for its file.
+// Object is a manifest with a name for its file.
 type Object struct {
 	File string
 	Data []byte
 }
 
-// Objects makes those that belong to a cluster, in the order in which they are
-// applied. own says that the pool and what advertises it are made, too, by BGP if
-// bgp says so; endpoints asks for Endpoints in place of an EndpointSlice.
+// Objects returns the manifests, in the order in which they are applied. own includes the
+// pool and its advertisement, with bgp by BGP; endpoints selects Endpoints in place of an
+// EndpointSlice.
 func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 	m := maker{}
 	switch {
@@ -195,17 +193,17 @@ func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 	switch {
 	case len(p.Selector) > 0:
 	case endpoints:
-		m.add(kindEndpoints, kindEndpoints, behind{p, "", p.Endpoints("")})
+		m.add(kindEndpoints, kindEndpoints, endpointsData{p, "", p.Endpoints("")})
 	default:
 		for _, family := range p.Families() {
-			m.add(kindEndpointSlice, kindEndpointSlice+"-"+strings.ToLower(family), behind{p, family, p.Endpoints(family)})
+			m.add(kindEndpointSlice, kindEndpointSlice+"-"+strings.ToLower(family), endpointsData{p, family, p.Endpoints(family)})
 		}
 	}
 	return m.objects, m.err
 }
 
-// Certificate says what clients need, in comments, and gives the API server a
-// certificate for names that it has none for yet.
+// Certificate returns comments on the clients' certificate check, and the API server's
+// certificate for Hostnames, if any.
 func (p Params) Certificate() ([]byte, error) {
 	m := maker{}
 	m.add(kindCertificate, kindCertificate, p)
@@ -220,8 +218,8 @@ func (p Params) Certificate() ([]byte, error) {
 	return slices.Concat(text, object), err
 }
 
-// behind is what stands behind a Service.
-type behind struct {
+// endpointsData is the data of a Service's endpoints.
+type endpointsData struct {
 	Params
 	Family    string
 	Endpoints []Endpoint

@@ -1,7 +1,6 @@
-// Package openstack makes what tells OpenStack of a cluster's VIPs: that ports of
-// the nodes may use them, which port keeps their addresses, and which floating IP
-// leads there (seed 002). The template of a script and the one of a Terraform
-// configuration are fed from one type.
+// Package openstack renders the OpenStack configuration of a cluster's VIPs: the allowed
+// addresses of the nodes' ports, the ports that reserve the VIPs, and their floating IPs
+// (seed 002). A script and a Terraform configuration share the same data.
 package openstack
 
 import (
@@ -18,22 +17,22 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Hints is what both templates are executed with.
+// Hints is the data of both templates.
 type Hints struct {
 	Cluster string
-	// Network is the one of the ports of VIPs, which are then made where they are
-	// missing; empty where they exist.
+	// Network is the network in which missing ports of VIPs are created; empty if they
+	// exist.
 	Network Name
-	// Subnets are those of Network that hold VIPs.
+	// Subnets are the subnets of Network that contain VIPs.
 	Subnets []netip.Prefix
 	Ports   []Port
 	VIPs    []VIP
 }
 
-// Reserves says whether ports of VIPs are made.
+// Reserves reports whether ports of VIPs are created.
 func (h *Hints) Reserves() bool { return h.Network != "" }
 
-// Kept are the VIPs whose port is known.
+// Kept returns the VIPs whose port is known.
 func (h *Hints) Kept() []VIP {
 	return slices.DeleteFunc(slices.Clone(h.VIPs), func(v VIP) bool { return v.Port == "" })
 }
@@ -41,32 +40,32 @@ func (h *Hints) Kept() []VIP {
 // Port is a node's port.
 type Port struct {
 	Name Name
-	// VIPs are those that the node can hold.
+	// VIPs are the VIPs that the node can hold.
 	VIPs []netip.Addr
 }
 
-// VIP is a set of VIPs that share a port of Neutron, which no server has.
+// VIP is a set of VIPs that share a Neutron port, which no server has.
 type VIP struct {
 	// Group is the name of the cluster's group of VIPs.
 	Group string
-	// Port is empty where none is known.
+	// Port is empty if unknown.
 	Port      Name
 	Addresses []Address
-	// FloatingIP leads to the IPv4 address Fixed; both are zero where there is none.
+	// FloatingIP leads to the IPv4 address Fixed; both are zero if there is none.
 	FloatingIP, Fixed netip.Addr
 }
 
-// Address is a VIP with the subnet that it is in.
+// Address is a VIP with its subnet.
 type Address struct {
 	netip.Addr
 	Subnet netip.Prefix
 }
 
-// Name is a name or an ID in OpenStack, which may hold anything that prints. It
-// becomes text of a script or a configuration only through its methods.
+// Name is a name or an ID in OpenStack, with any printable characters. Only its methods
+// make it part of a script or a configuration.
 type Name string
 
-// ID says whether it is a UUID, as IDs are.
+// ID reports whether the name is a UUID, as IDs are.
 func (n Name) ID() bool {
 	if len(n) != 36 {
 		return false
@@ -85,23 +84,22 @@ func (n Name) ID() bool {
 	return true
 }
 
-// Shell is the name as one word of a POSIX shell: in single quotes, within which
-// nothing is special but their end.
+// Shell returns the name as one word of a POSIX shell: in single quotes, in which only
+// the closing quote is special.
 func (n Name) Shell() string {
 	return "'" + strings.ReplaceAll(string(n), "'", `'\''`) + "'"
 }
 
-// HCL is the name as a quoted template of HCL without interpolation: the escapes
-// are those of HCL's specification, "Template Expressions".
+// HCL returns the name as a quoted HCL template without interpolation, with the escapes
+// of HCL's specification, "Template Expressions".
 func (n Name) HCL() string {
 	text := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(string(n))
 	text = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text)
 	return `"` + text + `"`
 }
 
-// Script makes a script for bash, which shows what it would do unless it is told to
-// do it.
+// Script renders a bash script that prints its commands, and runs them only on request.
 func (h *Hints) Script() ([]byte, error) { return parsed.Run("hints.sh", h) }
 
-// Terraform makes a configuration for Terraform or OpenTofu.
+// Terraform renders a configuration for Terraform or OpenTofu.
 func (h *Hints) Terraform() ([]byte, error) { return parsed.Run("hints.tf", h) }

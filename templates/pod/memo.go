@@ -2,20 +2,20 @@ package pod
 
 import "sync"
 
-// key is all that a manifest depends on.
+// key holds all inputs of a manifest.
 type key struct {
 	name string
 	Params
 }
 
-// memo keeps manifests that were made, up to a number of them.
+// memo caches rendered manifests, up to a number.
 type memo struct {
 	mu    sync.Mutex
 	texts map[key][]byte
 }
 
-// maxMade is more than the pods of any pool in a fleet whose clusters run a few
-// releases on a few platforms: about a megabyte.
+// maxMade is more than the pods of any pool in a fleet whose clusters run a few releases
+// on a few platforms: about a megabyte.
 const maxMade = 256
 
 var made memo

@@ -1,6 +1,6 @@
-// Package pod makes the static pod manifests of a node. They hold nothing that
-// changes with VIPs, peers, timing or DNS: those stand in cluster.yaml, so that
-// a change of them restarts no pod.
+// Package pod renders the static pod manifests of a node. They contain nothing that
+// changes with VIPs, peers, timing or DNS: those are in cluster.yaml, so that changing
+// them restarts no pod.
 package pod
 
 import (
@@ -15,17 +15,17 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// Params is what the pod templates are executed with.
+// Params is the data of the pod templates.
 type Params struct {
 	// Role is the pool of the node.
 	Role string
-	// Namespace is where the mirror pods appear.
+	// Namespace is the namespace of the mirror pods.
 	Namespace string
-	// Images are complete.
+	// Images must be complete.
 	Images v1alpha1.Images
 }
 
-// Names of the pods, in the order in which they are listed everywhere.
+// Names of the pods, in the order of all lists.
 const (
 	Keepalived = "keepalived"
 	HAProxy    = "haproxy"
@@ -33,14 +33,14 @@ const (
 	MDNS       = "mdns-publisher"
 )
 
-// Bootstrap says whether the pod is for the bootstrap host, whose credentials
-// stand elsewhere.
+// Bootstrap reports whether the pod is for the bootstrap host, whose credentials are in
+// another place.
 func (p Params) Bootstrap() bool { return p.Role == v1alpha1.RoleBootstrap }
 
-// ControlPlane says whether the pod is for a node of the control plane.
+// ControlPlane reports whether the pod is for a node of the control plane.
 func (p Params) ControlPlane() bool { return v1alpha1.ControlPlaneRole(p.Role) }
 
-// Kubeconfig is the one that the agent uses.
+// Kubeconfig returns the path of the agent's kubeconfig.
 func (p Params) Kubeconfig() string {
 	if p.Bootstrap() {
 		return "/etc/kubernetes/kubeconfig"
@@ -51,17 +51,17 @@ func (p Params) Kubeconfig() string {
 // Volume is a file or directory of the host that a container reads.
 type Volume struct {
 	Name, Path string
-	// Type is that of a hostPath.
+	// Type is the type of the hostPath.
 	Type string
 }
 
-// Directory says whether what is mounted later below it shows in the container.
+// Directory reports whether files mounted later below it appear in the container.
 func (v Volume) Directory() bool { return strings.HasPrefix(v.Type, "Directory") }
 
-// Credentials are the kubeconfig and what it refers to. On a node kubelet has made
-// both before it runs the first pod. Its certificate is a link that kubelet puts
-// another file behind, so its directory is mounted. The bootstrap's kubeconfig may be
-// written after its pods run, which see it through its directory alone.
+// Credentials returns the kubeconfig and its certificates. On a node kubelet creates both
+// before it runs the first pod. Its certificate is a link that kubelet moves to new
+// files, so its directory is mounted. The bootstrap's kubeconfig may be written after its
+// pods start, which then see it only through its directory.
 func (p Params) Credentials() []Volume {
 	if p.Bootstrap() {
 		return []Volume{{"credentials", "/etc/kubernetes", "Directory"}}
@@ -74,9 +74,9 @@ func (p Params) Credentials() []Volume {
 
 var parsed = templates.ParseAll(files)
 
-// Render makes the manifest of the pod with that name, without blank lines,
-// which the parts that pods share would leave. What it returns is not to be
-// changed: clusters of a fleet have most of their pods in common, and share it.
+// Render renders the manifest of a pod by name, without blank lines, which shared parts
+// would leave. The result must not be changed: clusters of a fleet have most of their
+// pods in common, and share it.
 func Render(name string, p Params) ([]byte, error) {
 	k := key{name, p}
 	if text, ok := made.get(k); ok {

@@ -1,6 +1,6 @@
-// Package unit makes the systemd units of a node: those that choose the node's
-// address before kubelet starts, and those that put the node's own DNS server
-// into resolv.conf. They run the agent from its image, since no pod runs yet.
+// Package unit renders the systemd units of a node: those that choose the node's address
+// before kubelet starts, and those that add the node's own DNS server to resolv.conf.
+// They run the agent from its image, because no pod runs yet.
 package unit
 
 import (
@@ -14,13 +14,13 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Params is what the unit templates are executed with.
+// Params is the data of the unit templates.
 type Params struct {
-	// AgentImage holds vipgen-agent.
+	// AgentImage is the image with vipgen-agent.
 	AgentImage string
-	// AuthFile has the credentials to pull it with; empty means podman's own.
+	// AuthFile holds the credentials to pull it; empty means podman's own.
 	AuthFile string
-	// Hints are the variables of /etc/default/nodeip-configuration that count.
+	// Hints are the applicable variables of /etc/default/nodeip-configuration.
 	Hints []string
 }
 
@@ -31,12 +31,11 @@ type Unit struct {
 	Contents string
 }
 
-// The units use the operator's own names, so that they replace its: what its
-// promised to others (order, RequiredBy, environment files), these promise too.
-// They are for every systemd since 239, which OpenShift 4.12 has: it refuses
-// oneshot services with Restart= (service_verify in its source), and knows no
-// ExecCondition=. The commands hold no specifiers or variables, which systemd
-// replaces also between quotes.
+// units use the operator's own names, so that they replace its units, and keep what
+// those guarantee to others (order, RequiredBy, environment files). They support systemd
+// from 239 on, the version of OpenShift 4.12: it refuses oneshot services with Restart=
+// (service_verify in its source), and has no ExecCondition=. The commands contain no
+// specifiers or variables, which systemd expands even in quotes.
 var units = []struct {
 	name    string
 	enabled bool
@@ -46,7 +45,7 @@ var units = []struct {
 	{"on-prem-resolv-prepender.service", true},
 }
 
-// Render makes the units of every node.
+// Render renders the units of every node.
 func Render(p Params) ([]Unit, error) {
 	var out []Unit
 	for _, u := range units {
