@@ -6,26 +6,25 @@ import (
 	"github.com/miekg/dns"
 )
 
-// legacyTTL bounds what resolvers that know nothing of Multicast DNS keep
-// (RFC 6762 section 6.7).
+// legacyTTL bounds the TTL in responses to plain resolvers (RFC 6762 section 6.7).
 const legacyTTL = 10
 
-// reply is what a query gets.
+// reply is the answer to a query.
 type reply struct {
 	answers records
 	extra   records
-	// shared is whether others may answer as well, and so the reply has to wait
-	// (RFC 6762 section 6).
+	// shared reports that others may answer as well, so that the reply is delayed (RFC
+	// 6762 section 6).
 	shared bool
-	// unicast is whether every question with an answer asked for that.
+	// unicast reports that every answered question asked for a unicast response.
 	unicast bool
-	// probe is whether somebody wants to have one of the names.
+	// probe reports that another host probes for one of the names.
 	probe bool
 }
 
 func (r records) answer(query *dns.Msg) reply {
 	out := reply{unicast: true}
-	// Nobody has that many questions for one host.
+	// No host needs that many questions.
 	for _, q := range query.Question[:min(len(query.Question), maxQuestions)] {
 		found := r.lookup(q)
 		for _, rr := range found {
@@ -50,9 +49,8 @@ func (r records) answer(query *dns.Msg) reply {
 	return out
 }
 
-// lookup returns the records that a question asks for. For a name of the host
-// and a type that it has not, that is a record which says so (RFC 6762
-// section 6.1).
+// lookup returns the records for a question. For a name of the host without that type it
+// returns a negative record (RFC 6762 section 6.1).
 func (r records) lookup(q dns.Question) records {
 	if class := q.Qclass &^ flush; class != dns.ClassINET && class != dns.ClassANY {
 		return nil
@@ -70,8 +68,7 @@ func (r records) lookup(q dns.Question) records {
 	return found
 }
 
-// negative returns the record that lists the types which the name of the
-// records has.
+// negative returns the NSEC record that lists the types of the name.
 func (r records) negative() dns.RR {
 	header := *r[0].Header()
 	header.Rrtype = dns.TypeNSEC
@@ -87,7 +84,7 @@ func (r records) negative() dns.RR {
 	return out
 }
 
-// additional returns what whoever gets the record will ask for next (RFC 6763
+// additional returns the records that a receiver of the record asks for next (RFC 6763
 // section 12).
 func (r records) additional(rr dns.RR) records {
 	switch rr := rr.(type) {
@@ -106,8 +103,8 @@ func (r records) additional(rr dns.RR) records {
 	return nil
 }
 
-// known reports whether the one who asks knows the record for long enough
-// (RFC 6762 section 7.1).
+// known reports whether the querier has the record for long enough (RFC 6762 section
+// 7.1).
 func known(answers []dns.RR, rr dns.RR) bool {
 	for _, answer := range answers {
 		if same(answer, rr) && answer.Header().Ttl >= rr.Header().Ttl/2 {
@@ -117,15 +114,14 @@ func known(answers []dns.RR, rr dns.RR) bool {
 	return false
 }
 
-// response returns a multicast response of records, and more that may help.
+// response returns a multicast response with additional records.
 func response(answers, extra records) *dns.Msg {
 	msg := &dns.Msg{MsgHdr: dns.MsgHdr{Response: true, Authoritative: true}}
 	msg.Answer, msg.Extra = flushing(answers), flushing(extra)
 	return msg
 }
 
-// flushing returns copies with the cache-flush bit, where the record is one
-// that only this host has.
+// flushing returns copies, with the cache-flush bit on records that only this host has.
 func flushing(rrs records) []dns.RR {
 	var out []dns.RR
 	for _, rr := range rrs {
@@ -138,8 +134,8 @@ func flushing(rrs records) []dns.RR {
 	return out
 }
 
-// goodbye returns the response after which caches forget the records (RFC 6762
-// section 10.1).
+// goodbye returns the response that removes the records from caches (RFC 6762 section
+// 10.1).
 func goodbye(rrs records) *dns.Msg {
 	msg := response(rrs, nil)
 	for _, rr := range msg.Answer {
@@ -148,8 +144,8 @@ func goodbye(rrs records) *dns.Msg {
 	return msg
 }
 
-// legacy returns the response to a query that does not come from the port of
-// Multicast DNS: one as a plain resolver expects it (RFC 6762 section 6.7).
+// legacy returns the response to a query from another port than that of Multicast DNS,
+// for plain resolvers (RFC 6762 section 6.7).
 func legacy(query *dns.Msg, r reply) *dns.Msg {
 	msg := new(dns.Msg).SetReply(query)
 	msg.Authoritative = true
@@ -165,7 +161,7 @@ func legacy(query *dns.Msg, r reply) *dns.Msg {
 	return msg
 }
 
-// names are those of the unique records, each once.
+// names returns the distinct names of the unique records.
 func (r records) names() (out []string) {
 	seen := map[string]bool{}
 	for _, rr := range r.unique() {

@@ -17,15 +17,15 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// How long a probe waits for an answer, and then until it asks once more.
+// Timeout of a query, and the pause before the next one.
 const (
-	askFor   = time.Second
-	askAgain = 100 * time.Millisecond
+	queryTimeout = time.Second
+	queryPause   = 100 * time.Millisecond
 )
 
-// probe asks the job over mDNS for the node's own name, for a liveness probe. It
-// returns why where nothing is published for a reason that starting the job
-// again would not change; err is about a job that does not work.
+// probe queries the job over mDNS for the node's own name, for a liveness probe. why is
+// the reason for an unpublished name that a restart would not change; err means that the
+// job does not work.
 func probe(ctx context.Context, dir *state.Dir) (why string, err error) {
 	for {
 		p, err := state.Read[state.MDNS](dir)
@@ -37,25 +37,24 @@ func probe(ctx context.Context, dir *state.Dir) (why string, err error) {
 		case !p.Announced:
 			return p.Why, nil
 		}
-		// The name may be lost or stand for other addresses by now.
-		if err = askOnce(ctx, p); err == nil {
+		// The name may be lost by now, or have other addresses.
+		if err = query(ctx, p); err == nil {
 			return "", nil
 		}
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(askAgain):
+		case <-time.After(queryPause):
 		}
 	}
 }
 
-// askOnce asks for the addresses as a plain resolver does (RFC 6762 section
-// 5.1): from a port of its own, where the answer comes to, whoever else on the
-// node listens at the port of Multicast DNS. It asks the group, since packets to
-// the node's own address reach one of those listeners, which may be avahi. With
-// 0 hops nobody beyond the node hears the question.
-func askOnce(ctx context.Context, p *state.MDNS) error {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+// query asks for the addresses like a plain resolver (RFC 6762 section 5.1): from an
+// ephemeral port, to which the answer returns whatever else listens at the port of
+// Multicast DNS. It asks the group: packets to the node's own address would reach only
+// one of the listeners, perhaps avahi. A TTL of 0 keeps the question on the node.
+func query(ctx context.Context, p *state.MDNS) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	source := p.Addresses[0]
 	link, err := net.InterfaceByName(p.Interface)
@@ -83,7 +82,7 @@ func askOnce(ctx context.Context, p *state.MDNS) error {
 	return await(conn, query, source)
 }
 
-// listen opens a socket at the address, for questions that do not leave the node.
+// listen opens a socket at the address for questions that stay on the node.
 func listen(ctx context.Context, source netip.Addr, link *net.Interface) (net.PacketConn, net.Addr, error) {
 	network, to := "udp4", netip.AddrPortFrom(group4, port)
 	if source.Is6() {
@@ -98,7 +97,7 @@ func listen(ctx context.Context, source netip.Addr, link *net.Interface) (net.Pa
 	return conn, net.UDPAddrFromAddrPort(to), err
 }
 
-// local makes what is multicast go to the link's listeners on this node alone.
+// local restricts multicast to listeners of the link on this node.
 func local(fd int, source netip.Addr, link int) error {
 	if source.Is6() {
 		return errors.Join(
@@ -112,7 +111,7 @@ func local(fd int, source netip.Addr, link int) error {
 	)
 }
 
-// await waits for an answer to the query that has the address.
+// await waits for an answer to the query that contains the address.
 func await(conn net.PacketConn, query *dns.Msg, want netip.Addr) error {
 	var others []string
 	buf := make([]byte, maxMessage)

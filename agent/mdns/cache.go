@@ -11,27 +11,27 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Whoever is on the link can say what he likes, as often as he likes (hard case
-// 41): what a resolver keeps, and what a packet costs, has bounds.
+// Any host on the link can send anything at any rate (hard case 41): memory and time per
+// packet are bounded.
 const (
-	// maxCached is for a thousand hosts with four records each.
+	// maxCached is enough for a thousand hosts with four records each.
 	maxCached = 4096
-	// maxSet is how many records of a name and type are kept, for a host with
-	// that many addresses. Instances of the service are as many as there are hosts.
+	// maxSet bounds the records of a name and type, for a host with that many addresses.
+	// There are as many instances of the service as hosts.
 	maxSet = 16
-	// fairShare is what a host publishes at most, about. Where there is no room,
-	// those go first whose sender has more.
+	// fairShare is about what one host publishes. A full cache first drops records of
+	// senders with more.
 	fairShare = 8
-	// samples is how many records are looked at to find one of those.
+	// samples is the number of records examined to find such a sender.
 	samples = 16
-	// maxTTL is the longest time that RFC 6762 section 10 has for a record.
+	// maxTTL is the longest TTL of RFC 6762 section 10.
 	maxTTL = otherTTL * time.Second
-	// A record that is replaced or taken back lives on for a second (RFC 6762
-	// sections 10.1 and 10.2).
+	// lastSecond is how long a replaced or withdrawn record stays (RFC 6762 sections 10.1
+	// and 10.2).
 	lastSecond = time.Second
 )
 
-// cached is a record and what is known about its time.
+// cached is a record with its times.
 type cached struct {
 	rr       dns.RR
 	set, id  string
@@ -40,20 +40,20 @@ type cached struct {
 	ttl      time.Duration // at most maxTTL
 	received time.Time
 	expires  time.Time
-	asked    int // how often it was asked for again
-	// delay is added to when that is, so that not everybody asks together.
+	asked    int // number of refresh queries
+	// delay spreads the refresh queries of the hosts on the link.
 	delay time.Duration
 }
 
-// cache holds the records that lead from the workstation service to addresses.
+// cache holds the records from the workstation service to addresses.
 type cache struct {
 	all     []*cached
 	byID    map[string]*cached      // by name, type and data
 	sets    map[string][]*cached    // by name and type
-	targets map[string]int          // how many services are at a name
-	senders map[netip.Addr]int      // how many records are from there
-	changed bool                    // since hosts were asked for
-	random  func(below int) (n int) // rand.IntN but in tests
+	targets map[string]int          // number of services per host name
+	senders map[netip.Addr]int      // number of records per sender
+	changed bool                    // since the last call of hosts
+	random  func(below int) (n int) // rand.IntN except in tests
 }
 
 func newCache() *cache {
@@ -67,8 +67,8 @@ func setOf(name string, kind uint16) string {
 	return strings.ToLower(name) + " " + dns.TypeToString[kind]
 }
 
-// idOf is the same for records with name, type and data in common; empty for
-// one of a type that is not kept.
+// idOf returns keys of a record: the same set for the same name and type, the same id for
+// the same data too; an empty id for other types.
 func idOf(rr dns.RR) (set, id string) {
 	set = setOf(rr.Header().Name, rr.Header().Rrtype)
 	switch rr := rr.(type) {
@@ -84,27 +84,26 @@ func idOf(rr dns.RR) (set, id string) {
 	return set, ""
 }
 
-// learn takes what a response says about instances of the service and their
-// hosts. Others' records are left out. It reports whether there are instances
-// that were not known before.
+// learn caches instances of the service, and the records of their hosts, from a response.
+// It reports whether there are new instances.
 func (c *cache) learn(msg *dns.Msg, from netip.Addr, now time.Time) (news bool) {
 	all := slices.Concat(msg.Answer, msg.Extra)
-	// In this order, as each leads to the next.
+	// In this order: each type leads to the next.
 	for _, rr := range all {
 		if ptr, ok := rr.(*dns.PTR); ok && strings.EqualFold(ptr.Hdr.Name, service) {
-			news = c.take(rr, from, now) || news
+			news = c.put(rr, from, now) || news
 		}
 	}
 	for _, rr := range all {
 		if srv, ok := rr.(*dns.SRV); ok && c.hasInstance(srv.Hdr.Name, now) {
-			c.take(rr, from, now)
+			c.put(rr, from, now)
 		}
 	}
 	for _, rr := range all {
 		switch rr.(type) {
 		case *dns.A, *dns.AAAA:
 			if c.targets[strings.ToLower(rr.Header().Name)] > 0 {
-				c.take(rr, from, now)
+				c.put(rr, from, now)
 			}
 		}
 	}
@@ -117,8 +116,8 @@ func (c *cache) hasInstance(name string, now time.Time) bool {
 	return e != nil && now.Before(e.expires)
 }
 
-// take keeps a record, and reports whether it was not there.
-func (c *cache) take(rr dns.RR, from netip.Addr, now time.Time) bool {
+// put caches a record, and reports whether it is new.
+func (c *cache) put(rr dns.RR, from netip.Addr, now time.Time) bool {
 	header := rr.Header()
 	set, id := idOf(rr)
 	ttl := min(time.Duration(header.Ttl)*time.Second, maxTTL)
@@ -127,7 +126,7 @@ func (c *cache) take(rr dns.RR, from netip.Addr, now time.Time) bool {
 		expires = now.Add(lastSecond)
 	}
 	mine := c.byID[id]
-	// Instances are everybody's: nobody takes back those of others.
+	// Instances are shared: no host withdraws those of others.
 	if header.Class&flush != 0 && header.Rrtype != dns.TypePTR {
 		for _, e := range c.sets[set] {
 			if e != mine && now.Sub(e.received) > lastSecond {
@@ -143,7 +142,7 @@ func (c *cache) take(rr dns.RR, from netip.Addr, now time.Time) bool {
 		mine.rr, mine.ttl, mine.received, mine.expires, mine.asked = rr, ttl, now, expires, 0
 		return false
 	}
-	if ttl == 0 || !c.room(set, header.Rrtype, from) {
+	if ttl == 0 || !c.makeRoom(set, header.Rrtype, from) {
 		return false
 	}
 	c.add(&cached{
@@ -152,9 +151,9 @@ func (c *cache) take(rr dns.RR, from netip.Addr, now time.Time) bool {
 	return true
 }
 
-// room makes room for a record of the set, unless those that would have to go have a
-// better claim: the latest of a name and type have, and of senders those with less.
-func (c *cache) room(set string, kind uint16, from netip.Addr) bool {
+// makeRoom drops a record for a new one of the set: the oldest of a full set, and in a
+// full cache one of the sender with most. It reports whether the new one may be added.
+func (c *cache) makeRoom(set string, kind uint16, from netip.Addr) bool {
 	if same := c.sets[set]; kind != dns.TypePTR && len(same) >= maxSet {
 		c.drop(slices.MinFunc(same, func(a, b *cached) int { return a.received.Compare(b.received) }))
 	}
@@ -174,7 +173,7 @@ func (c *cache) room(set string, kind uint16, from netip.Addr) bool {
 	return true
 }
 
-// excess is how many records beyond its share are from a sender.
+// excess returns the number of records from a sender beyond its share.
 func (c *cache) excess(from netip.Addr) int { return max(c.senders[from]-fairShare, 0) }
 
 func (c *cache) add(e *cached) {
@@ -209,7 +208,7 @@ func (c *cache) drop(e *cached) {
 	c.changed = true
 }
 
-// remove counts one less, and forgets what there is none of.
+// remove decrements a count, and deletes it at zero.
 func remove[K comparable](counts map[K]int, key K) {
 	if counts[key]--; counts[key] == 0 {
 		delete(counts, key)
@@ -231,7 +230,7 @@ func (c *cache) expire(now time.Time) {
 	}
 }
 
-// find returns the records of a name and type that are not over.
+// find returns the unexpired records of a name and type.
 func (c *cache) find(name string, kind uint16, now time.Time) (out []dns.RR) {
 	for _, e := range c.sets[setOf(name, kind)] {
 		if now.Before(e.expires) {

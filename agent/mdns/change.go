@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// logChange says what is not as it was.
+// logChange logs the changes of a state.
 func logChange(log *slog.Logger, before, now state.MDNS) {
 	if now.Announced != before.Announced || now.Why != before.Why || now.Interface != before.Interface || !slices.Equal(now.Addresses, before.Addresses) {
 		level := slog.LevelInfo
@@ -23,10 +23,10 @@ func logChange(log *slog.Logger, before, now state.MDNS) {
 		if now.Conflict != nil {
 			level = slog.LevelWarn
 		}
-		log.Log(context.Background(), level, "the node's name", args...)
+		log.Log(context.Background(), level, "mDNS name changed", args...)
 	}
 	if now.Problem != before.Problem && now.Problem != "" {
-		log.Warn("hosts may not be found", "problem", now.Problem)
+		log.Warn("mDNS discovery impaired", "problem", now.Problem)
 	}
 	if found, lost, moved := compare(before.Hosts, now.Hosts); len(found)+len(lost)+len(moved) > 0 {
 		args := []any{"hosts", len(now.Hosts)}
@@ -35,14 +35,14 @@ func logChange(log *slog.Logger, before, now state.MDNS) {
 			hosts []string
 		}{{"found", found}, {"lost", lost}, {"moved", moved}} {
 			if len(x.hosts) > 0 {
-				args = append(args, x.what, some(x.hosts))
+				args = append(args, x.what, summarize(x.hosts))
 			}
 		}
-		log.Info("hosts on the link", args...)
+		log.Info("hosts on the link changed", args...)
 	}
 }
 
-// compare says which hosts came, went and have other addresses.
+// compare returns the hosts that were found, lost, or changed addresses (moved).
 func compare(before, now []state.Host) (found, lost, moved []string) {
 	old := make(map[string]state.Host, len(before))
 	for _, h := range before {
@@ -68,8 +68,8 @@ func compare(before, now []state.Host) (found, lost, moved []string) {
 
 func text(h state.Host) string { return fmt.Sprint(h.Name, h.Addresses) }
 
-// some has the first of many, for a line of a log.
-func some(list []string) string {
+// summarize joins the first few entries for a log line.
+func summarize(list []string) string {
 	const enough = 5
 	if len(list) > enough {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:enough], ", "), len(list)-enough)

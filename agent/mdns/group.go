@@ -17,36 +17,36 @@ const port = v1alpha1.MDNSPort
 
 var group4, group6 = v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6
 
-// hops says that a packet comes from this link (RFC 6762 section 11).
+// hops is the TTL of packets from the same link (RFC 6762 section 11).
 const hops = 255
 
-// maxMessage is the largest message that is read (RFC 6762 section 17).
+// maxMessage is the largest message (RFC 6762 section 17).
 const maxMessage = 9000
 
-// packet is a message that came in.
+// packet is a received message.
 type packet struct {
 	msg  *dns.Msg
 	from netip.AddrPort
 }
 
-// group is membership in the multicast groups on one link.
+// group is the membership in the multicast groups on one link.
 type group struct {
 	sockets []socket
 	packets chan packet
 	closed  chan struct{}
 }
 
-// socket is the membership in one family's group.
+// socket is the membership in the group of one address family.
 type socket struct {
 	*net.UDPConn
 	to netip.AddrPort
 }
 
-// join joins the groups on the link of the place: of both families, or of the
-// one that the link has addresses of (hard case 25).
+// join joins the groups on the link of a place, for each family of which the link has
+// addresses (hard case 25).
 //
-// The sockets are bound to the groups, so that another responder on the node,
-// such as avahi, goes on getting what is sent to the node's own address.
+// The sockets are bound to the groups, so that other responders on the node, such as
+// avahi, still receive packets to the node's own address.
 func join(at place) (*group, error) {
 	g := &group{packets: make(chan packet), closed: make(chan struct{})}
 	var errs []error
@@ -64,7 +64,7 @@ func join(at place) (*group, error) {
 	return g, nil
 }
 
-// add takes over a socket, or returns what kept it from being one.
+// add takes over a socket, or returns the error that prevented it.
 func (g *group) add(fd int, to netip.Addr, err error) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", to, err)
@@ -79,7 +79,7 @@ func (g *group) add(fd int, to netip.Addr, err error) error {
 	return nil
 }
 
-// packetConn takes over the file descriptor.
+// packetConn takes over a file descriptor.
 func packetConn(fd int) (*net.UDPConn, error) {
 	file := os.NewFile(uintptr(fd), "mdns")
 	defer file.Close()
@@ -118,7 +118,7 @@ func socket6(link int) (fd int, err error) {
 	})
 }
 
-// setUp opens a socket that shares its port with whoever else shares it.
+// setUp opens a socket that shares its port with other responders.
 func setUp(family int, addr unix.Sockaddr, options func(fd int) error) (int, error) {
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -141,9 +141,9 @@ func setUp(family int, addr unix.Sockaddr, options func(fd int) error) (int, err
 	return fd, nil
 }
 
-// read passes on messages until the group is closed. What is no valid message,
-// or has an opcode or response code, is ignored (RFC 6762 section 18), and so is
-// a response that does not come from the port (section 6).
+// read delivers messages until the group is closed. Invalid messages, and those with an
+// opcode or response code, are ignored (RFC 6762 section 18), as are responses from
+// another port (section 6).
 func (g *group) read(s socket) {
 	buf := make([]byte, maxMessage)
 	for {
@@ -169,8 +169,7 @@ func (g *group) read(s socket) {
 	}
 }
 
-// send sends a message to the groups. The error tells of families, only where
-// none could send.
+// send sends a message to the groups. It returns an error only if all families fail.
 func (g *group) send(msg *dns.Msg) error {
 	data, err := pack(msg)
 	if err != nil {
@@ -188,7 +187,7 @@ func (g *group) send(msg *dns.Msg) error {
 	return errors.Join(errs...)
 }
 
-// sendTo sends a message to whoever a packet came from.
+// sendTo sends a message to one host.
 func (g *group) sendTo(to netip.AddrPort, msg *dns.Msg) error {
 	data, err := pack(msg)
 	if err != nil {

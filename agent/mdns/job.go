@@ -17,37 +17,37 @@ import (
 	"github.com/vipgen/vipgen/internal/liveness"
 )
 
-// pause is the least time between two states that are published: whoever is on
-// the link can make the hosts change as often as he likes.
+// pause is the least interval between two published states: hosts on the link can change
+// at any rate.
 const pause = 200 * time.Millisecond
 
-// retell is how long to wait after a state could not be published.
-const retell = 5 * time.Second
+// republishAfter is the delay after a state could not be published.
+const republishAfter = 5 * time.Second
 
-// Job publishes the node's name for its addresses, and collects the hosts that
-// others publish.
+// Job publishes the node's name and addresses, and collects the published hosts of
+// others.
 type Job struct {
-	// Source has the node's name, whose first label is the host.
+	// Source provides the node's name; its first label is the host.
 	Source *facts.Source
 	State  *state.Dir
 	Log    *slog.Logger
 
 	watchdog liveness.Watchdog
-	told     atomic.Pointer[state.MDNS]
-	telling  logging.Transitions
+	last     atomic.Pointer[state.MDNS]
+	failing  logging.Transitions
 
 	host    string
-	changed chan struct{} // holds one word if there is something to publish
+	changed chan struct{} // holds a value while changes are pending
 
 	mu       sync.Mutex
-	unfit    error          // the host is not to be published
+	unfit    error          // why the host cannot be published
 	chosen   error          // why the node has no address
 	name     publisherState // the publisher's
 	hosts    []state.Host   // the resolver's
 	resolver error
 }
 
-// Run does so until ctx ends, and then says goodbye.
+// Run publishes and collects until ctx ends, and then withdraws the name.
 func (j *Job) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -59,14 +59,14 @@ func (j *Job) Run(ctx context.Context) error {
 	resolver := resolver{
 		Addresses: theirs,
 		Notify:    func(hosts []state.Host) { j.set(func() { j.hosts = j.others(hosts) }) },
-		Complain:  func(err error) { j.set(func() { j.resolver = err }) },
+		Report:    func(err error) { j.set(func() { j.resolver = err }) },
 	}
 	var all sync.WaitGroup
 	if j.unfit == nil {
-		all.Go(func() { publisher.run(ctx) }) // its only error was ruled out
+		all.Go(func() { publisher.run(ctx) }) // its only error is excluded by publishable
 	}
 	all.Go(func() { resolver.run(ctx) })
-	all.Go(func() { j.tell(ctx) })
+	all.Go(func() { j.publishChanges(ctx) })
 	var last []netip.Addr
 	err := j.Source.Watch(ctx, func(bool) {
 		j.watchdog.Reset()
@@ -81,7 +81,7 @@ func (j *Job) Run(ctx context.Context) error {
 	return err
 }
 
-// publishable says why a host is none that others could find the node by.
+// publishable returns an error if other nodes could not find this one by the host name.
 func publishable(host string) error {
 	if host == "localhost" { // every machine's name for itself (RFC 6761 section 6.3)
 		return errors.New("the node is called localhost")
@@ -89,8 +89,8 @@ func publishable(host string) error {
 	return validateHost(host)
 }
 
-// addresses are those that the node is to be known by, of which there may be
-// none; not ok where nobody can tell, and what was stands.
+// addresses returns the addresses to publish, possibly none. ok is false while they are
+// unknown: the previous ones stay.
 func (j *Job) addresses() (out []netip.Addr, ok bool) {
 	choice, err := j.Source.Choice()
 	for _, a := range choice.Addresses {
@@ -106,13 +106,12 @@ func (j *Job) addresses() (out []netip.Addr, ok bool) {
 	return out, err == nil
 }
 
-// others leaves out the node's own name.
+// others returns the hosts without this node's own name.
 func (j *Job) others(hosts []state.Host) []state.Host {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h state.Host) bool { return h.Name == j.host })
 }
 
-// replace leaves v as the value that the channel holds, of whose two sides this
-// is the only sender.
+// replace sets the value in a channel of capacity 1, of which it is the only sender.
 func replace[T any](to chan T, v T) {
 	select {
 	case <-to:
@@ -121,7 +120,7 @@ func replace[T any](to chan T, v T) {
 	to <- v
 }
 
-// set changes what is known.
+// set changes state under the lock and wakes publish.
 func (j *Job) set(change func()) {
 	j.mu.Lock()
 	change()
@@ -132,7 +131,7 @@ func (j *Job) set(change func()) {
 	}
 }
 
-// state is what is known now.
+// state returns the current state.
 func (j *Job) state() state.MDNS {
 	problem := j.Source.Problem()
 	j.mu.Lock()
@@ -154,7 +153,7 @@ func (j *Job) state() state.MDNS {
 	case j.name.Err != nil:
 		p.Why = j.name.Err.Error()
 	case j.name.Link != "":
-		p.Why = "it is being asked whether the name is free"
+		p.Why = "probing whether the name is free"
 	case j.chosen != nil:
 		p.Why = j.chosen.Error()
 	default:
@@ -163,8 +162,8 @@ func (j *Job) state() state.MDNS {
 	return p
 }
 
-// tell tells the other jobs and the log what is known, at a pace.
-func (j *Job) tell(ctx context.Context) {
+// publishChanges publishes and logs changes of the state, at most every pause.
+func (j *Job) publishChanges(ctx context.Context) {
 	var last state.MDNS
 	var again <-chan time.Time
 	for {
@@ -175,11 +174,11 @@ func (j *Job) tell(ctx context.Context) {
 		case <-again:
 		}
 		now := j.state()
-		j.told.Store(&now)
+		j.last.Store(&now)
 		err := j.State.Publish(now)
-		j.telling.Error(j.Log, err, "the other jobs cannot be told of mDNS", "the other jobs can be told again")
+		j.failing.Error(j.Log, err, "cannot publish the state of mDNS", "state published again")
 		if again = nil; err != nil {
-			again = time.After(retell)
+			again = time.After(republishAfter)
 		}
 		logChange(j.Log, last, now)
 		last = now

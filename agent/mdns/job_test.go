@@ -174,13 +174,13 @@ func TestLogSaysOnceWhatChanged(t *testing.T) {
 		want        []string
 	}{
 		{"the same", out, out, nil},
-		{"begun", state.MDNS{}, none, []string{`level=INFO msg="the node's name" name=m0.local announced=false why="no address"`}},
-		{"announced", none, out, []string{`level=INFO msg="the node's name" name=m0.local announced=true interface=eth0 addresses=[192.0.2.1]`}},
-		{"taken", out, lost, []string{`level=WARN msg="the node's name" name=m0.local announced=false why="the name is taken"`}},
+		{"begun", state.MDNS{}, none, []string{`level=INFO msg="mDNS name changed" name=m0.local announced=false why="no address"`}},
+		{"announced", none, out, []string{`level=INFO msg="mDNS name changed" name=m0.local announced=true interface=eth0 addresses=[192.0.2.1]`}},
+		{"taken", out, lost, []string{`level=WARN msg="mDNS name changed" name=m0.local announced=false why="the name is taken"`}},
 		{"hosts", with(out, at("a", "192.0.2.2"), at("b", "192.0.2.3")), with(out, at("a", "192.0.2.4"), at("c", "192.0.2.5")),
-			[]string{`level=INFO msg="hosts on the link" hosts=2 found=c[192.0.2.5] lost=b moved=a[192.0.2.4]`}},
+			[]string{`level=INFO msg="hosts on the link changed" hosts=2 found=c[192.0.2.5] lost=b moved=a[192.0.2.4]`}},
 		{"many", out, with(out, at("a"), at("b"), at("c"), at("d"), at("e"), at("f"), at("g")),
-			[]string{`level=INFO msg="hosts on the link" hosts=7 found="a[], b[], c[], d[], e[] and 2 more"`}},
+			[]string{`level=INFO msg="hosts on the link changed" hosts=7 found="a[], b[], c[], d[], e[] and 2 more"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

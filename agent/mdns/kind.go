@@ -28,7 +28,7 @@ node; its first label is the host. At SIGTERM it withdraws its records and ends.
 	Probe: func(ctx context.Context, e job.Environment) error {
 		why, err := probe(ctx, e.State)
 		if why != "" {
-			e.Log.Warn("the node's name is not published, which no restart would change", "why", why)
+			e.Log.Warn("the node's name is not published, and a restart would not help", "why", why)
 		}
 		return err
 	},

@@ -31,7 +31,7 @@ func (c *cache) liveTargets(now time.Time) map[string]bool {
 	return out
 }
 
-// hosts returns who is there, by name. A host without an address is left out.
+// hosts returns the known hosts, by name. Hosts without an address are left out.
 func (c *cache) hosts(now time.Time) []state.Host {
 	c.changed = false
 	var out []state.Host
@@ -50,8 +50,8 @@ func (c *cache) addresses(target string, now time.Time) []netip.Addr {
 	return sortAddrs(slices.DeleteFunc(found, func(a netip.Addr) bool { return !a.IsGlobalUnicast() }))
 }
 
-// missing returns the questions for what is not known: where an instance is,
-// and which addresses a target has that none is known of.
+// missing returns questions for unknown parts: the host of an instance, and the addresses
+// of a host.
 func (c *cache) missing(now time.Time) []dns.Question {
 	var out []dns.Question
 	for _, instance := range slices.Sorted(maps.Keys(c.instances(now))) {
@@ -71,20 +71,20 @@ func question(name string, kind uint16) dns.Question {
 	return dns.Question{Name: name, Qtype: kind, Qclass: dns.ClassINET}
 }
 
-// refreshes is how often a record is asked for again in the last fifth of its
-// time (RFC 6762 section 5.2).
+// refreshes is the number of refresh queries in the last fifth of a record's TTL (RFC
+// 6762 section 5.2).
 const refreshes = 4
 
-// refreshAt returns when to ask for the record again: at 80, 85, 90 and 95
-// percent of its time, and up to 2 percent later. The second result is false where there is nothing more
-// to be asked, or its end is near for another reason.
-func (e *cached) refreshAt() (time.Time, bool) {
-	at := e.received.Add(e.ttl*time.Duration(80+5*e.asked)/100 + e.delay)
+// refreshAt returns when to refresh the record: at 80, 85, 90 and 95 percent of its TTL,
+// and up to 2 percent later. ok is false after the last refresh, or if the record expires
+// sooner for another reason.
+func (e *cached) refreshAt() (at time.Time, ok bool) {
+	at = e.received.Add(e.ttl*time.Duration(80+5*e.asked)/100 + e.delay)
 	return at, e.asked < refreshes && at.Before(e.expires)
 }
 
-// due returns the questions for the records to ask for again by now, at most that
-// many, and counts them as asked.
+// due returns the questions for records to refresh now, at most that many, and counts
+// them.
 func (c *cache) due(now time.Time, most int) []dns.Question {
 	var out []dns.Question
 	asked := map[string]bool{}
@@ -104,8 +104,7 @@ func (c *cache) due(now time.Time, most int) []dns.Question {
 	return out
 }
 
-// next returns when a record is to be asked for again or is over; at the latest
-// the time given.
+// next returns the time of the next refresh or expiry, latest at most.
 func (c *cache) next(latest time.Time) time.Time {
 	for _, e := range c.all {
 		latest = earlier(latest, e.expires)
@@ -116,9 +115,8 @@ func (c *cache) next(latest time.Time) time.Time {
 	return latest
 }
 
-// knownInstances returns the records that a question for the service need not
-// be answered with: more than half of their time is left (RFC 6762 section
-// 7.1).
+// knownInstances returns the known answers to a question for the service: those with more
+// than half of their TTL left (RFC 6762 section 7.1).
 func (c *cache) knownInstances(now time.Time, most int) []dns.RR {
 	var out []dns.RR
 	for _, e := range c.sets[setOf(service, dns.TypePTR)] {

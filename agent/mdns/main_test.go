@@ -82,7 +82,7 @@ func run(role string) error {
 		(&resolver{
 			Addresses: addresses,
 			Notify:    func(hosts []state.Host) { out.Encode(report{Hosts: hosts}) },
-			Complain:  func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
+			Report:    func(err error) { out.Encode(report{Complain: fmt.Sprint(err)}) },
 		}).run(ctx)
 		return goleak.Find(before)
 	}

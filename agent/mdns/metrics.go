@@ -16,14 +16,14 @@ var (
 	hosts     = monitor.Gauge("vipgen_mdns_hosts", "Other hosts that are known by mDNS.")
 )
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	monitor.Families{announced, conflict, hosts}.Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect implements prometheus.Collector with the state published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	p := j.told.Load()
+	p := j.last.Load()
 	if p == nil {
 		return
 	}
@@ -32,19 +32,20 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	hosts.Put(to, float64(len(p.Hosts)))
 }
 
-// stuckAfter is more than the 30 seconds after which addresses are looked at
-// although nobody reported a change.
+// stuckAfter is more than the 30 seconds after which addresses are polled without a
+// notification.
 const stuckAfter = 2 * time.Minute
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns an error if the loop that follows addresses hangs, for the job's liveness
+// probe.
 func (j *Job) Stuck() error { return j.watchdog.Stuck("the loop that follows addresses", stuckAfter) }
 
-// Health says what is wrong with the job, for /healthz.
+// Health returns a problem of the job for /healthz.
 func (j *Job) Health(context.Context) error {
 	if err := j.Stuck(); err != nil {
 		return err
 	}
-	p := j.told.Load()
+	p := j.last.Load()
 	if p == nil {
 		return errors.New("the job has not begun")
 	}

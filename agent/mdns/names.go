@@ -17,11 +17,11 @@ const (
 	service    = "_workstation._tcp." + domain
 	enumerated = "_services._dns-sd._udp." + domain // RFC 6763 section 9
 
-	// workstationPort is discard's (RFC 863): the service says that a machine is
-	// there, not that anything listens.
+	// workstationPort is the discard port (RFC 863): the service announces a machine, not
+	// a listener.
 	workstationPort = 9
 
-	// RFC 6762 section 10: records with a host's name or address, and others.
+	// TTLs of records with a host's name or address, and of others (RFC 6762 section 10).
 	hostTTL  = 120
 	otherTTL = 75 * 60
 )
@@ -29,8 +29,8 @@ const (
 // label is one label of a host name (RFC 1123 section 2.1).
 var label = lazy.Regexp(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// validateHost refuses what cannot be the host of <host>.local: it is the first
-// label of a node's name, in lower case.
+// validateHost returns an error unless host is the lower-case first label of a node's
+// name.
 func validateHost(host string) error {
 	if !label().MatchString(host) {
 		return fmt.Errorf("host %q is not one label of lower-case letters, digits and hyphens", host)
@@ -41,13 +41,13 @@ func validateHost(host string) error {
 func hostName(host string) string     { return host + "." + domain }
 func instanceName(host string) string { return host + "." + service }
 
-// hostOf returns the host of <host>.local.
+// hostOf returns the host in <host>.local.
 func hostOf(name string) (host string, ok bool) {
 	host, ok = strings.CutSuffix(strings.ToLower(name), "."+domain)
 	return host, ok && validateHost(host) == nil
 }
 
-// records are everything that a host publishes.
+// records are all records of a host.
 type records []dns.RR
 
 func newRecords(host string, addrs []netip.Addr) records {
@@ -71,38 +71,38 @@ func newRecords(host string, addrs []netip.Addr) records {
 	)
 }
 
-// unique are the records that nobody else may have.
+// unique returns the records that only this host may have.
 func (r records) unique() records {
 	return slices.DeleteFunc(slices.Clone(r), func(rr dns.RR) bool { return rr.Header().Rrtype == dns.TypePTR })
 }
 
-// own are the records that end with this host: all but the one which says that
-// there are workstations at all, which others publish as well.
+// own returns the records that end with this host: all but the enumeration of the
+// service, which other hosts publish as well.
 func (r records) own() records {
 	return slices.DeleteFunc(slices.Clone(r), func(rr dns.RR) bool { return rr.Header().Name == enumerated })
 }
 
-// named are the records of a name.
+// named returns the records of a name.
 func (r records) named(name string) records {
 	return slices.DeleteFunc(slices.Clone(r), func(rr dns.RR) bool { return !strings.EqualFold(rr.Header().Name, name) })
 }
 
-// has reports whether an equal record is there, whatever its TTL.
+// has reports whether there is an equal record, with any TTL.
 func (r records) has(rr dns.RR) bool {
 	return slices.ContainsFunc(r, func(mine dns.RR) bool { return same(mine, rr) })
 }
 
-// without returns the records that are not in others.
+// without returns the records that others lacks.
 func (r records) without(others records) records {
 	return slices.DeleteFunc(slices.Clone(r), others.has)
 }
 
-// flush is the top bit of a record's class in a multicast response: caches
-// forget what else they have of that name and type (RFC 6762 section 10.2). In
-// a question it asks for a unicast response (section 5.4).
+// flush is the top bit of a record's class: in a multicast response it makes caches drop
+// other records of that name and type (RFC 6762 section 10.2), in a question it requests
+// a unicast response (section 5.4).
 const flush = 1 << 15
 
-// same reports whether two records have name, type, class and data in common.
+// same reports whether two records have the same name, type, class and data.
 func same(a, b dns.RR) bool {
 	if a.Header().Class == b.Header().Class {
 		return dns.IsDuplicate(a, b)

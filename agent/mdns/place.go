@@ -12,12 +12,12 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// place is where a node's addresses are.
+// place is the link with a node's addresses.
 type place struct {
-	link      int    // its index; 0 where there is none
+	link      int    // index; 0 for none
 	name      string // of the link
 	addresses []netip.Addr
-	linkLocal bool // whether the link has such an IPv6 address
+	linkLocal bool // the link has an IPv6 link-local address
 }
 
 func (p place) equal(other place) bool {
@@ -25,7 +25,7 @@ func (p place) equal(other place) bool {
 		slices.Equal(p.addresses, other.addresses)
 }
 
-// source4 returns the IPv4 address to send from, if there is one.
+// source4 returns the IPv4 source address, if any.
 func (p place) source4() (addr netip.Addr, ok bool) {
 	if len(p.addresses) > 0 && p.addresses[0].Is4() {
 		return p.addresses[0], true
@@ -33,14 +33,13 @@ func (p place) source4() (addr netip.Addr, ok bool) {
 	return netip.Addr{}, false
 }
 
-// hasIPv6 reports whether there is an address to send IPv6 packets from.
+// hasIPv6 reports whether the link has an IPv6 source address.
 func (p place) hasIPv6() bool {
 	return p.linkLocal || slices.ContainsFunc(p.addresses, netip.Addr.Is6)
 }
 
-// locate finds the link that is up and has the first of the wanted addresses
-// that any has, and which of the addresses are usable on it. There may be none:
-// then the place has no link.
+// locate finds the running link with the first wanted address that any link has, and the
+// wanted addresses usable on it. Without such a link the place has none.
 func locate(wanted []netip.Addr) (place, error) {
 	links, err := netdump.Links()
 	if err != nil {
@@ -78,8 +77,8 @@ func locate(wanted []netip.Addr) (place, error) {
 	return place{}, nil
 }
 
-// watchPlaces sends whenever links or addresses may have changed, until ctx
-// ends. It opens its sockets before it returns.
+// watchPlaces sends after changes of links or addresses until ctx ends. Its sockets are
+// open when it returns.
 func watchPlaces(ctx context.Context) (<-chan struct{}, error) {
 	links := make(chan netlink.LinkUpdate)
 	addrs := make(chan netlink.AddrUpdate)
@@ -116,7 +115,7 @@ func watchPlaces(ctx context.Context) (<-chan struct{}, error) {
 	return changed, nil
 }
 
-// attachment is membership in the groups at the place of a node's addresses. It
+// attachment is the membership in the groups at the place of a node's addresses, and
 // follows them.
 type attachment struct {
 	wanted []netip.Addr
@@ -124,8 +123,8 @@ type attachment struct {
 	*group
 }
 
-// update goes to where the wanted addresses are now, and reports whether that
-// changed. With an error, or without a link, there is no group.
+// update moves to the current place of the wanted addresses, and reports whether it
+// changed. After an error, or without a link, there is no group.
 func (a *attachment) update() (changed bool, err error) {
 	now, err := locate(a.wanted)
 	if err == nil && now.equal(a.place) && (a.group != nil || now.link == 0) {
@@ -150,7 +149,7 @@ func (a *attachment) detach() {
 	a.group, a.place = nil, place{}
 }
 
-// incoming returns the channel of messages; nil where there is no group.
+// incoming returns the channel of messages; nil without a group.
 func (a *attachment) incoming() <-chan packet {
 	if a.group == nil {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// conflictError says that somebody else on the link has the host's name.
+// conflictError reports that another host on the link has the host's name.
 type conflictError state.Conflict
 
 func (e *conflictError) Error() string {
 	return fmt.Sprintf("the name %s is taken on this link: %v says %q", e.Name, e.From, e.Theirs)
 }
 
-// probe returns the query that asks whether anybody has the names of the
-// records (RFC 6762 section 8.1). It asks for multicast responses: where several
-// responders share the port, a unicast one may reach another.
+// probe returns the query for other owners of the records' names (RFC 6762 section 8.1).
+// It asks for multicast responses: where several responders share the port, a unicast one
+// may reach another.
 func (r records) probe() *dns.Msg {
 	msg := new(dns.Msg)
 	for _, name := range r.names() {
@@ -32,9 +32,9 @@ func (r records) probe() *dns.Msg {
 	return msg
 }
 
-// conflict looks for a record of another in a response. While probing any
-// record of the names is one; later, one of a type that the host has. What the
-// host itself published before is none: its own packets come back to it.
+// conflict returns a conflicting record in a response. While probing any record of the
+// names conflicts; later, one of a type that the host has. Former records of the host do
+// not: its own packets come back to it.
 func (r records) conflict(p packet, former records, probing bool) *conflictError {
 	for _, theirs := range slices.Concat(p.msg.Answer, p.msg.Extra) {
 		header := theirs.Header()
@@ -60,8 +60,8 @@ func conflictWith(theirs dns.RR, from netip.Addr) *conflictError {
 	}
 }
 
-// loses reports whether another's simultaneous probe for one of the names wins:
-// its records come later (RFC 6762 section 8.2).
+// loses reports whether another host's simultaneous probe wins: its records sort later
+// (RFC 6762 section 8.2).
 func (r records) loses(probe *dns.Msg, former records) bool {
 	for _, name := range r.names() {
 		theirs := records(probe.Ns).named(name)
@@ -75,13 +75,13 @@ func (r records) loses(probe *dns.Msg, former records) bool {
 	return false
 }
 
-// rawRecord is a record as it is compared.
+// rawRecord is a record in the form compared.
 type rawRecord struct {
 	class, kind uint16
 	data        []byte // uncompressed
 }
 
-// raw returns the records in the order in which they are compared.
+// raw returns the records in the order of comparison.
 func raw(rrs records) []rawRecord {
 	var out []rawRecord
 	buf := make([]byte, maxMessage)

@@ -10,14 +10,13 @@ import (
 )
 
 type publisherState struct {
-	// Link is the name of the link with the node's addresses, and Addresses are
-	// those of them that are there. Empty where there is none.
+	// Link is the link with the node's addresses, Addresses those that it has; both empty
+	// if there is none.
 	Link      string
 	Addresses []netip.Addr
-	// Published is whether the name is the host's and was announced.
+	// Published reports that the host owns the name and has announced it.
 	Published bool
-	// Err is what is in the way: a conflictError, or what the kernel said. It
-	// is tried again.
+	// Err is a conflictError or an error of the kernel; the publisher retries.
 	Err error
 }
 
@@ -25,15 +24,15 @@ type publisherState struct {
 type publisher struct {
 	// Host is the first label of the node's name.
 	Host string
-	// Addresses are the node's. Each value replaces the one before; nothing
-	// happens before the first. Never VIPs: others would take them for nodes.
+	// Addresses sends the node's addresses. Each value replaces the previous one; nothing is
+	// published before the first. VIPs must not be among them: others would take them for
+	// nodes.
 	Addresses <-chan []netip.Addr
-	// Notify is called with every change of the state, by run's goroutine. May
-	// be nil.
+	// Notify is called from run with every change of the state; it may be nil.
 	Notify func(publisherState)
 }
 
-// How long things take (RFC 6762 sections 8.1, 8.2, 8.3 and 9).
+// Intervals (RFC 6762 sections 8.1, 8.2, 8.3 and 9).
 const (
 	probes        = 3
 	probeInterval = 250 * time.Millisecond
@@ -42,52 +41,51 @@ const (
 	announceAfter = time.Second
 	conflictWait  = 5 * time.Second
 	conflictMost  = time.Minute
-	// formerFor is how long a host's own earlier records are not taken for those
-	// of another.
+	// formerFor is how long earlier records of the host cause no conflict.
 	formerFor = 10 * time.Second
 )
 
-// run publishes until ctx ends, and then says goodbye. The only error is that of
-// a host that is none; others are in the state.
+// run publishes until ctx ends, and then withdraws the records. It returns an error only
+// for an invalid host; others are in the state.
 func (p *publisher) run(ctx context.Context) error {
 	if err := validateHost(p.Host); err != nil {
 		return err
 	}
-	run := &publishing{publisher: p, at: station{addresses: p.Addresses}, last: map[string]time.Time{}}
+	run := &publisherRun{publisher: p, at: station{addresses: p.Addresses}, last: map[string]time.Time{}}
 	defer run.at.detach()
 	run.at.run(ctx, run)
 	run.goodbye()
 	return nil
 }
 
-// phase is how far a name has come.
+// phase is the progress of a name.
 type phase int
 
 const (
-	away       phase = iota // no link to publish on
-	probing                 // asking whether the name is free
-	announcing              // it is; telling everybody
+	away       phase = iota // no link
+	probing                 // checking that the name is free
+	announcing              // the name is free; announcing it
 	settled
-	conflicting // it is not; will ask again
+	conflicting // the name is taken; probing again later
 )
 
-// publishing is one run of a publisher.
-type publishing struct {
+// publisherRun is one run of a publisher.
+type publisherRun struct {
 	*publisher
 	at      station
 	records records
 	state   publisherState
 
 	phase phase
-	step  int           // probes or announcements that were sent
-	next  time.Time     // when the phase has something to do
-	wait  time.Duration // after the last conflict; 0 after none
-	// contested is whether the name was the host's until another spoke up.
+	step  int           // probes or announcements sent
+	next  time.Time     // next action of the phase
+	wait  time.Duration // after the last conflict; 0 without
+	// contested reports that the host owned the name until another claimed it.
 	contested bool
 
-	former      records // the host's own of before
+	former      records // earlier records of the host
 	formerUntil time.Time
-	last        map[string]time.Time // when a record was last multicast
+	last        map[string]time.Time // last multicast of each record
 	delayed     []delayed
 }
 
@@ -97,8 +95,8 @@ type delayed struct {
 	reply reply
 }
 
-// moved publishes at the place where the addresses are now.
-func (p *publishing) moved(before place, err error) {
+// moved publishes at the new place of the addresses.
+func (p *publisherRun) moved(before place, err error) {
 	old := p.records
 	p.records = newRecords(p.Host, p.at.place.addresses)
 	if len(old) > 0 {
@@ -109,25 +107,25 @@ func (p *publishing) moved(before place, err error) {
 	case p.at.group == nil:
 		p.enter(away, 0)
 	case before.link == p.at.place.link && (p.phase == announcing || p.phase == settled):
-		// The name is the host's; what it stands for changed (section 8.4).
+		// The host owns the name; the addresses changed (section 8.4).
 		if gone := old.own().without(p.records); len(gone) > 0 {
 			p.at.send(goodbye(gone))
 		}
 		p.enter(announcing, 0)
 	default:
-		// Hosts that start together do not ask together.
+		// Spread the probes of hosts that start together.
 		p.enter(probing, rand.N(probeInterval))
 	}
-	p.tell(err)
+	p.notify(err)
 }
 
-// enter begins a phase; it has something to do after the delay.
-func (p *publishing) enter(next phase, delay time.Duration) {
+// enter begins a phase, whose first action follows after the delay.
+func (p *publisherRun) enter(next phase, delay time.Duration) {
 	p.phase, p.step, p.next = next, 0, time.Now().Add(delay)
 }
 
-// act does what is due.
-func (p *publishing) act() {
+// act performs due actions.
+func (p *publisherRun) act() {
 	now := time.Now()
 	if now.After(p.formerUntil) {
 		p.former = nil
@@ -146,7 +144,7 @@ func (p *publishing) act() {
 	}
 }
 
-func (p *publishing) probe(now time.Time) {
+func (p *publisherRun) probe(now time.Time) {
 	if p.step == probes {
 		p.wait, p.contested = 0, false
 		p.enter(announcing, 0)
@@ -160,7 +158,7 @@ func (p *publishing) probe(now time.Time) {
 	p.step, p.next = p.step+1, now.Add(probeInterval)
 }
 
-func (p *publishing) announce(now time.Time) {
+func (p *publisherRun) announce(now time.Time) {
 	if err := p.at.send(response(p.records, nil)); err != nil {
 		p.failed(err)
 		return
@@ -170,17 +168,17 @@ func (p *publishing) announce(now time.Time) {
 	if p.step == announcements {
 		p.phase = settled
 	}
-	p.tell(nil)
+	p.notify(nil)
 }
 
-// failed begins anew, some time after a message could not be sent.
-func (p *publishing) failed(err error) {
+// failed restarts probing after a send error.
+func (p *publisherRun) failed(err error) {
 	p.enter(probing, deferral)
-	p.tell(err)
+	p.notify(err)
 }
 
-// settle says when the next thing is due.
-func (p *publishing) settle() time.Time {
+// nextAction returns the time of the next action.
+func (p *publisherRun) nextAction() time.Time {
 	due := time.Now().Add(time.Hour)
 	if p.phase != away && p.phase != settled {
 		due = p.next
@@ -193,8 +191,8 @@ func (p *publishing) settle() time.Time {
 	return due
 }
 
-// tell makes the state known if it changed.
-func (p *publishing) tell(err error) {
+// notify notifies of a changed state.
+func (p *publisherRun) notify(err error) {
 	next := publisherState{
 		Link:      p.at.place.name,
 		Addresses: p.at.place.addresses,
@@ -202,11 +200,11 @@ func (p *publishing) tell(err error) {
 		Err:       err,
 	}
 	if p.phase == announcing && p.step == 0 && p.state.Published {
-		next.Published = true // under the same name all along
+		next.Published = true // the name did not change
 	}
 	var conflict, last *conflictError
 	if errors.As(err, &conflict) && errors.As(p.state.Err, &last) && conflict.Name == last.Name && p.state.Link == next.Link {
-		return // the same once more
+		return // already notified
 	}
 	if !reflect.DeepEqual(next, p.state) {
 		p.state = next
@@ -216,8 +214,8 @@ func (p *publishing) tell(err error) {
 	}
 }
 
-// goodbye takes back what was published.
-func (p *publishing) goodbye() {
+// goodbye withdraws the published records.
+func (p *publisherRun) goodbye() {
 	if p.at.group != nil && (p.phase == announcing || p.phase == settled) {
 		p.at.send(goodbye(p.records.own()))
 	}

@@ -13,74 +13,72 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// resolver collects the hosts on the node's link that publish the workstation
-// service, the node's own among them.
+// resolver collects the hosts on the node's link that publish the workstation service,
+// this node included.
 type resolver struct {
-	// Addresses are the node's: they say which link is meant. Each value
-	// replaces the one before; nothing happens before the first.
+	// Addresses sends the node's addresses, which determine the link. Each value replaces
+	// the previous one; nothing happens before the first.
 	Addresses <-chan []netip.Addr
-	// Notify is called with all hosts, by name, whenever they change, by run's
-	// goroutine.
+	// Notify is called from run with all hosts, by name, after changes.
 	Notify func([]state.Host)
-	// Complain is called when there is something in the way, and with nil when
-	// it is not any more. May be nil.
-	Complain func(error)
+	// Report is called with a new problem, and with nil when it is solved; it may be nil.
+	Report func(error)
 }
 
-// When to ask (RFC 6762 section 5.2): at first after a short while, then ever
-// less often.
+// Intervals of questions (RFC 6762 section 5.2): the first after a short delay, then less
+// and less often.
 const (
 	firstQuestion = 20 * time.Millisecond
 	questionAgain = time.Second
 	questionMost  = time.Hour
 	// maxRecords keeps a query within a packet of 1,500 bytes.
 	maxRecords = 16
-	// maxQuestions and questionPause bound what others can make the node ask, and
-	// look how often it works out what it knows (hard case 41).
+	// maxQuestions and questionPause bound the questions that others can cause,
+	// evaluatePause how often the hosts are evaluated (hard case 41).
 	maxQuestions  = 64
 	questionPause = 250 * time.Millisecond
-	look          = 100 * time.Millisecond
+	evaluatePause = 100 * time.Millisecond
 )
 
 // run collects until ctx ends.
 func (r *resolver) run(ctx context.Context) {
-	run := &resolving{resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
+	run := &resolverRun{resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
 	defer run.at.detach()
 	run.at.run(ctx, run)
 }
 
-// resolving is one run of a resolver.
-type resolving struct {
+// resolverRun is one run of a resolver.
+type resolverRun struct {
 	*resolver
 	at    station
 	cache *cache
-	next  time.Time     // when to ask for the service again
-	pause time.Duration // until the time after that
-	asked time.Time     // when anything was asked last
-	// looked is when it was last worked out what is known, and when to act.
-	looked, acts time.Time
-	hosts        []state.Host
-	err          string
+	next  time.Time     // next question for the service
+	pause time.Duration // until the one after that
+	asked time.Time     // last question of any kind
+	// evaluated is the time of the last evaluation, actAt its result.
+	evaluated, actAt time.Time
+	hosts            []state.Host
+	err              string
 }
 
-// moved asks at the new place. What is known stands until its time is over.
-func (r *resolving) moved(_ place, err error) {
-	r.complain(err)
-	r.soon()
+// moved asks at the new place. Cached records stay until they expire.
+func (r *resolverRun) moved(_ place, err error) {
+	r.report(err)
+	r.restart()
 }
 
-// receive takes what a response says, and asks for what it leaves open.
-func (r *resolving) receive(in packet) {
+// receive caches a response, and asks for missing records.
+func (r *resolverRun) receive(in packet) {
 	if !in.msg.Response {
 		return
 	}
 	if r.cache.learn(in.msg, in.from.Addr(), time.Now()) {
-		r.soon()
+		r.restart()
 	}
 }
 
-// soon makes the questions begin anew, unless they did just before.
-func (r *resolving) soon() {
+// restart begins a new series of questions, unless one just began.
+func (r *resolverRun) restart() {
 	next := time.Now().Add(firstQuestion + rand.N(sharedSpread))
 	if least := r.asked.Add(questionAgain); next.Before(least) {
 		next = least
@@ -90,11 +88,11 @@ func (r *resolving) soon() {
 	}
 }
 
-// act sends the questions that are due.
-func (r *resolving) act() {
+// act sends due questions.
+func (r *resolverRun) act() {
 	now := time.Now()
 	r.cache.expire(now)
-	r.looked = time.Time{}
+	r.evaluated = time.Time{}
 	if r.at.group == nil || now.Sub(r.asked) < questionPause {
 		return
 	}
@@ -102,25 +100,25 @@ func (r *resolving) act() {
 	if !now.Before(r.next) {
 		msg := &dns.Msg{Answer: r.cache.knownInstances(now, maxRecords)}
 		msg.Question = []dns.Question{question(service, dns.TypePTR)}
-		r.complain(r.at.send(msg))
+		r.report(r.at.send(msg))
 		missing := r.cache.missing(now)
 		questions = append(questions, missing[:min(len(missing), maxQuestions)]...)
 		r.asked, r.next, r.pause = now, now.Add(r.pause), min(2*r.pause, questionMost)
 	}
-	for some := range slices.Chunk(questions, maxRecords) {
-		r.complain(r.at.send(&dns.Msg{Question: some}))
+	for chunk := range slices.Chunk(questions, maxRecords) {
+		r.report(r.at.send(&dns.Msg{Question: chunk}))
 		r.asked = now
 	}
 }
 
-// settle makes the hosts known if they changed, and says when they may change
-// again or there is something to ask. It looks at a pace, however many packets come.
-func (r *resolving) settle() time.Time {
+// nextAction notifies of changed hosts, and returns the time of the next change or
+// question. It evaluates at most every evaluatePause, at any packet rate.
+func (r *resolverRun) nextAction() time.Time {
 	now := time.Now()
-	if again := r.looked.Add(look); now.Before(again) {
-		return earlier(r.acts, again)
+	if again := r.evaluated.Add(evaluatePause); now.Before(again) {
+		return earlier(r.actAt, again)
 	}
-	r.looked = now
+	r.evaluated = now
 	if r.cache.changed {
 		if hosts := r.cache.hosts(now); !reflect.DeepEqual(hosts, r.hosts) {
 			r.hosts = hosts
@@ -131,22 +129,22 @@ func (r *resolving) settle() time.Time {
 	if r.at.group != nil {
 		next = r.next
 	}
-	r.acts = r.cache.next(next)
+	r.actAt = r.cache.next(next)
 	for _, least := range []time.Time{now.Add(firstQuestion), r.asked.Add(questionPause)} {
-		if r.acts.Before(least) {
-			r.acts = least
+		if r.actAt.Before(least) {
+			r.actAt = least
 		}
 	}
-	return r.acts
+	return r.actAt
 }
 
-func (r *resolving) complain(err error) {
+func (r *resolverRun) report(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != r.err && r.Complain != nil {
-		r.Complain(err)
+	if text != r.err && r.Report != nil {
+		r.Report(err)
 	}
 	r.err = text
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How soon a record may be multicast again (RFC 6762 section 6), and how long a
-// reply waits that others may give as well.
+// Least intervals between multicasts of a record (RFC 6762 section 6), and the delay of a
+// shared reply.
 const (
 	repeatAfter      = time.Second
 	repeatAfterProbe = 250 * time.Millisecond
 	sharedLeast      = 20 * time.Millisecond
 	sharedSpread     = 100 * time.Millisecond
-	// maxDelayed is how many replies wait at a time (hard case 41).
+	// maxDelayed bounds the delayed replies (hard case 41).
 	maxDelayed = 64
 )
 
-// receive deals with a message of another, or the host's own that came back.
-func (p *publishing) receive(in packet) {
+// receive handles a message of another host, or a copy of an own one.
+func (p *publisherRun) receive(in packet) {
 	switch {
 	case in.msg.Response:
 		if p.phase != conflicting {
-			p.watchFor(in)
+			p.checkConflict(in)
 		}
 	case p.phase == probing:
 		if len(in.msg.Ns) > 0 && p.records.loses(in.msg, p.former) {
@@ -35,15 +35,14 @@ func (p *publishing) receive(in packet) {
 	}
 }
 
-// watchFor looks for a conflict. One that shows after the name was the host's
-// is no loss yet: both ask anew, and one of them has to give way (RFC 6762
-// section 9).
-func (p *publishing) watchFor(in packet) {
+// checkConflict handles a conflict in a response. A conflict over an owned name is not
+// lost yet: both hosts probe again, and one of them gives way (RFC 6762 section 9).
+func (p *publisherRun) checkConflict(in packet) {
 	conflict := p.records.conflict(in, p.former, p.phase == probing)
 	switch {
 	case conflict == nil:
 	case p.phase == probing && p.step == 0:
-		// Responses before the first probe mean nothing (section 8.1).
+		// Responses before the first probe do not count (section 8.1).
 	case p.phase == probing:
 		if p.contested {
 			p.at.send(goodbye(p.records.own().without(records(in.msg.Answer))))
@@ -51,14 +50,14 @@ func (p *publishing) watchFor(in packet) {
 		p.contested = false
 		p.wait = min(max(2*p.wait, conflictWait), conflictMost)
 		p.enter(conflicting, p.wait)
-		p.tell(conflict)
+		p.notify(conflict)
 	default:
 		p.contested = true
 		p.enter(probing, 0)
 	}
 }
 
-func (p *publishing) respond(in packet) {
+func (p *publisherRun) respond(in packet) {
 	reply := p.records.answer(in.msg)
 	now := time.Now()
 	switch {
@@ -68,7 +67,7 @@ func (p *publishing) respond(in packet) {
 	case reply.unicast && !reply.probe && p.recent(reply.answers, now):
 		p.at.sendTo(in.from, response(reply.answers, reply.extra))
 	case reply.shared && !reply.probe && len(p.delayed) >= maxDelayed:
-		// Those that wait say as much as one more would.
+		// The delayed replies answer this one, too.
 	case reply.shared && !reply.probe:
 		p.delayed = append(p.delayed, delayed{now.Add(sharedLeast + rand.N(sharedSpread)), reply})
 	default:
@@ -76,16 +75,16 @@ func (p *publishing) respond(in packet) {
 	}
 }
 
-// recent reports whether all were multicast within a quarter of their time, so
-// that everybody else has them (RFC 6762 section 5.4).
-func (p *publishing) recent(rrs records, now time.Time) bool {
+// recent reports whether all records were multicast within a quarter of their TTL, so
+// that all other hosts have them (RFC 6762 section 5.4).
+func (p *publisherRun) recent(rrs records, now time.Time) bool {
 	return !slices.ContainsFunc(rrs, func(rr dns.RR) bool {
 		return now.Sub(p.last[key(rr)]) > time.Duration(rr.Header().Ttl)*time.Second/4
 	})
 }
 
-// multicast sends a reply, but for what was sent just before.
-func (p *publishing) multicast(r reply, now time.Time) {
+// multicast sends a reply without records that were sent just before.
+func (p *publisherRun) multicast(r reply, now time.Time) {
 	again := repeatAfter
 	if r.probe {
 		again = repeatAfterProbe
@@ -98,8 +97,8 @@ func (p *publishing) multicast(r reply, now time.Time) {
 	p.sent(fresh, now)
 }
 
-// flushDelayed sends the replies that have waited long enough.
-func (p *publishing) flushDelayed(now time.Time) {
+// flushDelayed sends the replies whose delay has passed.
+func (p *publisherRun) flushDelayed(now time.Time) {
 	waiting := p.delayed
 	p.delayed = nil
 	for _, d := range waiting {
@@ -111,8 +110,8 @@ func (p *publishing) flushDelayed(now time.Time) {
 	}
 }
 
-// sent notes when records were multicast.
-func (p *publishing) sent(rrs records, now time.Time) {
+// sent stores the time at which records were multicast.
+func (p *publisherRun) sent(rrs records, now time.Time) {
 	for _, rr := range rrs {
 		p.last[key(rr)] = now
 	}

@@ -6,39 +6,38 @@ import (
 	"time"
 )
 
-// lookInterval is how often to look for the addresses without an event.
-const lookInterval = 10 * time.Second
+// pollInterval is the interval at which the place is polled without events.
+const pollInterval = 10 * time.Second
 
-// station is the node at the place of its addresses, and what happens there.
+// station follows the place of the node's addresses, and runs an actor there.
 type station struct {
 	attachment
-	// addresses are the node's; each value replaces the one before.
+	// addresses sends the node's addresses; each value replaces the previous one.
 	addresses <-chan []netip.Addr
 }
 
-// actor is who acts at a station. All is called by one goroutine.
+// actor acts at a station. All methods are called by one goroutine.
 type actor interface {
-	// moved says that the place is not any more what it was before, and with an
-	// error what is in the way.
+	// moved is called after the place changed, or with an error.
 	moved(before place, err error)
-	// receive takes a message of another, or the node's own that came back.
+	// receive is called with a message of another host, or a copy of an own one.
 	receive(packet)
-	// act does what is due.
+	// act performs due actions.
 	act()
-	// settle is called after each of these. It says when to act.
-	settle() time.Time
+	// nextAction returns the time for act. It is called after each of these.
+	nextAction() time.Time
 }
 
-// run lets the actor act until ctx ends. The station is still there then.
+// run runs the actor until ctx ends. The caller detaches the station.
 func (s *station) run(ctx context.Context, a actor) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	ticks := time.NewTicker(lookInterval)
+	ticks := time.NewTicker(pollInterval)
 	defer ticks.Stop()
 	var places <-chan struct{}
 	for {
 		if places == nil {
-			// Where it fails, the ticks are left, and try again.
+			// After an error only the ticks remain, and retry.
 			places, _ = watchPlaces(ctx)
 		}
 		select {
@@ -46,29 +45,29 @@ func (s *station) run(ctx context.Context, a actor) {
 			return
 		case wanted, ok := <-s.addresses:
 			if !ok {
-				s.addresses = nil // the last ones stand
+				s.addresses = nil // the last ones stay
 				continue
 			}
 			s.wanted = wanted
-			s.look(a)
+			s.relocate(a)
 		case _, ok := <-places:
 			if !ok {
 				places = nil
 			}
-			s.look(a)
+			s.relocate(a)
 		case <-ticks.C:
-			s.look(a)
+			s.relocate(a)
 		case in := <-s.incoming():
 			a.receive(in)
 		case <-timer.C:
 			a.act()
 		}
-		timer.Reset(time.Until(a.settle()))
+		timer.Reset(time.Until(a.nextAction()))
 	}
 }
 
-// look follows the node's addresses to where they are.
-func (s *station) look(a actor) {
+// relocate follows the node's addresses.
+func (s *station) relocate(a actor) {
 	before := s.place
 	if changed, err := s.update(); changed {
 		a.moved(before, err)
