@@ -9,10 +9,10 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Family of addresses.
+// Family is an address family.
 type Family string
 
-// The families, as Kubernetes calls them.
+// The families, in Kubernetes' spelling.
 const (
 	ipv4 Family = "IPv4"
 	ipv6 Family = "IPv6"
@@ -25,25 +25,24 @@ func familyOf(a netip.Addr) Family {
 	return ipv6
 }
 
-// Choice is which of its addresses the node is to be known by.
+// Choice is the choice of the node's addresses.
 type Choice struct {
-	// Addresses has every family that the cluster uses, the primary first.
+	// Addresses has one entry for every family of the cluster, the primary first.
 	Addresses []Chosen `json:"addresses"`
-	// RemoteWorker says that the node is in none of the networks where the VIPs
-	// can be (hard case 9): it takes no part in electing who holds them.
+	// RemoteWorker reports that the node is in none of the VIPs' networks (hard case 9):
+	// it takes no part in elections.
 	RemoteWorker bool `json:"remoteWorker"`
-	// Interfaces are those that daemons can be configured with, with addresses of the
-	// node's own, VIPs left out, and the networks that they are in.
+	// Interfaces are the interfaces that daemons can be configured with, with the node's
+	// own addresses (no VIPs) and their networks.
 	Interfaces []v1alpha1.Interface `json:"interfaces,omitempty"`
-	// Unconfigured are addresses that the node can be known by, of interfaces that are not
-	// in Interfaces.
+	// Unconfigured are usable addresses on interfaces that are not in Interfaces.
 	Unconfigured []Rejected `json:"unconfigured,omitempty"`
-	// Rejected are all other addresses, except loopback.
+	// Rejected are all other addresses, except loopback ones.
 	Rejected []Rejected `json:"rejected,omitempty"`
 }
 
-// LeftOut returns what is logged of addresses that do not count: Rejected without
-// link-local ones, which every interface has, and Unconfigured.
+// LeftOut returns the unused addresses to log: Unconfigured, and Rejected except
+// link-local ones, which every interface has.
 func (c Choice) LeftOut() []Rejected {
 	return append(slices.DeleteFunc(slices.Clone(c.Rejected), func(r Rejected) bool {
 		return r.Address.IsLinkLocalUnicast()
@@ -53,19 +52,19 @@ func (c Choice) LeftOut() []Rejected {
 // Chosen is the node's address of one family.
 type Chosen struct {
 	Family Family `json:"family"`
-	// Address with the length of its network; the zero value while there is none.
+	// Address is the address with its prefix length; the zero value for none.
 	Address netip.Prefix `json:"address,omitzero"`
-	// Interface that has the address.
+	// Interface is the interface with the address.
 	Interface string `json:"interface,omitempty"`
-	// Why it is this one, or what is missing.
+	// Why is the reason for the choice, or for a missing address.
 	Why string `json:"why"`
 }
 
-// Found says whether there is an address.
+// Found reports whether there is an address.
 func (c Chosen) Found() bool { return c.Address.IsValid() }
 
-// IPs returns what was found, primary family first; nothing while the primary
-// family's is missing, since a node cannot do without it.
+// IPs returns the chosen addresses, primary family first; none while the primary one is
+// missing, which a node cannot do without.
 func (c Choice) IPs() []netip.Addr {
 	var out []netip.Addr
 	for i, a := range c.Addresses {
@@ -84,7 +83,7 @@ func (c Choice) Missing() []Chosen {
 	return slices.DeleteFunc(slices.Clone(c.Addresses), Chosen.Found)
 }
 
-// Own returns all addresses of the node's own.
+// Own returns all of the node's own addresses.
 func (c Choice) Own() []netip.Addr {
 	var out []netip.Addr
 	for _, i := range c.Interfaces {
@@ -95,7 +94,7 @@ func (c Choice) Own() []netip.Addr {
 	return out
 }
 
-// VIPs returns the VIPs of all groups, in their order.
+// VIPs returns the VIPs of all groups, in order.
 func VIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	var out []netip.Addr
 	for _, g := range spec.Groups {
@@ -104,10 +103,9 @@ func VIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	return out
 }
 
-// whereNodesAre are the VIPs that say in which network the nodes have their
-// addresses. Those of the API besides the first may be in another one, for clients
-// there.
-func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
+// nodeVIPs returns the VIPs in the nodes' own networks. Additional API VIPs may be in
+// other networks, for clients there.
+func nodeVIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	var out []netip.Addr
 	for _, g := range spec.Groups {
 		if !g.AdditionalAPI() {
@@ -117,17 +115,20 @@ func whereNodesAre(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
 	return out
 }
 
-// Choose decides for each family that the cluster uses: the address that was chosen before, or
-// that its Node has, as long as the node has it; else the one in the narrowest network that holds a VIP, or that of a
-// hint, which on platforms without VIPs of the operator's comes first; else one of the
-// interface that the other family was found on so; else that of the default route with the
-// lowest metric (hard case 11); else one in a network of the nodes. Interfaces that are up
-// come before those that are down. An address that is the right one but still tentative is
-// waited for: the family has none.
+// Choose chooses an address for each family of the cluster. The first of these wins:
+//   - the address chosen before, or the one of its Node
+//   - the address in the narrowest network with a VIP, or with a hint; hints come first on
+//     platforms whose operator has no VIPs
+//   - an address on the interface of the other family, found in the same way
+//   - the address of the default route with the lowest metric (hard case 11)
+//   - an address in a network of the nodes
+//
+// Interfaces that are up come before others. A tentative address is waited for: the family
+// has none.
 func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	vips := VIPs(spec)
-	found := look(s, vips, Link.unfit, Snapshot.listed)
-	configured := look(s, vips, Link.unconfigured, Snapshot.on)
+	found := newSurvey(s, vips, Link.unfit, Snapshot.listed)
+	configured := newSurvey(s, vips, Link.unconfigured, Snapshot.on)
 	c := Choice{Interfaces: configured.usable()}
 	for _, r := range found.rejected {
 		if !r.Address.IsLoopback() {
@@ -146,15 +147,15 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	return c
 }
 
-// families that the cluster uses, primary first: those of the machine networks, and
-// those of VIPs that nodes hold without any of them (hard case 44).
+// families returns the families of the cluster, primary first: those of the machine
+// networks, or of the VIPs without any (hard case 44).
 func families(spec *v1alpha1.ClusterConfigSpec) []Family {
 	var out []Family
 	for _, n := range spec.MachineNetworks {
 		out = append(out, familyOf(n.Addr()))
 	}
 	if len(out) == 0 || spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
-		for _, v := range whereNodesAre(spec) {
+		for _, v := range nodeVIPs(spec) {
 			out = append(out, familyOf(v))
 		}
 	}
@@ -193,11 +194,11 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) C
 	return c
 }
 
-// anew is the address of a node that has none yet.
+// anew chooses the address of a node that has none yet.
 func (s survey) anew(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) Chosen {
 	c := s.wanted(f, spec, hints)
 	if !c.Found() {
-		c = s.beside(s.wanted(other(f), spec, hints), f)
+		c = s.nextTo(s.wanted(other(f), spec, hints), f)
 	}
 	if !c.Found() {
 		c = s.onDefaultRoute(f)
@@ -208,13 +209,13 @@ func (s survey) anew(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip.A
 	return c
 }
 
-// wanted is the address in the network of a VIP or a hint. To the operator both are the same
-// (AddressesRouting), and it takes any of them; here the network of the VIPs comes first,
-// because its own keepalived puts the VIPs on the interface of this address. On platforms
-// where the operator knows no VIPs, hints are all that it goes by.
+// wanted returns the address in the network of a VIP or a hint. The operator treats both
+// alike (AddressesRouting) and takes any of them; here the network of the VIPs comes
+// first, because the operator's keepalived puts the VIPs on the interface of this
+// address. On platforms where the operator has no VIPs, it uses hints only.
 func (s survey) wanted(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) Chosen {
 	find := []func(survey) Chosen{
-		func(s survey) Chosen { return s.inNetworks("VIP", f, whereNodesAre(spec)) },
+		func(s survey) Chosen { return s.inNetworks("VIP", f, nodeVIPs(spec)) },
 		func(s survey) Chosen { return s.inNetworks("hint", f, hints) },
 	}
 	if !spec.OperatorHasVIPs() {
@@ -230,7 +231,7 @@ func (s survey) wanted(f Family, spec *v1alpha1.ClusterConfigSpec, hints []netip
 	return Chosen{}
 }
 
-// inNetworks returns the address in the network of the first of a list that has one.
+// inNetworks returns the address in the network of the first listed address that has one.
 func (s survey) inNetworks(of string, f Family, list []netip.Addr) Chosen {
 	for _, a := range list {
 		if familyOf(a) != f {
@@ -244,9 +245,8 @@ func (s survey) inNetworks(of string, f Family, list []netip.Addr) Chosen {
 	return Chosen{}
 }
 
-// inNetworkOf gives the address in the narrowest network with another address. It
-// goes by v1alpha1.Node.Bind, so that the node is known by the address that its
-// keepalived sends from.
+// inNetworkOf returns the address in the narrowest network with another address. It uses
+// v1alpha1.Node.Bind, so that the node address is the source of keepalived's adverts.
 func (s survey) inNetworkOf(a netip.Addr) Chosen {
 	node := v1alpha1.Node{Interfaces: s.interfaces}
 	if b, ok := node.Bind(a); ok && b.Source.Contains(a) {
@@ -255,8 +255,9 @@ func (s survey) inNetworkOf(a netip.Addr) Chosen {
 	return Chosen{}
 }
 
-// beside is the first address of a family on the interface with one of the other family.
-func (s survey) beside(c Chosen, f Family) Chosen {
+// nextTo returns the first address of a family on the interface of a choice of the other
+// family.
+func (s survey) nextTo(c Chosen, f Family) Chosen {
 	for _, i := range s.interfaces {
 		if i.Name != c.Interface {
 			continue
@@ -270,8 +271,8 @@ func (s survey) beside(c Chosen, f Family) Chosen {
 	return Chosen{}
 }
 
-// onDefaultRoute is an address of the interface with the default route of the family, else of
-// one with that of the other, as the operator's AddressesDefault takes any.
+// onDefaultRoute returns an address of the interface with the default route of the
+// family, else of the other family, because the operator's AddressesDefault takes any.
 func (s survey) onDefaultRoute(f Family) (out Chosen) {
 	for _, r := range s.defaultRoutes(f) {
 		for _, i := range s.interfaces {
@@ -291,9 +292,9 @@ func (s survey) onDefaultRoute(f Family) (out Chosen) {
 	return out
 }
 
-// ahead reports whether an address of the interface with the default route comes before
-// another one: the one in the network of the router, a public one, the lower one, as in the
-// operator's AddressesDefault from 4.21 on. What is tentative comes last.
+// ahead reports whether an address on the default route's interface is preferred to
+// another: in the router's network, then public, then lower, like the operator's
+// AddressesDefault from 4.21 on. Tentative addresses come last.
 func (s survey) ahead(a, b netip.Prefix, gateway netip.Addr) bool {
 	rank := func(p netip.Prefix) (n int) {
 		for i, worse := range []bool{p.Addr().IsPrivate(), !p.Contains(gateway), slices.Contains(s.pending, p.Addr())} {

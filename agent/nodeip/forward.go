@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Forward switches on forwarding, of both families, on the interfaces that have
-// the chosen addresses (hard case 34): since OpenShift 4.14, OVN-Kubernetes
-// leaves it off but on its own bridge, and where the node's address is on another
-// interface, VIPs cannot be reached through it. root has the host's /proc/sys/net. It returns what it switched on. A family that the kernel
-// does not have is left out.
+// Forward enables forwarding, for both families, on the interfaces with the chosen
+// addresses (hard case 34): since OpenShift 4.14, OVN-Kubernetes enables it only on its
+// own bridge, and VIPs could not be reached through another interface. root contains the
+// host's /proc/sys/net. Forward returns the changed settings, and skips families that the
+// kernel lacks.
 func Forward(root string, c Choice) (changed []string, err error) {
 	var interfaces []string
 	for _, a := range c.Addresses {
@@ -37,18 +37,17 @@ func Forward(root string, c Choice) (changed []string, err error) {
 	return changed, err
 }
 
-// forward does so for the settings of one interface and family.
+// forward enables forwarding for one interface and family.
 func forward(dir string) (changed bool, err error) {
-	// Where the kernel itself takes routes from router advertisements, forwarding
-	// would end that (ip-sysctl.rst, accept_ra): 2 says that it does not.
+	// Where the kernel takes routes from router advertisements, forwarding would end
+	// that, except with 2 (ip-sysctl.rst, accept_ra).
 	if _, err := change(filepath.Join(dir, "accept_ra"), "1", "2"); err != nil {
 		return false, err
 	}
 	return change(filepath.Join(dir, "forwarding"), "0", "1")
 }
 
-// change sets a setting that has another value; one that the kernel does not have
-// is left out.
+// change sets a setting with value from; one that the kernel lacks is skipped.
 func change(path, from, to string) (changed bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

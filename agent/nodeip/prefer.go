@@ -16,25 +16,25 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// Preference holds what decides on a node's address besides its network.
+// Preference holds what decides on a node's address besides its networks.
 type Preference struct {
-	// Hints are addresses in further networks to choose from, whether the node has them or
-	// not.
+	// Hints are addresses in further networks to choose from; the node need not have
+	// them.
 	Hints []netip.Addr
-	// Kept are the addresses that were chosen before: they stay, as long as the node has them.
+	// Kept are the addresses chosen before: they stay while the node has them.
 	Kept []netip.Addr
-	// Registered are those that the Node object has: without Kept of a family, one of them
-	// stays.
+	// Registered are the addresses of the Node object: without a Kept one of a family,
+	// one of them stays.
 	Registered []netip.Addr
 }
 
-// hintVariables are those of OpenShift's /etc/default/nodeip-configuration, the
-// older name last; the first that is set counts. The unit passes those on that count on the
-// cluster's platform and release (hard case 47; templates/unit).
+// hintVariables are the variables of OpenShift's /etc/default/nodeip-configuration, the
+// older name last; the first one set counts. The unit passes those that apply to the
+// platform and release (hard case 47; templates/unit).
 var hintVariables = []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"}
 
-// ReadHints reads hintVariables, which hold addresses with spaces between. The
-// error names what is none.
+// ReadHints parses the space-separated addresses in hintVariables. The error quotes an
+// invalid one.
 func ReadHints(environment func(string) string) ([]netip.Addr, error) {
 	for _, name := range hintVariables {
 		words := strings.Fields(environment(name))
@@ -56,9 +56,9 @@ func ReadHints(environment func(string) string) ([]netip.Addr, error) {
 
 var keptAddresses = lazy.Regexp(`"KUBELET_NODE_IPS?=([^"]*)"`)
 
-// ReadKept reads which addresses were chosen before, from kubelet's drop-in under
-// root, whether Write made it or OpenShift's own unit. Where there is none, or
-// none that makes sense, none were.
+// ReadKept reads the addresses chosen before from kubelet's drop-in under root, written
+// by Write or by OpenShift's own unit. A missing file, or one without addresses, is no
+// error.
 func ReadKept(root string) ([]netip.Addr, error) {
 	data, err := os.ReadFile(filepath.Join(root, kubeletDropIn))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,14 +78,14 @@ func ReadKept(root string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-// servingCertificate is kubelet's, without the key: the node-ip unit copies it. Kubelet asks for
-// one with the addresses of the Node's status, and again when these change
-// (addressesToHostnamesAndIPs), so that they are known without the API; on a first boot there
-// is none.
+// servingCertificate is kubelet's certificate without the key, copied by the node-ip
+// unit. Kubelet requests it with the addresses in the Node's status, and again when they
+// change (addressesToHostnamesAndIPs), so they are known without the API; on a first boot
+// there is none.
 const servingCertificate = v1alpha1.NodeIPDir + "/kubelet-server.crt"
 
-// ReadRegistered reads which addresses the Node has, from servingCertificate under root. Where
-// there is none, as before kubelet ran for the first time, it has none.
+// ReadRegistered reads the addresses of the Node from servingCertificate under root.
+// Without the file, before kubelet's first run, there are none.
 func ReadRegistered(root string) ([]netip.Addr, error) {
 	data, err := os.ReadFile(filepath.Join(root, servingCertificate))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
@@ -109,7 +109,7 @@ func ReadRegistered(root string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-// registered is an address that the Node has; of several, the one that would be chosen.
+// registered returns a current address of the Node; of several, the preferred one.
 func (s survey) registered(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) Chosen {
 	all := s.interfaces
 	s.interfaces = nil
@@ -121,11 +121,11 @@ func (s survey) registered(f Family, spec *v1alpha1.ClusterConfigSpec, p Prefere
 	if !c.Found() {
 		c = s.kept(f, p.Registered)
 	}
-	c.Why = "the Node has it, as kubelet's certificate says"
+	c.Why = "the Node has it, by kubelet's certificate"
 	return c
 }
 
-// kept is an address that was chosen before and is still the node's.
+// kept returns a previous address that the node still has.
 func (s survey) kept(f Family, before []netip.Addr) Chosen {
 	for _, want := range before {
 		for _, i := range s.interfaces {

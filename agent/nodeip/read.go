@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// Read takes a snapshot of the network namespace that the calling thread is in.
+// Read takes a snapshot of the network namespace of the calling thread.
 func Read() (Snapshot, error) {
 	var s Snapshot
 	links, err := netdump.Links()
@@ -60,12 +60,12 @@ func address(a netlink.Addr) (Address, bool) {
 		Tentative:  a.Flags&unix.IFA_F_TENTATIVE != 0,
 		DADFailed:  a.Flags&unix.IFA_F_DADFAILED != 0,
 		Deprecated: a.Flags&unix.IFA_F_DEPRECATED != 0,
-		// The same bit says "secondary" of an IPv4 address.
+		// For IPv4 addresses the same bit means "secondary".
 		Temporary: a.Flags&unix.IFA_F_TEMPORARY != 0 && p.Addr().Is6(),
 	}, ok
 }
 
-// route returns one route per next hop.
+// route returns one route for each next hop.
 func route(r netlink.Route) []Route {
 	if r.Type != unix.RTN_UNICAST {
 		return nil

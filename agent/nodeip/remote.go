@@ -7,12 +7,12 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// isRemote reports whether the node is a remote worker (hard case 9), as the operator does
-// (isRemoteWorker and AddressesRouting in baremetal-runtimecfg): on bare metal, where none of
-// its addresses is in the network of a VIP or of a hint. On other platforms VIPs may be in
-// networks that no node is in (vSphere, hard case 11).
+// isRemote reports whether the node is a remote worker (hard case 9), by the rules of the
+// operator (isRemoteWorker and AddressesRouting in baremetal-runtimecfg): on bare metal,
+// if none of its addresses is in the network of a VIP or a hint. On other platforms VIPs
+// may be in networks without nodes (vSphere, hard case 11).
 func (s survey) isRemote(spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) bool {
-	wanted := slices.Concat(whereNodesAre(spec), hints)
+	wanted := slices.Concat(nodeVIPs(spec), hints)
 	if spec.Platform != "baremetal" || spec.LoadBalancer != v1alpha1.LoadBalancerInCluster || len(wanted) == len(hints) || len(s.interfaces) == 0 {
 		return false
 	}

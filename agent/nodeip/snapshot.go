@@ -2,10 +2,10 @@ package nodeip
 
 import "net/netip"
 
-// Snapshot is what the kernel says about the network of this node at a moment.
+// Snapshot is the state of the node's network in the kernel.
 type Snapshot struct {
 	Links     []Link
-	Addresses []Address // in the kernel's order, which puts primary ones first
+	Addresses []Address // in the kernel's order, primary ones first
 	Routes    []Route   // of the main table, unicast
 }
 
@@ -13,7 +13,7 @@ type Snapshot struct {
 type Link struct {
 	Index    int
 	Name     string
-	Up       bool // as the administrator wants it; a cable may be missing
+	Up       bool // administratively; a cable may be missing
 	Loopback bool
 }
 
@@ -21,13 +21,12 @@ type Link struct {
 type Address struct {
 	Link   int // index
 	Prefix netip.Prefix
-	// Label is the name of the interface, or what stands in its place; the
-	// kernel keeps one for IPv4 alone.
+	// Label is the label of the address, by default the interface name; the kernel keeps
+	// one only for IPv4.
 	Label string
-	// Tentative: the kernel still asks whether another host has it (RFC 4862
-	// section 5.4).
+	// Tentative: the kernel still checks for duplicates (RFC 4862 section 5.4).
 	Tentative bool
-	// DADFailed: another host has it.
+	// DADFailed: another host has the address.
 	DADFailed bool
 	// Deprecated: not for new connections (RFC 4862 section 5.5.4).
 	Deprecated bool
@@ -35,17 +34,17 @@ type Address struct {
 	Temporary bool
 }
 
-// Route is a way out of this node.
+// Route is a route of the main table.
 type Route struct {
 	Link        int // index
 	Destination netip.Prefix
 	Gateway     netip.Addr // invalid for a network on the link itself
 	Source      netip.Addr // preferred source address; invalid for none
 	Metric      int        // lowest wins
-	// Advertised says that a router advertisement brought it: to NetworkManager,
-	// or to the kernel, which says of its own routes no more than that.
+	// Advertised reports that a router advertisement set the route: through
+	// NetworkManager, or through the kernel, which marks its own routes no further.
 	Advertised bool
 }
 
-// isDefault says whether the route leads everywhere.
+// isDefault reports whether the route is a default route.
 func (r Route) isDefault() bool { return r.Destination.Bits() == 0 }

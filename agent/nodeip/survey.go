@@ -15,22 +15,22 @@ type Rejected struct {
 	Why       string     `json:"why"`
 }
 
-// survey is what a snapshot comes to.
+// survey holds the usable parts of a snapshot.
 type survey struct {
-	// interfaces have every address that is, or may soon be, the node's own. down are the
-	// names of those that are down.
+	// interfaces are the interfaces with own addresses, tentative ones included. down
+	// names those that are down.
 	interfaces []v1alpha1.Interface
 	down       []string
-	// routes are the default routes of links that are there, by metric and link.
+	// routes are the default routes over known links, by metric and link.
 	routes []defaultRoute
-	// pending are those that the kernel still checks.
+	// pending are tentative addresses.
 	pending  []netip.Addr
 	rejected []Rejected
 }
 
-// look goes through the interfaces for which unfit says nothing, with their addresses in an
-// order.
-func look(s Snapshot, vips []netip.Addr, unfit func(Link) string, in func(Snapshot, Link) []Address) survey {
+// newSurvey surveys the links for which unfit returns nothing, with their addresses in
+// the order of in.
+func newSurvey(s Snapshot, vips []netip.Addr, unfit func(Link) string, in func(Snapshot, Link) []Address) survey {
 	var out survey
 	default4, default6 := s.defaultLink(vips, unfit, true), s.defaultLink(vips, unfit, false)
 	for _, l := range s.Links {
@@ -77,7 +77,7 @@ func (s Snapshot) defaultRoutes() (out []defaultRoute) {
 	return out
 }
 
-// defaultRoutes returns the default routes of a family before those of the other one.
+// defaultRoutes returns all default routes, those of family f first.
 func (s survey) defaultRoutes(f Family) []defaultRoute {
 	out := slices.Clone(s.routes)
 	slices.SortStableFunc(out, func(a, b defaultRoute) int {
@@ -97,8 +97,8 @@ func (s survey) onlyUp() survey {
 	return s
 }
 
-// order puts interfaces with a default route first, so that they win where two
-// are in the same network, then goes by name.
+// order sorts interfaces with a default route first, so that they win where two are in
+// the same network, then by name.
 func order(a, b v1alpha1.Interface) int {
 	return cmp.Or(defaults(b)-defaults(a), cmp.Compare(a.Name, b.Name))
 }
@@ -112,7 +112,7 @@ func defaults(i v1alpha1.Interface) (n int) {
 	return n
 }
 
-// usable are the interfaces without the addresses that are pending.
+// usable returns the interfaces without pending addresses.
 func (s survey) usable() []v1alpha1.Interface {
 	var out []v1alpha1.Interface
 	for _, face := range s.interfaces {
@@ -126,8 +126,8 @@ func (s survey) usable() []v1alpha1.Interface {
 	return out
 }
 
-// listed returns the addresses of a link in the kernel's order, IPv4 first. What is tentative
-// comes after all of its family that is not.
+// listed returns the addresses of a link in the kernel's order, IPv4 first, and tentative
+// ones last in their family.
 func (s Snapshot) listed(l Link) []Address {
 	var out []Address
 	for _, a := range s.Addresses {
@@ -135,11 +135,11 @@ func (s Snapshot) listed(l Link) []Address {
 			out = append(out, a)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Address) int { return standing(a) - standing(b) })
+	slices.SortStableFunc(out, func(a, b Address) int { return familyRank(a) - familyRank(b) })
 	return out
 }
 
-func standing(a Address) (n int) {
+func familyRank(a Address) (n int) {
 	if a.Tentative {
 		n++
 	}
@@ -149,14 +149,13 @@ func standing(a Address) (n int) {
 	return n
 }
 
-// on returns the addresses of a link, the likeliest first: IPv4 before IPv6, in
-// each what the default route asks for, what is in the gateway's network, what
-// is in a network at all; the kernel's order among equals. What is tentative
-// comes after all of its family that is not.
+// on returns the addresses of a link by preference: IPv4 before IPv6, tentative ones last
+// in their family; then the source of the default route, addresses in the gateway's
+// network, addresses in any network; then the kernel's order.
 func (s Snapshot) on(l Link) []Address {
 	out := s.listed(l)
 	slices.SortStableFunc(out, func(a, b Address) int {
-		return cmp.Or(standing(a)-standing(b), s.rank(a)-s.rank(b))
+		return cmp.Or(familyRank(a)-familyRank(b), s.rank(a)-s.rank(b))
 	})
 	return out
 }
@@ -179,9 +178,8 @@ func (s Snapshot) rank(a Address) int {
 	return rank
 }
 
-// defaultLink returns the index of the link with the default route of a family
-// that has the lowest metric, among the links with an address of that family
-// that is or may become the node's own; 0 for none.
+// defaultLink returns the index of the link with the default route of a family and the
+// lowest metric, among links with an own or tentative address of the family; 0 for none.
 func (s Snapshot) defaultLink(vips []netip.Addr, unfit func(Link) string, is4 bool) int {
 	best := Route{}
 	for _, r := range s.Routes {

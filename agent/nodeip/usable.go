@@ -8,17 +8,17 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// services is the interface on which kube-proxy keeps the addresses of all services, the same
+// services is the interface with the addresses of all services, which kube-proxy creates
 // on every node.
 const services = "kube-ipvs0"
 
-// masquerade is the network from which OVN-Kubernetes puts fd69::2 on br-ex of
-// every node, to answer pods that reach services of their own node. IPv4 has
-// 169.254.0.0/17 for the same, which is link-local already.
+// masquerade is the network of fd69::2, which OVN-Kubernetes adds to br-ex of every node
+// to answer pods that reach services on their own node. The IPv4 counterpart,
+// 169.254.0.0/17, is link-local already.
 var masquerade = netip.MustParsePrefix("fd69::/112")
 
-// unfit returns why a link is no place for a node's address, or nothing. Neither its name nor
-// that it is down counts, as to the operator (hard case 48).
+// unfit returns why a link cannot have the node's address; empty if it can. As for the
+// operator, its name and state do not matter (hard case 48).
 func (l Link) unfit() string {
 	if l.Loopback {
 		return "a loopback interface"
@@ -26,7 +26,7 @@ func (l Link) unfit() string {
 	return ""
 }
 
-// unconfigured returns why daemons cannot be configured with a link, or nothing.
+// unconfigured returns why daemons cannot be configured with a link; empty if they can.
 func (l Link) unconfigured() string {
 	switch {
 	case l.Loopback:
@@ -42,8 +42,8 @@ func (l Link) unconfigured() string {
 	return ""
 }
 
-// unfit returns why an address on a link of that name is not the node's own, or
-// nothing (hard case 10). An address that is tentative may become it.
+// unfit returns why an address on the named link is not the node's own (hard case 10);
+// empty if it is. A tentative address may become it.
 func (a Address) unfit(link string, vips []netip.Addr) string {
 	addr := a.Prefix.Addr()
 	switch {
@@ -65,15 +65,15 @@ func (a Address) unfit(link string, vips []netip.Addr) string {
 	return ""
 }
 
-// isEgress knows an egress IP by the label of its address: "<link>ovn" is
-// OVN-Kubernetes' (on interfaces besides br-ex), "<link>:eip" OpenShift SDN's.
+// isEgress reports whether a label marks an egress IP: OVN-Kubernetes labels it
+// "<link>ovn" on interfaces other than br-ex, OpenShift SDN "<link>:eip".
 func isEgress(label, link string) bool {
 	return label == link+"ovn" || strings.HasSuffix(label, ":eip")
 }
 
-// effective returns the address with the network that it is in. DHCPv6 hands
-// out /128 addresses; the network is then the one that a router advertised for
-// the same link (RFC 5942 section 4).
+// effective returns the address with the prefix length of its network. DHCPv6 assigns
+// /128 addresses; the network is then the one that a router advertised on the link (RFC
+// 5942 section 4).
 func effective(a Address, routes []Route) netip.Prefix {
 	best := a.Prefix
 	if !a.Prefix.Addr().Is6() || !a.Prefix.IsSingleIP() {

@@ -10,51 +10,50 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Between tries, when no change is reported.
+// Bounds of the pause between attempts without a reported change.
 const (
 	firstPause = time.Second
 	mostPause  = 30 * time.Second
 )
 
-// Waiter finds the node's address while the network is still coming up.
+// Waiter waits for the node's address while the network comes up.
 type Waiter struct {
 	Spec       *v1alpha1.ClusterConfigSpec
 	Preference Preference
 	Log        *slog.Logger
 	// Read takes a snapshot; nodeip.Read outside tests.
 	Read func() (Snapshot, error)
-	// Changes reports when to look again before the pause is over; nil for never.
+	// Changes triggers an attempt before the pause is over; it may be nil.
 	Changes <-chan struct{}
-	// Primary says that the primary family's address is enough.
+	// Primary reports that the address of the primary family is enough.
 	Primary bool
-	// Grace is how long the address of the second family is waited for once the
-	// primary family's is there.
+	// Grace bounds the wait for the second family's address once there is the primary
+	// one.
 	Grace time.Duration
 }
 
-// Wait looks until there is an address, of both families in a cluster that uses
-// both, or ctx is done. It says once what it waits for, and again when that
-// changes.
+// Wait returns once the node has an address of each family of the cluster, or when ctx
+// ends. It logs what is missing whenever that changes.
 func (w *Waiter) Wait(ctx context.Context) (Choice, error) {
 	var grace <-chan time.Time
-	said, over := "", false
+	logged, over := "", false
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		choice, missing := w.try()
-		half := missing != "" && len(choice.IPs()) > 0
+		primaryOnly := missing != "" && len(choice.IPs()) > 0
 		switch {
 		case missing == "":
 			return choice, nil
-		case half && over:
-			w.Log.Warn("going on with one address family", "missing", missing)
+		case primaryOnly && over:
+			w.Log.Warn("continuing with one address family", "missing", missing)
 			return choice, nil
-		case half && grace == nil:
+		case primaryOnly && grace == nil:
 			grace = time.After(w.Grace)
-		case !half:
+		case !primaryOnly:
 			grace, over = nil, false
 		}
-		if missing != said {
+		if missing != logged {
 			w.Log.Info("waiting for an address of this node", "missing", missing, "leftOut", choice.LeftOut())
-			said = missing
+			logged = missing
 		}
 		select {
 		case <-ctx.Done():
@@ -67,7 +66,7 @@ func (w *Waiter) Wait(ctx context.Context) (Choice, error) {
 	}
 }
 
-// try says what is missing, or nothing.
+// try returns a choice, and what is missing; empty for nothing.
 func (w *Waiter) try() (Choice, string) {
 	s, err := w.Read()
 	if err != nil {

@@ -39,7 +39,7 @@ func TestWait(t *testing.T) {
 		{"second family within the grace", []string{none, only4, checked, checked, dual}, both, "192.0.2.10/24 eth0, 2001:db8::10/64 eth0", 70 * time.Second, 30 * time.Second,
 			[]string{"IPv4: no interface", "no interface has an IPv6", "kernel still checks"}},
 		{"second family not within the grace", []string{only4}, both, "192.0.2.10/24 eth0, no IPv6", 40 * time.Second, 40 * time.Second,
-			[]string{"no interface has an IPv6", "going on with one"}},
+			[]string{"no interface has an IPv6", "continuing with one"}},
 		{"primary family lost meanwhile", []string{only4, none, none, none, none, none, none, dual}, both, "192.0.2.10/24 eth0, 2001:db8::10/64 eth0", 120 * time.Second, 70 * time.Second,
 			[]string{"no interface has an IPv6", "IPv4: no interface"}},
 		{"primary family never", []string{only6}, both, "", 5 * time.Minute, 5 * time.Minute,

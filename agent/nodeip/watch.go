@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// quiet is how long nothing must change before a change is reported: a
-	// bond, bridge or VLAN comes up in many steps.
+	// quiet is how long nothing may change before a report: bonds, bridges and VLANs come
+	// up in many steps.
 	quiet = 200 * time.Millisecond
-	// longest is how long a change waits while others follow it.
+	// longest bounds the delay of a report while changes follow each other.
 	longest = 2 * time.Second
 )
 
-// Watch reports, on a channel with room for one report, that links, addresses
-// or routes may have changed in the network namespace that the calling thread
-// is in. Much of what it reports changes nothing: take a [Snapshot] and compare
-// what comes of it. The channel is closed some time after ctx is done.
+// Watch reports possible changes of links, addresses or routes in the network namespace
+// of the calling thread, on a channel of capacity 1. Many reports change nothing: compare
+// a new [Snapshot]. The channel is closed some time after ctx ends.
 func Watch(ctx context.Context) (<-chan struct{}, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
 		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE)
@@ -42,8 +41,8 @@ func Watch(ctx context.Context) (<-chan struct{}, error) {
 	return reports, nil
 }
 
-// receive takes every message, and every error too, for a change: when messages
-// came faster than they were read, the kernel drops some and says ENOBUFS.
+// receive reports every message and every error: after an overflow the kernel drops
+// messages and returns ENOBUFS.
 func receive(ctx context.Context, s *nl.NetlinkSocket, changes chan<- struct{}) {
 	for ctx.Err() == nil {
 		_, _, err := s.Receive()
@@ -60,7 +59,7 @@ func receive(ctx context.Context, s *nl.NetlinkSocket, changes chan<- struct{}) 
 	}
 }
 
-// debounce turns bursts of changes into single reports.
+// debounce merges bursts of changes into single reports.
 func debounce(changes <-chan struct{}, reports chan<- struct{}) {
 	for range changes {
 		last := time.After(longest)

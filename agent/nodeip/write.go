@@ -15,18 +15,17 @@ import (
 // remoteWorkerFile exists on a remote worker (hard case 9).
 const remoteWorkerFile = v1alpha1.NodeIPDir + "/remote-worker"
 
-// kubeletDropIn tells kubelet the node's addresses. It stays over reboots, and the
-// operator's own unit writes the same.
+// kubeletDropIn passes the node's addresses to kubelet. It survives reboots; the
+// operator's own unit writes the same file.
 const kubeletDropIn = "/etc/systemd/system/kubelet.service.d/20-nodenet.conf"
 
-// errNoAddress is what Write returns for a choice without an address.
+// errNoAddress is returned by Write for a choice without an address.
 var errNoAddress = errors.New("no address was chosen")
 
-// Write hands the choice to kubelet and CRI-O (as systemd drop-ins, which count
-// after a daemon-reload) and to whoever reads /run/nodeip-configuration, under
-// root. It returns the paths that changed, without root; none when it is called
-// again with the same choice. primary-ip is the last: when it is there, so is
-// everything else.
+// Write passes the choice to kubelet and CRI-O (systemd drop-ins, effective after a
+// daemon-reload), and to readers of /run/nodeip-configuration, under root. It returns the
+// changed paths without root. primary-ip is written last: when it exists, so do the other
+// files.
 func Write(root string, c Choice) (changed []string, err error) {
 	ips := c.IPs()
 	if len(ips) == 0 {
@@ -44,7 +43,7 @@ func Write(root string, c Choice) (changed []string, err error) {
 	return changed, nil
 }
 
-// file is a file that Write writes, or removes when it is empty.
+// file is a file that Write writes, or removes if data is empty.
 type file struct{ path, data string }
 
 func files(c Choice, ips []netip.Addr) []file {
@@ -66,7 +65,7 @@ func files(c Choice, ips []netip.Addr) []file {
 		{kubeletDropIn, kubelet},
 		{"/etc/systemd/system/crio.service.d/20-nodenet.conf", crio},
 		{remoteWorkerFile, remote},
-		// No newline: scripts put these into command lines as they are.
+		// No newline: scripts use the content in command lines.
 		{v1alpha1.NodeIPDir + "/ipv4", byFamily[ipv4]},
 		{v1alpha1.NodeIPDir + "/ipv6", byFamily[ipv6]},
 		{v1alpha1.NodeIPDir + "/primary-ip", words[0]},
