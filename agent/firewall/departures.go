@@ -18,37 +18,37 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// answering is how long connections may go on after their VIP has left the node: what was
-// asked before is answered meanwhile. A client that sends anything ends its connection
-// itself, as that reaches the new holder, which does not know it.
+// answering is how long connections may continue after their VIP left the node, so that
+// pending answers are sent. A client that sends anything ends its connection itself: the
+// packet reaches the new holder, which does not know it.
 const answering = 500 * time.Millisecond
 
-// departures ends the connections of VIPs that have left the node, so that clients that
-// only listen, as to a watch, learn of it.
+// departures ends the connections of VIPs that left the node, so that clients that only
+// listen, for example to a watch, notice.
 type departures struct{ here []netip.Addr }
 
-// look compares with what was on the node when it was called last. It is called when
-// addresses changed and have been quiet for a moment (nodeip.Watch), in which answers
-// that were on their way have gone out.
-func (d *departures) look(r Redirect, log *slog.Logger) {
+// update compares the VIPs on the node with those at the last call. It is called after
+// changes of addresses have settled (nodeip.Watch), when answers in transit have been
+// sent.
+func (d *departures) update(r Redirect, log *slog.Logger) {
 	here, err := job.Here(r.VIPs)
 	if err != nil {
-		return // it is looked again
+		return // the next change tries again
 	}
 	gone := slices.DeleteFunc(d.here, func(vip netip.Addr) bool { return slices.Contains(here, vip) })
 	d.here = here
 	if len(gone) > 0 {
-		endConnections(r.ownOf(gone, here, false), gone, log)
+		endConnections(r.belongsTo(gone, here, false), gone, log)
 	}
 }
 
-// ownOf says whether a connection with such an address and port of this node is one of VIPs
-// that are gone: it has the VIP itself, or what redirected connections get.
+// belongsTo returns a predicate for connections, by this node's address and port, of VIPs
+// that are gone: they use the VIP itself, or the target of redirected connections.
 //
-// Which VIP a redirected connection came by is not seen from its socket, so it stays where
-// another VIP with the same address of the node is still here. programs says whether those
-// of programs on the node count too that go to HAProxy wherever the VIP is.
-func (r Redirect) ownOf(gone, here []netip.Addr, programs bool) func(own, peer netip.AddrPort) bool {
+// The socket does not tell through which VIP a redirected connection came, so it stays
+// while another VIP with the same target address is here. programs includes connections
+// of programs on the node that go to HAProxy wherever the VIP is.
+func (r Redirect) belongsTo(gone, here []netip.Addr, programs bool) func(own, peer netip.AddrPort) bool {
 	var to []netip.AddrPort
 	for _, vip := range gone {
 		local := r.Local[vip]
@@ -63,9 +63,9 @@ func (r Redirect) ownOf(gone, here []netip.Addr, programs bool) func(own, peer n
 }
 
 // endConnections resets the connections of VIPs that are gone. Clients of redirected ones
-// hear of it. Connections that have the VIP itself for their own address can say nothing
-// any more: they are those of programs on this node, which hear of it, and of clients of
-// its API server while there was no redirect.
+// receive the reset. Connections to the VIP itself cannot send any more: they belong to
+// programs on this node, which are notified, and to clients of its API server from a time
+// without a redirect.
 //
 // It needs CAP_NET_ADMIN, and a kernel with CONFIG_INET_DIAG_DESTROY.
 func endConnections(of func(own, peer netip.AddrPort) bool, gone []netip.Addr, log *slog.Logger) {
@@ -75,7 +75,7 @@ func endConnections(of func(own, peer netip.AddrPort) bool, gone []netip.Addr, l
 		switch failed := destroy(c); {
 		case failed == nil:
 			count++
-		case !errors.Is(failed, unix.ENOENT): // it has ended meanwhile
+		case !errors.Is(failed, unix.ENOENT): // ended meanwhile
 			err = fmt.Errorf("ending a connection: %w", explain(failed))
 		}
 	}
@@ -83,18 +83,18 @@ func endConnections(of func(own, peer netip.AddrPort) bool, gone []netip.Addr, l
 		log.Info("connections ended with their VIPs", "vips", gone, "connections", count)
 	}
 	if err != nil {
-		log.Warn("connections of VIPs that have left the node go on: their clients may wait", "vips", gone, "error", err)
+		log.Warn("cannot end connections of VIPs that left the node: their clients may wait", "vips", gone, "error", err)
 	}
 }
 
-// States of sockets that stay as they are (include/net/tcp_states.h).
+// States of sockets without a connection to end (include/net/tcp_states.h).
 const (
 	timeWait  = 6
 	listening = 10
 )
 
-// connections are the TCP connections with such addresses and ports, those that could be
-// listed if not all could.
+// connections returns the matching TCP connections; with an error, those that could be
+// listed.
 func connections(of func(own, peer netip.AddrPort) bool) (out []*netlink.Socket, failed error) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		all, err := netdump.List(func() ([]*netlink.Socket, error) { return netlink.SocketDiagTCP(family) })
@@ -116,8 +116,8 @@ func addrPort(ip net.IP, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(a.Unmap(), port)
 }
 
-// destroy resets a connection (SOCK_DESTROY of sock_diag(7)): struct inet_diag_req_v2 of
-// linux/inet_diag.h.
+// destroy resets a connection (SOCK_DESTROY of sock_diag(7)) with struct inet_diag_req_v2
+// of linux/inet_diag.h.
 func destroy(s *netlink.Socket) error {
 	source, destination := s.ID.Source, s.ID.Destination
 	if s.Family == unix.AF_INET {

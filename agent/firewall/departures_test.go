@@ -115,7 +115,7 @@ func TestHardCase43ListenersLearnOfTheDeparture(t *testing.T) {
 	var d departures
 	look := func() {
 		t.Helper()
-		l.do(func() error { d.look(api, log); return nil })
+		l.do(func() error { d.update(api, log); return nil })
 	}
 	look()
 	connect := func(from *netns.Node, vip netip.Addr) *connection {

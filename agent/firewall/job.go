@@ -17,31 +17,31 @@ import (
 	"github.com/vipgen/vipgen/internal/liveness"
 )
 
-// settle is how long a job that starts leaves what it finds in place while
-// nobody says whether HAProxy serves: it may be starting as well.
-const settle = 10 * time.Second
+// settleTime is how long a starting job leaves existing rules in place while the haproxy
+// job, which may be starting too, has published nothing.
+const settleTime = 10 * time.Second
 
-// Job keeps the redirect of a node in step with cluster.yaml and with what the
-// haproxy job publishes.
+// Job keeps the redirect of a node in step with cluster.yaml and the published state of
+// HAProxy.
 type Job struct {
 	Source *facts.Source
 	State  *state.Dir
 	Log    *slog.Logger
 
-	// What HAProxy is.
+	// Published state of HAProxy.
 	leaving, restarting, ready atomic.Bool
-	departures                 departures // of feed's goroutine
+	departures                 departures // owned by feed
 
 	watchdog liveness.Watchdog
-	told     atomic.Pointer[state.Firewall]
-	telling  logging.Transitions
+	last     atomic.Pointer[state.Firewall]
+	failing  logging.Transitions
 	removing logging.Transitions
 	reading  logging.Transitions
 }
 
-// Run keeps the redirect until ctx ends, and then removes it, once the VIPs have left the
-// node (hard case 43): without it their clients reach the node's own API server, which may
-// be ending.
+// Run keeps the redirect until ctx ends, and removes it once the VIPs have left the node
+// (hard case 43): without it their clients reach the node's own API server, which may be
+// stopping.
 func (j *Job) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -70,13 +70,13 @@ func (j *Job) Run(ctx context.Context) error {
 	err = keeper.Run(ctx)
 	stop()
 	<-fed
-	for range haproxyChanged { // until its watch has ended
+	for range haproxyChanged { // until the watch has ended
 	}
 	return errors.Join(err, <-watched)
 }
 
 func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{}, redirects chan<- Redirect, serving chan<- bool) {
-	settled := time.NewTimer(settle)
+	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
 	known := false
 	for {
@@ -86,7 +86,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		case <-changed:
 			if r, ok := j.redirect(); ok {
 				send(ctx, redirects, r)
-				j.departures.look(r, j.Log)
+				j.departures.update(r, j.Log)
 			}
 			continue
 		case <-settled.C:
@@ -94,7 +94,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 		case <-haproxyChanged:
 		}
 		s, err := state.Read[state.HAProxy](j.State)
-		j.reading.Error(j.Log, err, "what the haproxy job says cannot be read: it counts as not serving", "what the haproxy job says can be read again")
+		j.reading.Error(j.Log, err, "cannot read the state of the haproxy job: it counts as not serving", "state of the haproxy job read again")
 		if known = known || s != nil; known {
 			j.leaving.Store(s != nil && s.Leaving)
 			j.restarting.Store(s != nil && s.Restarting)
@@ -105,36 +105,37 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 	}
 }
 
-// linger waits for the VIPs to leave the node, and for answers that are on their way. That
-// the redirect does not count any more makes them leave. What is still open then ends:
-// nobody would translate its packets without the table.
+// linger waits for the VIPs to leave the node, which the withdrawn health fact causes,
+// and for answers in transit. Then it ends open connections, whose packets nothing
+// translates without the table.
 func (j *Job) linger(r Redirect) {
 	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
 		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
 	}
-	// They may have left before.
+	// They may have left earlier.
 	here, err := job.Here(r.VIPs)
 	if err != nil {
 		return
 	}
 	gone := slices.DeleteFunc(slices.Clone(r.VIPs), func(vip netip.Addr) bool { return slices.Contains(here, vip) })
-	of := r.ownOf(gone, here, true)
+	of := r.belongsTo(gone, here, true)
 	if open, err := connections(of); err == nil && len(open) > 0 {
 		time.Sleep(answering)
 		endConnections(of, gone, j.Log)
 	}
 }
 
-// ownOnly says whether HAProxy here is for the node's own connections alone.
+// ownOnly reports whether HAProxy on this node serves only the node's own connections.
 func (j *Job) ownOnly() bool { return !v1alpha1.ControlPlaneRole(j.Source.Role) }
 
-// loopback are where HAProxy of a compute node listens (templates/haproxy).
+// loopback holds the addresses of HAProxy on compute nodes (templates/haproxy), by
+// whether they are IPv4.
 var loopback = map[bool]netip.Addr{true: netip.AddrFrom4([4]byte{127, 0, 0, 1}), false: netip.IPv6Loopback()}
 
 func (j *Job) redirect() (r Redirect, ok bool) {
 	cluster, node, err := j.Source.Current()
 	if err != nil {
-		return r, false // the source says why
+		return r, false // logged by the source
 	}
 	r.From, r.To = cluster.Spec.Ports.API, cluster.Spec.Ports.HAProxy
 	r.Own, r.OwnOnly = cluster.Spec.LocalAPI(node.Role), j.ownOnly()
@@ -165,30 +166,30 @@ func send[T any](ctx context.Context, to chan<- T, v T) {
 
 func (j *Job) publish(s State) {
 	p := state.Firewall{InPlace: s.InPlace, Own: s.Own, Serving: s.Serving, Since: s.Since.UTC(), Restored: s.Restored, Why: text(s.Err), Operators: s.Leftover}
-	j.removing.Warn(j.Log, s.LeftoverErr, "OpenShift's own redirect cannot be removed; trying again", "OpenShift's own redirect can be removed")
+	j.removing.Warn(j.Log, s.LeftoverErr, "cannot remove OpenShift's own redirect; trying again", "OpenShift's own redirect can be removed")
 	if s.InPlace {
 		p.VIPs = s.Redirect.VIPs
 	}
-	before := j.told.Swap(&p)
-	j.say(before, p)
-	j.tell()
+	before := j.last.Swap(&p)
+	j.logChanges(before, p)
+	j.republish()
 }
 
 // turn is called several times a second.
 func (j *Job) turn() {
 	j.watchdog.Reset()
-	j.tell() // again what could not be said before
+	j.republish() // retries after a failure
 }
 
-// tell makes known what was published last.
-func (j *Job) tell() {
-	p := *j.told.Load()
+// republish publishes the last state with the current facts.
+func (j *Job) republish() {
+	p := *j.last.Load()
 	p.Restarting = j.restarting.Load()
-	j.telling.Error(j.Log, j.State.Publish(p), "the other jobs cannot be told how the redirect is", "the other jobs can be told again")
+	j.failing.Error(j.Log, j.State.Publish(p), "cannot publish the state of the redirect", "state published again")
 }
 
-// say logs what changed since before, which is nil at the start.
-func (j *Job) say(before *state.Firewall, now state.Firewall) {
+// logChanges logs the changes since before, which is nil at the start.
+func (j *Job) logChanges(before *state.Firewall, now state.Firewall) {
 	switch {
 	case now.Operators != "" && (before == nil || now.Operators != before.Operators):
 		j.Log.Warn("OpenShift's own redirect is on this node: it is removed once vipgen's is in place", "found", now.Operators)
@@ -200,15 +201,15 @@ func (j *Job) say(before *state.Firewall, now state.Firewall) {
 	case before == nil:
 		return
 	case now.Why != "" && now.Why != before.Why:
-		level, what = slog.LevelError, "the redirect cannot be kept; trying again"
+		level, what = slog.LevelError, "cannot maintain the redirect; trying again"
 	case now.Restored > before.Restored:
-		level, what = slog.LevelWarn, "something else removed or changed the redirect; it was put back"
+		level, what = slog.LevelWarn, "redirect restored: something else had removed or changed it"
 	case now.InPlace && !before.InPlace:
 		what = "redirect placed"
 	case now.InPlace && !slices.Equal(now.VIPs, before.VIPs):
 		what = "redirect changed"
 	case !now.InPlace && before.InPlace && now.Serving:
-		what = "redirect stays until the VIPs have left, and does not count: HAProxy or this job is being stopped"
+		what = "redirect stays until the VIPs have left: HAProxy or this job is being stopped"
 	case !now.InPlace && before.InPlace:
 		what = "redirect withdrawn"
 	case now.Own && !before.Own:
@@ -216,7 +217,7 @@ func (j *Job) say(before *state.Firewall, now state.Firewall) {
 	case !now.Own && before.Own:
 		what = "the node's own connections to the VIPs go to their holders: HAProxy has no API server that is ready"
 	case now.Why == "" && before.Why != "":
-		what = "the redirect can be kept again"
+		what = "redirect maintained again"
 	default:
 		return
 	}

@@ -10,70 +10,70 @@ import (
 )
 
 const (
-	// defaultInterval is how often a [Keeper] looks without being told to: whether there is a
-	// new generation of the kernel's rules.
+	// defaultInterval is the interval at which a [Keeper] checks the generation of the
+	// kernel's rules.
 	defaultInterval = 500 * time.Millisecond
-	// readEvery is how often it reads its rules also if there is none.
+	// readEvery is the interval at which it reads its rules even if the generation is
+	// unchanged.
 	readEvery = 10 * time.Second
 )
 
-// State is what a [Keeper] knows about the redirect.
+// State is the state of a redirect.
 type State struct {
-	// Redirect is what was asked for.
+	// Redirect is the wanted redirect.
 	Redirect Redirect
-	// Serving is whether HAProxy serves, as far as the Keeper was told.
+	// Serving reports whether HAProxy serves.
 	Serving bool
-	// InPlace is whether the kernel has the whole redirect. It is what the health
-	// of the load balancer path depends on (hard case 6).
+	// InPlace reports whether the kernel has the whole redirect, a part of the health of
+	// the load balancer path (hard case 6).
 	InPlace bool
-	// Own is whether the kernel has it for connections of the node itself wherever the VIPs
-	// are.
+	// Own reports whether the kernel redirects connections of the node itself wherever
+	// the VIPs are.
 	Own bool
-	// Since is when InPlace last changed.
+	// Since is the time of the last change of InPlace.
 	Since time.Time
-	// Restored counts how often somebody else had changed or removed what was
-	// in place, and it was put back.
+	// Restored counts how often the redirect was restored after something else changed or
+	// removed it.
 	Restored int
-	// Leftover names what the node has of the operator's redirect, which is removed once
-	// InPlace; LeftoverErr is what kept it from that.
+	// Leftover describes the operator's redirect on the node, which is removed once
+	// InPlace; LeftoverErr is the error of the removal.
 	Leftover    string
 	LeftoverErr error
-	// Err is what kept the Keeper from doing its work at the last attempt. It
-	// tries again after the interval.
+	// Err is the error of the last attempt, which is repeated after the interval.
 	Err error
 }
 
 // Keeper keeps the redirect in place while HAProxy serves.
 type Keeper struct {
-	// Redirects are what to keep in place. Nothing happens before the first.
+	// Redirects sends the wanted redirect. Nothing happens before the first.
 	Redirects <-chan Redirect
-	// Serving says whether HAProxy serves. Nothing happens before the first
-	// value, so that a Keeper that starts anew leaves what it finds in place
-	// until it knows better. When HAProxy serves no more, the redirect is
-	// withdrawn and connections reach the API server on this node directly.
+	// Serving sends whether HAProxy serves. Nothing happens before the first value, so
+	// that a new Keeper leaves existing rules in place until it is known. When HAProxy
+	// stops serving, the redirect is withdrawn, and connections reach the API server on
+	// this node directly.
 	Serving <-chan bool
-	// Leaving says whether HAProxy serves for a last while: the redirect stays, and does
-	// not count as in place. May be nil.
+	// Leaving reports whether HAProxy is about to stop: the redirect stays, but does not
+	// count as in place. It may be nil.
 	Leaving func() bool
-	// Ready says whether HAProxy is a better way for connections of the node itself than the
-	// holder of a VIP; what is asked for by Redirect.Own is not done while it is not. May be
-	// nil: never.
+	// Ready reports whether the node's own connections are better served by HAProxy than
+	// by the holder of a VIP; otherwise Redirect.Own has no effect. A nil Ready means
+	// never.
 	Ready func() bool
-	// Linger is called when Run's ctx has ended, before the redirect is removed. May be nil.
+	// Linger is called after Run's ctx ended, before the redirect is removed. It may be
+	// nil.
 	Linger func(Redirect)
-	// Notify is called with every change of the state, by Run's goroutine. May
-	// be nil.
+	// Notify is called from Run with every change of the state. It may be nil.
 	Notify func(State)
-	// Turn is called at every turn of the loop, changes or not. May be nil.
+	// Turn is called at every turn of the loop. It may be nil.
 	Turn func()
-	// Interval is how often to look without an event; 0 is twice a second.
+	// Interval is the poll interval; 0 means twice a second.
 	Interval time.Duration
 }
 
-// Run keeps the redirect until ctx ends, and then removes it. It returns what
-// kept it from removing it. Errors before that are in the state.
+// Run keeps the redirect until ctx ends, then removes it, and returns the error of the
+// removal. Earlier errors are in the state.
 func (k *Keeper) Run(ctx context.Context) error {
-	run := keeping{Keeper: k, now: time.Now}
+	run := keeperRun{Keeper: k, now: time.Now}
 	defer run.generations.Close()
 	run.state.Since = run.now()
 	interval := k.Interval
@@ -87,7 +87,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	var changed <-chan struct{}
 	for {
 		if changed == nil {
-			// Where it fails, the ticks are left, and try again.
+			// After an error only the ticks remain, and retry.
 			changed, _ = watch(ctx)
 		}
 		select {
@@ -95,13 +95,13 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return run.end()
 		case r, ok := <-redirects:
 			if !ok {
-				redirects = nil // the last one stands
+				redirects = nil // the last one stays
 				continue
 			}
 			run.redirect(r)
-		case run.serving, run.told = <-serving:
-			if !run.told {
-				serving, run.serving, run.told = nil, false, true // nobody knows any more
+		case run.serving, run.known = <-serving:
+			if !run.known {
+				serving, run.serving, run.known = nil, false, true // not known any more
 			}
 		case _, ok := <-changed:
 			if !ok {
@@ -117,36 +117,36 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// keeping is one run of a Keeper.
-type keeping struct {
+// keeperRun is one run of a Keeper.
+type keeperRun struct {
 	*Keeper
 	now     func() time.Time
 	state   State
 	asked   *Redirect
-	told    bool // whether HAProxy serves
+	known   bool // serving is known
 	serving bool
-	placed  *Redirect // by this run, and not changed by it since; nil for nothing
+	placed  *Redirect // last one placed by this run; nil for none
 
 	generations ruleset.Generations
-	read        reading
+	read        lastReading
 	left        leftover
 }
 
-// reading is what was found in place when the kernel's rules were read last.
-type reading struct {
+// lastReading is the redirect found at the last reading of the kernel's rules.
+type lastReading struct {
 	redirect   Redirect
-	generation uint32 // from before they were read; 0 if what was read does not count
+	generation uint32 // before the reading; 0 if the reading does not count
 	at         time.Time
 }
 
-// redirect takes what is asked for from now on.
-func (k *keeping) redirect(r Redirect) {
+// redirect sets the wanted redirect.
+func (k *keeperRun) redirect(r Redirect) {
 	k.asked, k.placed = &r, nil
 }
 
-// step makes the kernel's rules be what they should be now.
-func (k *keeping) step() {
-	if k.asked == nil || !k.told {
+// step applies the wanted rules.
+func (k *keeperRun) step() {
+	if k.asked == nil || !k.known {
 		return
 	}
 	want := *k.asked
@@ -168,30 +168,30 @@ func (k *keeping) step() {
 	if next.Err == nil && k.serving {
 		k.placed = &want
 	}
-	k.enter(next)
+	k.setState(next)
 }
 
-// ensure is Ensure, which is left out if it found the same in place before and the kernel's
-// rules have not changed since.
-func (k *keeping) ensure(want Redirect) (changed bool, err error) {
+// ensure calls the function ensure unless the same redirect was found before and the
+// generation of the kernel's rules is unchanged.
+func (k *keeperRun) ensure(want Redirect) (changed bool, err error) {
 	generation, err := k.generations.Current()
 	if err != nil {
-		generation = 0 // it is found out by reading
+		generation = 0 // always read
 	}
 	known := generation != 0 && generation == k.read.generation && k.now().Sub(k.read.at) < readEvery
 	if known && reflect.DeepEqual(want, k.read.redirect) {
 		return false, nil
 	}
 	changed, err = ensure(want)
-	k.read = reading{}
+	k.read = lastReading{}
 	if err == nil && !changed {
-		k.read = reading{redirect: want, generation: generation, at: k.now()}
+		k.read = lastReading{redirect: want, generation: generation, at: k.now()}
 	}
 	return changed, err
 }
 
-// enter makes next the state and tells, if it differs.
-func (k *keeping) enter(next State) {
+// setState sets the state and notifies of changes.
+func (k *keeperRun) setState(next State) {
 	last := k.state
 	if next.InPlace != last.InPlace {
 		next.Since = k.now()
@@ -205,12 +205,12 @@ func (k *keeping) enter(next State) {
 	}
 }
 
-// end removes the table. The redirect counts as gone before it is, so that
-// nobody relies on it meanwhile.
-func (k *keeping) end() error {
+// end removes the table. The redirect is reported as gone first, so that nothing relies
+// on it meanwhile.
+func (k *keeperRun) end() error {
 	next := k.state
 	next.InPlace, next.Own = false, false
-	k.enter(next)
+	k.setState(next)
 	if k.Linger != nil && k.placed != nil {
 		k.Linger(*k.asked)
 	}

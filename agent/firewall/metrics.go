@@ -19,14 +19,14 @@ var (
 	restored  = monitor.Counter("vipgen_redirect_restored_total", "How often something else had removed or changed the redirect and it was restored.")
 )
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	monitor.Families{inPlace, toHAProxy, own, wanted, since, restored}.Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect implements prometheus.Collector with the state published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	p := j.told.Load()
+	p := j.last.Load()
 	if p == nil {
 		return
 	}
@@ -40,18 +40,19 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	restored.Put(to, float64(p.Restored))
 }
 
-// stuckAfter is many times what the Keeper's interval and a transaction take.
+// stuckAfter is many times the duration of the Keeper's interval and a transaction.
 const stuckAfter = time.Minute
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns an error if the loop that keeps the redirect hangs, for the job's
+// liveness probe.
 func (j *Job) Stuck() error { return j.watchdog.Stuck("the loop that keeps the redirect", stuckAfter) }
 
-// Health says what is wrong with the job, for /healthz.
+// Health returns a problem of the job for /healthz.
 func (j *Job) Health(context.Context) error {
 	if err := j.Stuck(); err != nil {
 		return err
 	}
-	if p := j.told.Load(); p != nil && p.Why != "" {
+	if p := j.last.Load(); p != nil && p.Why != "" {
 		return errors.New("the redirect is not as it should be: " + p.Why)
 	}
 	return nil

@@ -15,23 +15,23 @@ import (
 )
 
 // The redirect of OpenShift's own haproxy-monitor (baremetal-runtimecfg, pkg/monitor:
-// ensureHAProxyFirewallRules). It has a table of its own from 4.22 on, and rules of
-// iptables in the table nat before, which are known by their comment.
+// ensureHAProxyFirewallRules): a table of its own from 4.22 on, before that iptables
+// rules in the table nat, recognized by their comment.
 const (
 	operatorsTable   = "ocp_nat"
 	operatorsComment = "OCP_API_LB_REDIRECT"
 	iptablesTable    = "nat"
 )
 
-// operators holds what is left of the operator's redirect on an adopted node (hard case 58):
-// while HAProxy does not serve, it would send connections there that the API server of the
-// node could take.
+// operators holds the operator's redirect left on an adopted node (hard case 58): while
+// HAProxy does not serve, it would divert connections that the node's API server could
+// take.
 type operators struct {
 	tables []*nftables.Table
 	rules  []*nftables.Rule
 }
 
-// String names what is there, and is empty if nothing is.
+// String describes the rules; it is empty if there are none.
 func (o operators) String() string {
 	var out []string
 	for _, t := range o.tables {
@@ -50,7 +50,7 @@ func familyName(t *nftables.Table) string {
 	return "ip"
 }
 
-// findOperators looks for the operator's redirect, in both families.
+// findOperators returns the operator's redirect of both families.
 func findOperators(conn *nftables.Conn) (o operators, err error) {
 	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
 		tables, err := conn.ListTablesOfFamily(family)
@@ -75,7 +75,7 @@ func findOperators(conn *nftables.Conn) (o operators, err error) {
 	return o, nil
 }
 
-// isOperators reports whether a rule has the operator's comment: as a match of iptables, or
+// isOperators reports whether a rule has the operator's comment, as an iptables match or
 // as nft stores comments.
 func isOperators(r *nftables.Rule) bool {
 	if comment, ok := userdata.GetString(r.UserData, userdata.TypeComment); ok && comment == operatorsComment {
@@ -91,8 +91,8 @@ func isOperators(r *nftables.Rule) bool {
 	})
 }
 
-// removeOperators removes the operator's redirect, and returns what was there; without
-// remove it only looks.
+// removeOperators removes the operator's redirect if remove is true, and returns what was
+// found.
 func removeOperators(remove bool) (found string, err error) {
 	conn, err := open()
 	if err != nil {
@@ -111,24 +111,25 @@ func removeOperators(remove bool) (found string, err error) {
 			return found, fmt.Errorf("remove a rule: %w", err)
 		}
 	}
-	if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) { // it was just removed
+	if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) { // just removed
 		return found, fmt.Errorf("remove %s: %w", found, explain(err))
 	}
 	return found, nil
 }
 
-// leftover is the operator's redirect as a Keeper found it last.
+// leftover is the operator's redirect at the last check.
 type leftover struct {
 	found      string
 	err        error
 	whole      bool      // vipgen's redirect was in place
 	generation uint32    // of the rules
-	at         time.Time // zero: look again
+	at         time.Time // zero: check again
 }
 
-// leftover looks for the operator's redirect, every readEvery if any rule has changed, and
-// removes it once vipgen's is whole. What it removed is reported until the next look.
-func (k *keeping) leftover(whole bool) (found string, err error) {
+// leftover checks for the operator's redirect, every readEvery if any rule has changed,
+// and removes it once vipgen's redirect is whole. A removed one is reported until the
+// next check.
+func (k *keeperRun) leftover(whole bool) (found string, err error) {
 	l := &k.left
 	if whole == l.whole && k.now().Sub(l.at) < readEvery {
 		return l.found, l.err

@@ -89,7 +89,7 @@ func TestOwnConnectionsOutliveMoves(t *testing.T) {
 	var d departures
 	look := func() {
 		t.Helper()
-		l.do(func() error { d.look(alsoOwn, slog.New(slog.DiscardHandler)); return nil })
+		l.do(func() error { d.update(alsoOwn, slog.New(slog.DiscardHandler)); return nil })
 	}
 	look()
 	l.move(l.other, l.node, vips...)

@@ -14,28 +14,27 @@ import (
 // TableName is the name of the nftables table, of family inet.
 const TableName = "vipgen"
 
-// Redirect says which connections go to HAProxy.
+// Redirect describes the connections that go to HAProxy.
 type Redirect struct {
-	// VIPs are the API VIPs of either family. Without any, the chains are in
-	// place but redirect nothing: new connections are left alone, and those that were
-	// redirected before go on being so. The ports mean nothing then.
+	// VIPs are the API VIPs of either family. Without any, the chains are in place but
+	// redirect no new connections; redirected ones continue. The ports are unused then.
 	VIPs []netip.Addr
-	// From is the port that clients use (6443), To is HAProxy's (9445).
+	// From is the clients' port (6443), To is HAProxy's (9445).
 	From, To int
-	// Local are the node's own addresses that redirected connections get in place of the
-	// VIP, by VIP. A socket whose own address has left the node can send nothing, whereas
-	// one that has the node's goes on answering a client of the VIP: the kernel gives its
-	// packets the VIP back. Where a VIP has none the connection keeps the VIP.
+	// Local maps VIPs to the node's own addresses, the targets of redirected connections.
+	// A socket bound to a VIP that left the node cannot send; one at the node's own
+	// address can still answer a client of the VIP, because the kernel translates its
+	// packets. A VIP without an entry stays the target.
 	Local map[netip.Addr]netip.Addr
-	// Own says that connections of programs on this node go to its HAProxy wherever the VIP
-	// is, so that they do not depend on its holder. It takes an address in Local.
+	// Own redirects connections of programs on this node wherever the VIP is, so that
+	// they do not depend on its holder. It needs an address in Local.
 	Own bool
-	// OwnOnly says that HAProxy here is for those connections alone, as on a compute node:
-	// no others are redirected, wherever the VIP is. It listens on loopback then.
+	// OwnOnly redirects no other connections, as on a compute node, where HAProxy listens
+	// on loopback.
 	OwnOnly bool
 }
 
-// Validate reports everything that is wrong with the redirect.
+// Validate returns all problems of the redirect.
 func (r Redirect) Validate() error {
 	var errs []error
 	for i, vip := range r.VIPs {
@@ -45,7 +44,7 @@ func (r Redirect) Validate() error {
 		case slices.Contains(r.VIPs[:i], vip):
 			errs = append(errs, fmt.Errorf("VIP %v is listed twice", vip))
 		}
-		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !r.takes(local)) {
+		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !r.accepts(local)) {
 			errs = append(errs, fmt.Errorf("%v is no address of the node for VIP %v", local, vip))
 		}
 	}
@@ -63,14 +62,14 @@ func (r Redirect) Validate() error {
 	return errors.Join(errs...)
 }
 
-// takes says whether HAProxy can have such an address.
-func (r Redirect) takes(local netip.Addr) bool {
+// accepts reports whether HAProxy can listen at an address.
+func (r Redirect) accepts(local netip.Addr) bool {
 	return local.Zone() == "" && (local.IsGlobalUnicast() || r.OwnOnly && local.IsLoopback())
 }
 
-// ensure makes the kernel's table be exactly what r says, in one transaction,
-// and reports whether anything had to change. Packets meet either the old rules
-// or the new ones. Without CAP_NET_ADMIN the error is [os.ErrPermission].
+// ensure makes the kernel's table match r exactly, in one transaction, and reports
+// whether it changed. Packets meet either the old rules or the new ones. Without
+// CAP_NET_ADMIN the error is [os.ErrPermission].
 func ensure(r Redirect) (changed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return false, fmt.Errorf("redirect: %w", err)
@@ -84,7 +83,7 @@ func ensure(r Redirect) (changed bool, err error) {
 	if err != nil || present {
 		return false, err
 	}
-	// Adding it first lets the deletion succeed where there is no table.
+	// The first AddTable makes DelTable succeed without a table.
 	conn.AddTable(table())
 	conn.DelTable(table())
 	conn.AddTable(table())
@@ -100,8 +99,7 @@ func ensure(r Redirect) (changed bool, err error) {
 	return true, nil
 }
 
-// remove removes the table with all that is in it. Where there is none, it has
-// nothing to do.
+// remove removes the table and its content. A missing table is no error.
 func remove() error {
 	conn, err := open()
 	if err != nil {
@@ -115,7 +113,7 @@ func remove() error {
 	return nil
 }
 
-// open returns a connection to nftables that is used for several requests.
+// open returns a connection to nftables for several requests.
 func open() (*nftables.Conn, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {
@@ -124,7 +122,7 @@ func open() (*nftables.Conn, error) {
 	return conn, nil
 }
 
-// explain says what is missing where the kernel says no more than EPERM.
+// explain names the missing capability in place of a bare EPERM.
 func explain(err error) error {
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("needs the capability NET_ADMIN: %w", err)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// priority puts the chains before everybody's destination NAT (-100): the first
-// chain that decides on a connection is the one that counts. nft prints what is
-// nearer to that by a name that it does not read in the output hook.
+// priority puts the chains before any destination NAT (-100): the first chain with a
+// verdict on a connection counts. nft prints nearer values by a name that it does not
+// parse in the output hook.
 const priority = nftables.ChainPriority(-111)
 
 // SYN alone, of the flags FIN, SYN, RST and ACK (RFC 9293 section 3.1).
@@ -25,7 +25,7 @@ const (
 	flagsOpening = 0x01 | flagSYN | 0x04 | 0x10
 )
 
-// register is the one that every expression uses, second another one where two are needed.
+// register is used by every expression, second where two are needed.
 const (
 	register = 1
 	second   = 2
@@ -35,13 +35,13 @@ func table() *nftables.Table {
 	return &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
 }
 
-// output is the hook for connections from the node itself, prerouting that for all others.
+// output is the hook for connections of the node itself, prerouting for all others.
 const (
 	output     = "output"
 	prerouting = "prerouting"
 )
 
-// chains returns the two hooks, by name.
+// chains returns the chains of both hooks, by name.
 func chains() []*nftables.Chain {
 	hook := func(name string, hook *nftables.ChainHook) *nftables.Chain {
 		accept := nftables.ChainPolicyAccept
@@ -60,8 +60,8 @@ func chains() []*nftables.Chain {
 	}
 }
 
-// rules returns the rules of a chain: one for each VIP, by address, and
-// the one that keeps connections tracked.
+// rules returns the rules of a chain: one for each VIP, by address, and the one that
+// keeps connections tracked.
 func rules(r Redirect, chain string) [][]expr.Any {
 	vips := slices.Clone(r.VIPs)
 	slices.SortFunc(vips, netip.Addr.Compare)
@@ -76,9 +76,9 @@ func rules(r Redirect, chain string) [][]expr.Any {
 	return append(out, tracking())
 }
 
-// tracking returns "ct state new", which does nothing. The kernel tracks, and
-// so translates, connections only while some rule wants to know about them: it
-// is for those that were redirected before the redirect was withdrawn.
+// tracking returns "ct state new", which has no effect by itself: the kernel tracks, and
+// so translates, connections only while some rule uses their state. It keeps connections
+// alive that were redirected before a withdrawal.
 func tracking() []expr.Any {
 	state := binary.NativeEndian.AppendUint32(nil, expr.CtStateBitNEW)
 	return []expr.Any{
@@ -88,16 +88,15 @@ func tracking() []expr.Any {
 	}
 }
 
-// redirect returns, in the form in which the kernel gives it back:
+// redirect returns a rule in the form in which the kernel returns it:
 //
 //	ip daddr VIP tcp dport FROM tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip to LOCAL:TO
 //
-// The address is given: "redirect" would take whichever the incoming link has first, and
-// drop the connection where it has none. Where local is none only the port changes. Only
-// where the VIP is local, unless it is said that it may be anywhere (the part with fib
-// is missing then), or connections through this node to the holder would
-// change too. Only opening segments: where nothing else tracked connections
-// yet, those that exist look new, and would be broken in the middle.
+// The target address is explicit: "redirect" would use the first address of the incoming
+// link, and drop the connection if it has none. Without local only the port changes. The fib
+// match restricts the rule to local VIPs, unless anywhere is set: otherwise connections
+// through this node to the holder would change, too. Only opening segments match: where
+// nothing else tracked connections before, existing ones look new, and would break.
 func redirect(vip, local netip.Addr, from, to uint16, anywhere bool) []expr.Any {
 	protocol, offset := byte(unix.NFPROTO_IPV4), uint32(16) // RFC 791 section 3.1
 	if vip.Is6() {
@@ -138,7 +137,7 @@ func equals(data ...byte) *expr.Cmp {
 	return &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: data}
 }
 
-// readsAs reports whether the kernel's table is exactly what r makes.
+// readsAs reports whether the kernel's table matches r exactly.
 func readsAs(conn *nftables.Conn, r Redirect) (bool, error) {
 	found, err := conn.ListTableOfFamily(TableName, nftables.TableFamilyINet)
 	switch {
@@ -146,7 +145,7 @@ func readsAs(conn *nftables.Conn, r Redirect) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the table %s: %w", TableName, explain(err))
-	case found.Flags != 0: // dormant, or somebody else's
+	case found.Flags != 0: // dormant, or owned by another program
 		return false, nil
 	}
 	got, err := readChains(conn)
@@ -180,7 +179,7 @@ func readChains(conn *nftables.Conn) ([]*nftables.Chain, error) {
 
 func readRules(conn *nftables.Conn, chain *nftables.Chain) ([][]expr.Any, error) {
 	found, err := conn.GetRules(chain.Table, chain)
-	if errors.Is(err, unix.ENOENT) { // gone since it was listed
+	if errors.Is(err, unix.ENOENT) { // removed since it was listed
 		return nil, nil
 	}
 	if err != nil {

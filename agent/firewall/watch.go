@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch sends whenever the kernel says that the table changed, or that it could
-// not say what changed. It opens its socket before it returns, and ends with
-// ctx; then, and when the socket fails, it closes the channel.
+// watch sends after changes of the table, or when the kernel dropped notifications. Its
+// socket is open when it returns; the channel is closed when ctx ends or the socket
+// fails.
 //
-// The library's own monitor would decode every change of every table, ends at
-// the first overrun, and there are nodes where tables change all the time.
+// The library's own monitor would decode every change of every table, and ends at the
+// first overrun; on some nodes tables change all the time.
 func watch(ctx context.Context) (<-chan struct{}, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func watch(ctx context.Context) (<-chan struct{}, error) {
 			switch {
 			case errors.Is(err, os.ErrDeadlineExceeded):
 				return
-			case errors.Is(err, unix.ENOBUFS), err == nil && concern(messages):
+			case errors.Is(err, unix.ENOBUFS), err == nil && namesTable(messages):
 				select {
 				case changed <- struct{}{}:
 				default: // one is waiting already
@@ -50,9 +50,9 @@ func watch(ctx context.Context) (<-chan struct{}, error) {
 	return changed, nil
 }
 
-// concern reports whether a message names the table: those about tables, chains
-// and rules hold its name as a string that ends in a zero byte.
-func concern(messages []netlink.Message) bool {
+// namesTable reports whether a message names the table: messages about tables, chains and
+// rules contain its name as a zero-terminated string.
+func namesTable(messages []netlink.Message) bool {
 	for _, message := range messages {
 		if bytes.Contains(message.Data, []byte(TableName+"\x00")) {
 			return true
