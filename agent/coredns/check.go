@@ -19,11 +19,10 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// Check starts CoreDNS with the candidate for a moment. CoreDNS has no
-// mode that only checks, and what is right depends on the plugins that it was
-// built with, so nothing but itself can tell. The trial differs from the
-// candidate in where it listens alone: on loopback, at ports that the kernel
-// picks. It asks nobody anything and ends when it has opened its sockets.
+// Check returns a checker that starts CoreDNS with the candidate. CoreDNS has no mode for
+// checks, and validity depends on its plugins, so nothing else can tell. The trial
+// listens on loopback at ports chosen by the kernel, otherwise it is the candidate. It
+// sends no queries and ends when its sockets are open.
 func Check(bin string) daemon.Checker {
 	return func(ctx context.Context, candidate string) error {
 		text, err := os.ReadFile(candidate)
@@ -44,8 +43,7 @@ func Check(bin string) daemon.Checker {
 	}
 }
 
-// try runs CoreDNS until it says its version, which it does once all of its
-// servers listen, or ends.
+// try runs CoreDNS until it prints its version, once all of its servers listen, or ends.
 func try(ctx context.Context, bin, corefile string) (printed []byte, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -59,7 +57,7 @@ func try(ctx context.Context, bin, corefile string) (printed []byte, err error) 
 	}
 	stop, cancel := context.WithCancel(context.Background())
 	cancel()
-	defer p.Stop(stop) // at once: it serves nobody
+	defer p.Stop(stop) // at once: it has no clients
 	late := context.AfterFunc(ctx, func() { p.Stop(stop) })
 	defer late()
 	lines := bufio.NewScanner(io.LimitReader(r, 1<<20))
@@ -76,16 +74,16 @@ func try(ctx context.Context, bin, corefile string) (printed []byte, err error) 
 	return printed, errors.Join(p.Err(), errors.New("CoreDNS does not start"))
 }
 
-// portOf finds the port of a server's address, such as "tls://example.org:853".
+// portOf matches the port in a server's address, such as "tls://example.org:853".
 var portOf = lazy.Regexp(`:[0-9]+$`)
 
-// listeners are plugins that listen at an address of their own.
+// listeners are plugins with a listener of their own.
 var listeners = []string{"health", "ready", "prometheus", "pprof"}
 
-// trialOf gives the Corefile in other words, all listening on loopback at any
-// port. Every server block gets an address of its own in 127.0.0.0/8: those
-// that have one zone at several ports would be the same otherwise. CoreDNS puts
-// plugins in its own order, so theirs in the file does not matter.
+// trialOf returns the Corefile with all listeners on loopback at any port. Every server
+// block gets an address of its own in 127.0.0.0/8, because blocks with one zone at
+// several ports would collide otherwise. CoreDNS has a fixed order of plugins, so their
+// order in the file does not matter.
 func trialOf(corefile []byte) ([]byte, error) {
 	blocks, err := caddyfile.Parse("Corefile", bytes.NewReader(corefile), nil)
 	if err != nil {
@@ -107,7 +105,7 @@ func trialOf(corefile []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writePlugin writes all uses of a plugin in a block, each line as it was.
+// writePlugin writes all uses of a plugin in a block, line by line.
 func writePlugin(b *bytes.Buffer, plugin string, tokens []caddyfile.Token) {
 	var line []string
 	flush := func() {
@@ -135,7 +133,7 @@ func startsLine(before, t caddyfile.Token) bool {
 	return t.File != before.File || t.Line != before.Line+strings.Count(before.Text, "\n")
 }
 
-// quoted writes a token such that it is read as one again.
+// quoted quotes a token if necessary.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\r\n\"#") {
 		return s

@@ -1,5 +1,5 @@
-// Package coredns runs CoreDNS on a node: its Corefile follows cluster.yaml, the
-// node's addresses and the network's name servers, its hosts file the nodes.
+// Package coredns runs CoreDNS on a node: its Corefile follows cluster.yaml, the node's
+// addresses and the network's name servers, its hosts file the nodes.
 package coredns
 
 import (
@@ -30,10 +30,10 @@ import (
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
-// server is where the job asks CoreDNS, which listens on loopback on every node.
+// server is CoreDNS' address for the job's queries: it listens on loopback on every node.
 const server = "127.0.0.1:53"
 
-// reloadTimeout is many times what a reload takes on a busy node.
+// reloadTimeout is many times the duration of a reload on a busy node.
 const reloadTimeout = 30 * time.Second
 
 // Job runs CoreDNS.
@@ -43,7 +43,7 @@ type Job struct {
 	// Program is the path of CoreDNS, looked up in PATH if it has no slash.
 	Program string
 	Log     *slog.Logger
-	// Checks measures the job's own check; it may be nil.
+	// Checks counts the job's own check; it may be nil.
 	Checks *health.Metrics
 
 	daemon daemon.Daemon
@@ -51,12 +51,12 @@ type Job struct {
 	output *output
 
 	reading logging.Transitions // the state of the mdns job
-	naming  logging.Transitions // of nodes
+	naming  logging.Transitions // names of nodes
 
 	mu      sync.Mutex
-	shown   state.CoreDNS // all but Daemon
-	told    atomic.Pointer[state.CoreDNS]
-	telling logging.Transitions
+	shown   state.CoreDNS // all except Daemon
+	last    atomic.Pointer[state.CoreDNS]
+	failing logging.Transitions
 }
 
 // Run runs CoreDNS until ctx ends.
@@ -112,7 +112,7 @@ func (j *Job) Run(ctx context.Context) error {
 	return failed
 }
 
-// apply has CoreDNS run with what is known now.
+// apply applies the current configuration.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	conf, err := j.render()
 	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
@@ -120,16 +120,16 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// starting has it said soon that CoreDNS was started, and how often.
+// starting publishes the restart.
 func (j *Job) starting(context.Context) error {
 	j.output.starting()
 	j.loop.Trigger()
 	return nil
 }
 
-// render writes the hosts file, which CoreDNS reads again by itself within a
-// second, and gives the Corefile. The names of nodes are all that changes when
-// nodes come and go, so that this takes no reload (hard case 20).
+// render writes the hosts file, which CoreDNS rereads by itself within a second, and
+// returns the Corefile. Added and removed nodes change only the hosts file, and need no
+// reload (hard case 20).
 func (j *Job) render() ([]byte, error) {
 	cluster, node, err := j.Source.Current()
 	if err != nil {
@@ -148,7 +148,7 @@ func (j *Job) render() ([]byte, error) {
 	if refused := template.Nodes(cluster, node).Refused; len(refused) > 0 {
 		err = fmt.Errorf("%d nodes, such as %s, are called as the cluster's own names", len(refused), refused[0])
 	}
-	j.naming.Warn(j.Log, err, "nodes are left out of the hosts file", "no node is left out of the hosts file any more")
+	j.naming.Warn(j.Log, err, "nodes left out of the hosts file", "no node left out of the hosts file any more")
 	changed, err := atomicfile.Write(v1alpha1.HostsFile, hosts, 0o644)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (j *Job) render() ([]byte, error) {
 	}
 	j.mu.Lock()
 	j.shown.Name = "api." + cluster.Spec.Domain
-	if len(cluster.Spec.Groups) == 0 { // then that name is somebody else's
+	if len(cluster.Spec.Groups) == 0 { // without VIPs CoreDNS does not answer for that name
 		j.shown.Name = strings.TrimSuffix(node.Name, "."+cluster.Spec.Domain) + "." + cluster.Spec.Domain
 	}
 	j.shown.Upstreams, j.shown.MDNS = nil, nil
@@ -175,7 +175,7 @@ func (j *Job) render() ([]byte, error) {
 	return template.Render(string(text), cluster, node)
 }
 
-// reload asks by signal, which acts at once and says what became of it.
+// reload reloads by signal, which acts at once and reports the result.
 func (j *Job) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
@@ -208,7 +208,7 @@ func (j *Job) report(f state.Fact) {
 	j.publish()
 }
 
-// publish tells the other jobs.
+// publish publishes the state to the other jobs.
 func (j *Job) publish() {
 	status := j.daemon.Status()
 	if problem := j.Source.Problem(); problem != "" {
@@ -218,12 +218,12 @@ func (j *Job) publish() {
 	defer j.mu.Unlock()
 	s := j.shown
 	s.Upstreams, s.MDNS, s.Daemon = slices.Clone(s.Upstreams), slices.Clone(s.MDNS), status
-	j.told.Store(&s)
-	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how CoreDNS is", "the other jobs can be told again")
+	j.last.Store(&s)
+	j.failing.Error(j.Log, j.State.Publish(s), "cannot publish the state of CoreDNS", "state published again")
 }
 
-// ask wants the address of the API, of either family: CoreDNS answers without an
-// error also for the family that there is none of.
+// ask queries the address of the API: CoreDNS answers without an error even for an
+// address family without one.
 func ask(ctx context.Context, name string) error {
 	if name == "" {
 		return errors.New("the cluster's domain is not known yet")
@@ -239,14 +239,14 @@ func ask(ctx context.Context, name string) error {
 	return nil
 }
 
-// probe asks CoreDNS for the API's name, for a liveness probe.
+// probe queries CoreDNS for the API's name, for a liveness probe.
 func probe(ctx context.Context, dir *state.Dir) error {
 	s, err := state.Read[state.CoreDNS](dir)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		return nil // the job has answered, and cannot say what it runs (hard case 54)
+		return nil // the job answered, but published no state (hard case 54)
 	}
 	return ask(ctx, s.Name)
 }

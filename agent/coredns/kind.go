@@ -32,7 +32,8 @@ environment variable NODE_NAME holds the name of this node.`,
 	Summary: job.Summarize(rows),
 }
 
-// program is in PATH in OpenShift's image, and at the top of the project's own.
+// program returns the path of CoreDNS: in PATH in OpenShift's image, in the root
+// directory of the project's own.
 func program() string {
 	if _, err := exec.LookPath("coredns"); err != nil {
 		return "/coredns"

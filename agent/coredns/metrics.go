@@ -14,14 +14,14 @@ var (
 	upstreams = monitor.Gauge("vipgen_coredns_upstreams", "Name servers of the network that answer all other names.")
 )
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	append(monitor.Families{serving, upstreams}, monitor.DaemonFamilies...).Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect implements prometheus.Collector with the state published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.told.Load()
+	s := j.last.Load()
 	if s == nil {
 		return
 	}
@@ -30,15 +30,15 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	upstreams.Put(to, float64(len(s.Upstreams)))
 }
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns an error if the job's loop hangs, for its liveness probe.
 func (j *Job) Stuck() error { return j.loop.Stuck() }
 
-// Health says what is wrong with the job, for /healthz.
+// Health returns a problem of the job for /healthz.
 func (j *Job) Health(context.Context) error {
 	if err := errors.Join(j.Stuck(), j.daemon.Health()); err != nil {
 		return err
 	}
-	if s := j.told.Load(); s != nil && !s.Serving {
+	if s := j.last.Load(); s != nil && !s.Serving {
 		return errors.New("CoreDNS does not answer: " + s.Why)
 	}
 	return nil

@@ -10,16 +10,15 @@ import (
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
-// Whoever is on the link can say over mDNS what he likes. There are few nodes
-// before the API knows of one; each has an address or two of either family.
+// Hosts on the link can publish anything by mDNS. There are few nodes before the API
+// lists one; each has one or two addresses per family.
 const (
 	maxNeighbours = 256
 	maxAddresses  = 8
 )
 
-// neighbours are the nodes that are known over mDNS alone. There are none once
-// the API has told of a node, live or before this start, and none while the
-// mdns job does not run.
+// neighbours returns the nodes known only from mDNS; none once the API has listed a node,
+// now or before this start, or while the mdns job does not run.
 func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	if j.Source.Nodes != nil {
 		if list := j.Source.Nodes.Current(); list.Registered || len(list.Peers) > 0 {
@@ -27,21 +26,20 @@ func (j *Job) neighbours(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1
 		}
 	}
 	s, err := state.Read[state.MDNS](j.State)
-	j.reading.Error(j.Log, err, "what the mdns job says cannot be read", "what the mdns job says can be read again")
+	j.reading.Error(j.Log, err, "cannot read the state of the mdns job", "state of the mdns job read again")
 	if s == nil {
 		return nil
 	}
 	return neighbours(s.Hosts, c, n)
 }
 
-// neighbours makes nodes of the hosts that may be some: those with a name that
-// is nobody else's, as far as cluster.yaml and this node know, and an address
-// in the nodes' networks that is neither. What is not such an address of a
-// host is left out: avahi publishes VIPs as well.
+// neighbours returns the hosts that may be nodes: those with an unused name, by
+// cluster.yaml and this node, and an unused address in the nodes' networks. Other
+// addresses of a host are left out: avahi publishes VIPs, too.
 //
-// They are known as <host>, alone and in the cluster's domain, which is what the
-// API will call nodes named <host> or <host>.<cluster's domain>. Names in other
-// domains are for that domain's servers to answer, not for whoever is on the link.
+// They are known as <host>, alone and in the cluster's domain, the later names of nodes
+// called <host> or <host>.<cluster's domain> in the API. Names in other domains are left
+// to the servers of that domain, not to hosts on the link.
 func neighbours(hosts []state.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	names, addresses := taken(c, n)
 	cluster := template.New(c, n)
@@ -68,9 +66,8 @@ func neighbours(hosts []state.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node)
 	return out
 }
 
-// taken are the names and addresses that are no neighbour's: this node's, those
-// of nodes that cluster.yaml knows, and the VIPs. Nodes have their first label as
-// well, which is all that mDNS has.
+// taken returns the names and addresses of no neighbour: this node's, those of nodes in
+// cluster.yaml, and the VIPs. Names include the first label, the only one in mDNS.
 func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, addresses map[netip.Addr]bool) {
 	names, addresses = map[string]bool{}, map[netip.Addr]bool{}
 	host := func(name string) {
@@ -85,11 +82,11 @@ func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, 
 	}
 	for _, p := range c.Spec.Peers {
 		if p.Unnamed {
-			continue // it may be this neighbour
+			continue // may be this neighbour
 		}
 		host(p.Name)
 		for _, a := range p.Addresses {
-			// The bootstrap may become a node of another name.
+			// The bootstrap may become a node with another name.
 			addresses[a] = addresses[a] || p.Role != v1alpha1.RoleBootstrap
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"sync"
 )
 
-// output reads what CoreDNS prints, hands it on, and knows from it when CoreDNS
-// has started and what became of a reload: there is no other way to learn that.
+// output forwards CoreDNS' output, and detects its start and the results of reloads,
+// which nothing else shows.
 type output struct {
-	write *os.File // what CoreDNS has for standard output and error
+	write *os.File // CoreDNS' standard output and error
 	read  *os.File
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every word
+	changed chan struct{} // closed and replaced at every change
 	started bool
 	reloads int
-	failed  string // why the last reload failed
+	failed  string // error of the last reload
 }
 
 func newOutput() (*output, error) {
@@ -32,7 +32,7 @@ func newOutput() (*output, error) {
 	return &output{read: r, write: w, changed: make(chan struct{})}, nil
 }
 
-// run hands lines on until Close.
+// run forwards lines until close.
 func (o *output) run(to io.Writer) {
 	lines := bufio.NewReader(o.read)
 	for {
@@ -47,7 +47,7 @@ func (o *output) run(to io.Writer) {
 	}
 }
 
-// close ends run, whoever else still has the pipe.
+// close ends run, even if other processes hold the pipe.
 func (o *output) close() {
 	o.write.Close()
 	o.read.Close()
@@ -72,14 +72,14 @@ func (o *output) line(text string) {
 	o.changed = make(chan struct{})
 }
 
-// starting says that CoreDNS is about to be started anew.
+// starting resets the state before a start of CoreDNS.
 func (o *output) starting() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.started = false
 }
 
-// await waits until ok, which is called with the lock held.
+// await waits until ok, called with the lock held, returns true.
 func (o *output) await(ctx context.Context, ok func() bool) error {
 	for {
 		o.mu.Lock()
@@ -90,14 +90,14 @@ func (o *output) await(ctx context.Context, ok func() bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("CoreDNS does not say that it is done: %w", context.Cause(ctx))
+			return fmt.Errorf("CoreDNS does not report the result: %w", context.Cause(ctx))
 		case <-changed:
 		}
 	}
 }
 
-// reload calls ask when CoreDNS has started, and waits for what comes of it. A
-// signal that comes before would end CoreDNS.
+// reload calls ask once CoreDNS has started, and returns the result. An earlier signal
+// would end CoreDNS.
 func (o *output) reload(ctx context.Context, ask func() error) error {
 	before := 0
 	if err := o.await(ctx, func() bool { before = o.reloads; return o.started }); err != nil {
