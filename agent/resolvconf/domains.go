@@ -2,12 +2,12 @@ package resolvconf
 
 import "strings"
 
-// environment is where OpenShift's dispatcher script of NetworkManager writes the
-// domains that DHCP brought, as systemd.exec(5) reads environment files.
+// environment is the environment file (systemd.exec(5)) in which OpenShift's dispatcher
+// script of NetworkManager writes the domains from DHCP.
 const environment = "/run/resolv-prepender/env"
 
-// parseDomains reads the domains from the dispatcher's file: those that came with
-// IPv4 first. Words that could be anything but a domain are left out.
+// parseDomains parses the domains in the dispatcher's file, those of IPv4 first. Words
+// with other characters than a domain's are left out.
 func parseDomains(data []byte) []string {
 	var v4, v6 []string
 	for line := range strings.Lines(string(data)) {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// most is how many nameservers glibc asks (MAXNS); it ignores those beyond.
+// most is the number of nameservers that glibc uses (MAXNS); it ignores others.
 const most = 3
 
-// prepend returns the configuration with the node's own DNS server first, then
-// upstreams, three in all, and with the cluster's domain as the first to
-// search, each domain once. Options stay as they are.
+// prepend returns the configuration with the node's own DNS server first, then upstreams,
+// three in all, and with the cluster's domain as the first search domain, each domain
+// once. Options stay unchanged.
 func (c Config) prepend(own netip.Addr, upstreams []netip.Addr, domain string) Config {
 	servers := append([]netip.Addr{own}, upstreams...)
 	return Config{
@@ -22,8 +22,8 @@ func (c Config) prepend(own netip.Addr, upstreams []netip.Addr, domain string) C
 	}
 }
 
-// withDomain puts a domain before others, without repeating any. The root, with
-// which NetworkManager says that there are none, goes.
+// withDomain prepends a domain to others, without duplicates and without the root, which
+// NetworkManager writes for no domains.
 func withDomain(domain string, others []string) []string {
 	out := []string{domain}
 	seen := map[string]bool{"": true, strings.ToLower(domain): true}
@@ -37,7 +37,7 @@ func withDomain(domain string, others []string) []string {
 	return out
 }
 
-// marshal writes what Parse reads.
+// marshal formats the configuration for Parse.
 func (c Config) marshal() []byte {
 	var b strings.Builder
 	b.WriteString("# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n")
@@ -53,12 +53,11 @@ func (c Config) marshal() []byte {
 	return []byte(b.String())
 }
 
-// resolvedDropIn makes systemd-resolved ask the node's own DNS server for names
-// of the cluster, and search the cluster's domain first. routed are further
-// domains whose names only the cluster knows ("~" says: route there, do not
-// search), searched are those of the network to search after the cluster's. All
-// other names stay with the servers that each link brings, so that they resolve
-// also while the node's own server is away.
+// resolvedDropIn makes systemd-resolved query the node's own DNS server for names of the
+// cluster, and search the cluster's domain first. routed are further domains known only
+// to the cluster ("~": route, do not search), searched the network's search domains after
+// the cluster's. Other names stay with the servers of each link, so that they resolve
+// even while the node's own server is away.
 func resolvedDropIn(own netip.Addr, domain string, searched, routed []string) []byte {
 	domains := withDomain(domain, searched)
 	for _, d := range routed {

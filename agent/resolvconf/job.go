@@ -20,46 +20,45 @@ import (
 
 // Paths on the host.
 const (
-	// Source is where NetworkManager writes what the network brings.
+	// Source is NetworkManager's resolv.conf, with the network's name servers.
 	Source = "/run/NetworkManager/resolv.conf"
-	// resolvConf is what every program reads.
+	// resolvConf is read by every program.
 	resolvConf = "/etc/resolv.conf"
-	// dropIn is for systemd-resolved.
+	// dropIn configures systemd-resolved.
 	dropIn = "/etc/systemd/resolved.conf.d/60-vipgen.conf"
-	// doneFile says that the node's own DNS server is in place; a drop-in that
+	// doneFile reports that the node's own DNS server is configured; a drop-in that
 	// OpenShift ships for kubelet waits for a file of this name.
 	doneFile = "/run/resolv-prepender-kni-conf-done"
 )
 
-// most bytes that are read of a resolv.conf.
+// mostBytes bounds the read part of a resolv.conf.
 const mostBytes = 1 << 20
 
-// Between looks at a source without nameservers.
+// Bounds of the pause between reads of a source without nameservers.
 const (
 	firstPause = 200 * time.Millisecond
 	mostPause  = 5 * time.Second
 )
 
-// Job writes the configuration of a node.
+// Job configures the resolver of a node.
 type Job struct {
 	Spec *v1alpha1.ClusterConfigSpec
 	Log  *slog.Logger
-	// Root is where the host's file system is.
+	// Root is the root of the host's file system.
 	Root string
-	// Address is the node's own, which its DNS server listens on.
+	// Address is the node's own address, at which its DNS server listens.
 	Address netip.Addr
-	// Own are all of the node's addresses and VIPs those of the cluster.
+	// Own are all of the node's addresses, VIPs those of the cluster.
 	Own, VIPs []netip.Addr
-	// Reload makes systemd-resolved read its configuration; ReloadResolved
-	// outside tests.
+	// Reload makes systemd-resolved read its configuration; ReloadResolved outside tests.
 	Reload func(ctx context.Context, root string) error
-	// Changed tells NetworkManager that name servers changed;
-	// ReloadNetworkManager outside tests.
+	// Changed notifies NetworkManager of changed name servers; ReloadNetworkManager
+	// outside tests.
 	Changed func(ctx context.Context, root string) error
 }
 
-// Run writes what NetworkManager's file says now, once it names a nameserver.
-// Nothing is written, or reloaded, that is right already.
+// Run writes the configuration once NetworkManager's file has a nameserver. An unchanged
+// one is not written or reloaded.
 func (j *Job) Run(ctx context.Context) error {
 	if usesResolved(j.Root) {
 		return j.runResolved(ctx)
@@ -70,8 +69,8 @@ func (j *Job) Run(ctx context.Context) error {
 	return j.done()
 }
 
-// runPlain goes on until the source stands still: a change while the unit is
-// still running would start it no second time.
+// runPlain repeats until the source is unchanged: a change while the unit is still
+// running does not start it again.
 func (j *Job) runPlain(ctx context.Context) error {
 	for {
 		source, err := j.source(ctx)
@@ -90,11 +89,11 @@ func (j *Job) runPlain(ctx context.Context) error {
 			return err
 		}
 		if changed {
-			j.Log.Info("wrote resolv.conf", "path", resolvConf, "nameservers", want.Nameservers, "search", want.Search)
-			// NetworkManager looks the host's name up by its address: until then a
-			// node without a name of its own stays "localhost".
+			j.Log.Info("resolv.conf written", "path", resolvConf, "nameservers", want.Nameservers, "search", want.Search)
+			// NetworkManager then looks up the host's name by its address: until then a
+			// node without a static name stays "localhost".
 			if err := j.Changed(ctx, j.Root); err != nil {
-				j.Log.Warn("NetworkManager does not look up the host's name again", "error", err)
+				j.Log.Warn("cannot reload NetworkManager: it may not look up the host's name again", "error", err)
 			}
 		}
 		if again, err := j.read(); err == nil && again.equal(source) {
@@ -106,7 +105,7 @@ func (j *Job) runPlain(ctx context.Context) error {
 	}
 }
 
-// source is what a resolv.conf is made from.
+// source holds the inputs of a resolv.conf.
 type source struct {
 	network []byte // NetworkManager's resolv.conf
 	domains []byte // the dispatcher's file
@@ -116,10 +115,10 @@ func (s source) equal(o source) bool {
 	return bytes.Equal(s.network, o.network) && bytes.Equal(s.domains, o.domains)
 }
 
-// source waits until NetworkManager's file has a nameserver, unless the cluster
-// brings its own upstreams.
+// source waits for a nameserver in NetworkManager's file, unless the cluster has its own
+// upstreams.
 func (j *Job) source(ctx context.Context) (source, error) {
-	said := false
+	logged := false
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		s, err := j.read()
 		if err != nil {
@@ -128,9 +127,9 @@ func (j *Job) source(ctx context.Context) (source, error) {
 		if len(Parse(s.network).Nameservers) > 0 || len(j.Spec.DNS.Upstreams) > 0 {
 			return s, nil
 		}
-		if !said {
+		if !logged {
 			j.Log.Info("waiting for a nameserver from the network", "path", Source)
-			said = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():
@@ -140,7 +139,7 @@ func (j *Job) source(ctx context.Context) (source, error) {
 	}
 }
 
-// read reads both files; nothing of one that is not there.
+// read reads both files; a missing one is empty.
 func (j *Job) read() (s source, err error) {
 	if s.network, err = j.readFile(Source); err != nil {
 		return s, err
@@ -161,8 +160,8 @@ func (j *Job) readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostBytes))
 }
 
-// runResolved reloads systemd-resolved also when the file is right but an
-// earlier run did not come to its end.
+// runResolved reloads systemd-resolved even if the file is unchanged, when an earlier run
+// did not finish.
 func (j *Job) runResolved(ctx context.Context) error {
 	path := filepath.Join(j.Root, dropIn)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -182,7 +181,7 @@ func (j *Job) runResolved(ctx context.Context) error {
 		if _, err := atomicfile.Remove(done); err != nil {
 			return err
 		}
-		j.Log.Info("wrote a drop-in of systemd-resolved", "path", dropIn, "nameserver", j.Address)
+		j.Log.Info("drop-in of systemd-resolved written", "path", dropIn, "nameserver", j.Address)
 	}
 	if _, err := os.Lstat(done); err == nil {
 		return nil
@@ -193,8 +192,8 @@ func (j *Job) runResolved(ctx context.Context) error {
 	return j.done()
 }
 
-// routed are the domains besides the cluster's own that the nodes' DNS servers
-// know names of.
+// routed returns the domains besides the cluster's own for which the nodes' DNS servers
+// answer.
 func routed(spec *v1alpha1.ClusterConfigSpec) []string {
 	var out []string
 	for _, g := range spec.Groups {

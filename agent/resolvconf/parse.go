@@ -9,20 +9,20 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Config is what a resolv.conf says, as far as the agent has a use for it.
+// Config is the relevant content of a resolv.conf.
 type Config struct {
-	// Nameservers in their order, link-local ones with their zone.
+	// Nameservers are the name servers in order, link-local ones with their zone.
 	Nameservers []netip.Addr
-	// Search is the list of domains to look names up in.
+	// Search is the list of search domains.
 	Search []string
-	// Options such as "rotate" or "timeout:2".
+	// Options are options such as "rotate" or "timeout:2".
 	Options []string
 }
 
-// Parse reads a resolv.conf as glibc does: a keyword at the beginning of a
-// line, comments from "#" or ";" at the beginning of one, the last of "search"
-// and "domain" counts. It leaves out what glibc would not understand, and words
-// that could be anything but a domain or an option.
+// Parse parses a resolv.conf like glibc: keywords at the beginning of a line, comments
+// with "#" or ";" at the beginning of one, the last "search" or "domain" counts. It
+// leaves out what glibc would ignore, and words with other characters than a domain's or
+// an option's.
 func Parse(data []byte) Config {
 	var c Config
 	for line := range bytes.Lines(data) {
@@ -50,7 +50,7 @@ func Parse(data []byte) Config {
 	return c
 }
 
-// Marks that a word may have besides letters and digits.
+// Characters allowed besides letters and digits.
 const (
 	domainMarks = ".-_"
 	optionMarks = ":-_"
@@ -66,7 +66,7 @@ func keep(words []string, marks string) []string {
 	return out
 }
 
-// safe says whether a word is of ASCII letters, digits and these marks.
+// safe reports whether a word consists of ASCII letters, digits and these marks.
 func safe(word, marks string) bool {
 	for _, r := range word {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -77,10 +77,9 @@ func safe(word, marks string) bool {
 	return true
 }
 
-// Upstreams returns the nameservers that are somebody else: not loopback, none
-// of the node's own addresses, no VIP, each once (hard case 16). Asking one of
-// those would ask the node's own DNS server, or another node's that would ask
-// back.
+// Upstreams returns the nameservers other than this node: no loopback, none of the node's
+// own addresses, no VIP, each once (hard case 16). Queries to one of those would return
+// to the node's own DNS server, directly or through another node's.
 func (c Config) Upstreams(own, vips []netip.Addr) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range c.Nameservers {
