@@ -18,14 +18,13 @@ var (
 	configCurrent   = Gauge("vipgen_config_current", "Whether the latest configuration is in use (1) or an earlier one is (0).", "daemon")
 )
 
-// DaemonFamilies are those of CollectDaemon.
+// DaemonFamilies are the families of CollectDaemon.
 var DaemonFamilies = Families{
 	daemonWanted, daemonUp, daemonRestarts, configApplied, configRefused, configFailed,
 	configAppliedAt, configRefusedAt, configCurrent,
 }
 
-// CollectDaemon hands over what the job of that name says about the daemon that it runs,
-// which is to run if it is wanted.
+// CollectDaemon sends the metrics of a job's daemon.
 func CollectDaemon(to chan<- prometheus.Metric, name string, wanted bool, d *state.Daemon) {
 	daemonWanted.PutBool(to, wanted, name)
 	daemonUp.PutBool(to, d.PID != 0, name)

@@ -1,3 +1,3 @@
-// Package monitor serves what a job of the agent has to say about itself, on
-// loopback: /metrics for Prometheus, and /healthz.
+// Package monitor serves the metrics and health of a job of the agent on loopback:
+// /metrics for Prometheus, and /healthz.
 package monitor

@@ -6,36 +6,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Family is a metric with its labels, whose values are known when somebody asks
-// and kept nowhere else.
+// Family is a metric with labels whose values are computed at each collection.
 type Family struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 }
 
-// Gauge is a Family of values that go up and down. Its name ends in its unit, if
-// it has one; help says what it is, in which unit.
+// Gauge returns a Family of values that go up and down. Its name ends in its unit, if
+// any; help describes it with the unit.
 func Gauge(name, help string, labels ...string) Family {
 	return Family{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
 }
 
-// Counter is a Family of values that only go up; its name ends in _total.
+// Counter returns a Family of values that only go up; its name ends in _total.
 func Counter(name, help string, labels ...string) Family {
 	return Family{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
 }
 
-// Families are those of one collector.
+// Families are the families of one collector.
 type Families []Family
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (f Families) Describe(to chan<- *prometheus.Desc) {
 	for _, x := range f {
 		to <- x.desc
 	}
 }
 
-// Put hands a value to a collector's caller, with the values of the labels. One
-// that cannot be shown fails alone.
+// Put sends a value with label values. An invalid one fails alone.
 func (f Family) Put(to chan<- prometheus.Metric, v float64, labels ...string) {
 	m, err := prometheus.NewConstMetric(f.desc, f.kind, v, labels...)
 	if err != nil {
@@ -44,7 +42,7 @@ func (f Family) Put(to chan<- prometheus.Metric, v float64, labels ...string) {
 	to <- m
 }
 
-// PutBool is Put of 1 or 0.
+// PutBool sends 1 or 0.
 func (f Family) PutBool(to chan<- prometheus.Metric, v bool, labels ...string) {
 	if v {
 		f.Put(to, 1, labels...)
@@ -53,7 +51,7 @@ func (f Family) PutBool(to chan<- prometheus.Metric, v bool, labels ...string) {
 	}
 }
 
-// PutTime is Put of a time as seconds since 1970; there is no value for no time.
+// PutTime sends a time in seconds since 1970, nothing for the zero time.
 func (f Family) PutTime(to chan<- prometheus.Metric, t time.Time, labels ...string) {
 	if !t.IsZero() {
 		f.Put(to, float64(t.UnixMilli())/1000, labels...)

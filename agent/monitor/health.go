@@ -8,14 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// fresh is how long an answer counts: however many ask, the daemon is not
-// bothered more often.
+// fresh is how long a result counts, so that many requests do not load the daemon.
 const fresh = time.Second
 
-// patience is how long a job may take to find out how it is.
+// patience bounds the time of a job's health check.
 const patience = 5 * time.Second
 
-// Own are the families that a Server shows for every job.
+// Own are the families that a Server exports for every job.
 var Own = Families{healthy, clock, buildInfo}
 
 var (
@@ -24,7 +23,7 @@ var (
 	healthy   = Gauge("vipgen_healthy", "Whether the job is healthy (1) or not (0): what /healthz answers.")
 )
 
-// condition remembers for a moment how a job is.
+// condition caches the health of a job.
 type condition struct {
 	ask               func(context.Context) error
 	version, revision string // of the agent
@@ -34,7 +33,7 @@ type condition struct {
 	err   error
 }
 
-// get says how the job is; nil is well. A job that cannot say it in time is not.
+// get returns the health of the job, nil if healthy. A check that times out is an error.
 func (c *condition) get() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,12 +47,12 @@ func (c *condition) get() error {
 	return c.err
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (c *condition) Describe(to chan<- *prometheus.Desc) { Own.Describe(to) }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (c *condition) Collect(to chan<- prometheus.Metric) {
-	clock.PutTime(to, time.Now()) // first: the job may take its time
+	clock.PutTime(to, time.Now()) // first: the health check may take a while
 	buildInfo.Put(to, 1, c.version, c.revision)
 	healthy.PutBool(to, c.get() == nil)
 }

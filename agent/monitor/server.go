@@ -24,35 +24,34 @@ import (
 
 // Server serves /metrics and /healthz.
 type Server struct {
-	// Port gives the port to listen on now; 0 while it is not known. It must not
-	// block.
+	// Port returns the current port; 0 while it is not known. It must not block.
 	Port func() int
-	// Metrics are the job's own, beside those of the Go runtime and the process.
+	// Metrics are the job's own, in addition to those of the Go runtime and the process.
 	Metrics []prometheus.Collector
-	// Health says what is wrong with the job, nil if it works as it should. It
-	// returns soon after ctx has ended.
+	// Health returns a problem of the job, nil if it is healthy. It returns soon after
+	// ctx ends.
 	Health func(ctx context.Context) error
 	// Version and Revision are those of the agent.
 	Version, Revision string
-	// Addresses gives addresses of the node at which /metrics is to be read besides
-	// loopback, and nothing else; nil means none. It is asked again every tenth Look.
+	// Addresses returns addresses of the node at which /metrics, and nothing else, is
+	// served besides loopback; nil means none. It is called at every tenth poll.
 	Addresses func() []netip.Addr
 	Log       *slog.Logger
-	// Look is how often the port is looked at and a port that is taken is tried
-	// again; 0 is a second.
-	Look time.Duration
+	// Poll is the interval at which the port is polled and failed listeners are retried;
+	// 0 means a second.
+	Poll time.Duration
 
 	condition *condition
 }
 
-// addresses are those of loopback: what is served there is for this node alone.
+// addresses are the loopback addresses, which only this node reaches.
 var addresses = []string{"127.0.0.1", "::1"}
 
-// looksEach is how many looks at the port there are for one at the node's addresses, which
+// pollsEach is the number of polls of the port for one of the node's addresses, which
 // costs more.
-const looksEach = 10
+const pollsEach = 10
 
-// Limits that keep whoever asks from costing the node more than a little.
+// Limits on the load that clients can cause.
 const (
 	maxConnections = 16
 	maxHeader      = 8 << 10 // bytes
@@ -61,25 +60,25 @@ const (
 	answerTime     = 10 * time.Second
 )
 
-// Run serves until ctx ends. Whatever keeps it from serving is logged once and
-// tried again: a job does not depend on being watched.
+// Run serves until ctx ends. Errors are logged once and retried: a job does not depend on
+// its monitoring.
 func (s *Server) Run(ctx context.Context) {
 	all, metrics, err := s.handlers()
 	if err != nil {
-		s.Log.Error("metrics and health are not served", "error", err)
+		s.Log.Error("cannot serve metrics and health", "error", err)
 		return
 	}
-	look := s.Look
+	look := s.Poll
 	if look == 0 {
 		look = time.Second
 	}
-	l := listening{all: all, metrics: metrics, log: s.Log}
+	l := listeners{all: all, metrics: metrics, log: s.Log}
 	defer l.close()
 	tick := ticker.New(look)
 	defer tick.Stop()
 	var outside []netip.Addr
 	for n := 0; ; n++ {
-		if s.Addresses != nil && n%looksEach == 0 {
+		if s.Addresses != nil && n%pollsEach == 0 {
 			outside = s.Addresses()
 		}
 		l.follow(s.Port(), outside)
@@ -92,7 +91,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// handlers answer requests: of the node itself all, of others those for metrics.
+// handlers returns the handler for requests from this node, and the one for metrics only.
 func (s *Server) handlers() (all, metrics http.Handler, err error) {
 	s.condition = &condition{ask: s.Health, version: s.Version, revision: s.Revision}
 	registry := prometheus.NewRegistry()
@@ -123,25 +122,25 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// listening is where a Server listens now.
-type listening struct {
+// listeners are the current listeners of a Server.
+type listeners struct {
 	all, metrics http.Handler
 	log          *slog.Logger
 
 	port    int
 	sockets map[string]*socket // by address
-	said    string
+	logged  string
 }
 
-// unsaid is what was said about a port of which nothing was said yet.
-const unsaid = "nothing"
+// unlogged is the initial value of logged.
+const unlogged = "nothing"
 
-// follow listens on a port instead of the one before, at loopback and at addresses of the
-// node instead of those before, and again on what failed.
-func (l *listening) follow(port int, outside []netip.Addr) {
+// follow moves the listeners to a port, at loopback and at addresses of the node, and
+// retries failed ones.
+func (l *listeners) follow(port int, outside []netip.Addr) {
 	if port != l.port {
 		l.close()
-		l.port, l.sockets, l.said = port, map[string]*socket{}, unsaid
+		l.port, l.sockets, l.logged = port, map[string]*socket{}, unlogged
 	}
 	if port == 0 {
 		return
@@ -166,45 +165,45 @@ func (l *listening) follow(port int, outside []netip.Addr) {
 			errs = append(errs, l.listen(address, want[address]))
 		}
 	}
-	l.say(errors.Join(errs...))
+	l.logResult(errors.Join(errs...))
 }
 
-func (l *listening) listen(address string, handler http.Handler) error {
+func (l *listeners) listen(address string, handler http.Handler) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(l.port)))
 	switch {
 	case err == nil:
 		l.sockets[address] = serve(listener, handler, l.log)
 		return nil
 	case address == "::1" && (errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)):
-		return nil // IPv6 is switched off (hard case 25); it may come
+		return nil // IPv6 is disabled (hard case 25), possibly only for now
 	default:
 		return err
 	}
 }
 
-func (l *listening) say(err error) {
+func (l *listeners) logResult(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	switch {
-	case text == l.said:
+	case text == l.logged:
 	case text != "":
-		l.log.Warn("metrics and health are not served; trying again every second", "port", l.port, "error", text)
+		l.log.Warn("cannot serve metrics and health; trying again every second", "port", l.port, "error", text)
 	default:
-		l.log.Info("metrics and health are served", "port", l.port)
+		l.log.Info("metrics and health served", "port", l.port)
 	}
-	l.said = text
+	l.logged = text
 }
 
-func (l *listening) close() {
+func (l *listeners) close() {
 	for _, s := range l.sockets {
 		s.server.Close()
 		<-s.done
 	}
 }
 
-// socket is one listener with its server.
+// socket is a listener with its server.
 type socket struct {
 	server *http.Server
 	done   chan struct{}
@@ -223,7 +222,7 @@ func serve(on net.Listener, handler http.Handler, log *slog.Logger) *socket {
 	return s
 }
 
-// ended says that the server serves no more, which is for the next look to mend.
+// ended reports whether the server has ended; the next poll restarts it.
 func (s *socket) ended() bool {
 	select {
 	case <-s.done:

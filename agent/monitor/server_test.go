@@ -68,7 +68,7 @@ func server(t *testing.T, s *Server) *running {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	r := &running{log: make(lines, 100)}
-	s.Look = 5 * time.Millisecond
+	s.Poll = 5 * time.Millisecond
 	s.Port = func() int {
 		r.looks.Add(1)
 		return int(r.port.Load())
