@@ -1,8 +1,8 @@
-// Package job is what the jobs of a node have in common: how the agent's command line
-// gets to know each, and the order in which they end when all are told to at once.
+// Package job holds what the jobs of a node have in common: their registration with the
+// agent's command line, and the order in which they end when all are stopped at once.
 //
-// A job is a folder below agent, with a Kind in its kind.go, and a line in the registry,
-// cmd/agentcli/jobs.go. Nothing else names it.
+// A job is a directory below agent with a Kind in its kind.go, and a line in the
+// registry, cmd/agentcli/jobs.go. Nothing else names it.
 package job
 
 import (
@@ -18,62 +18,61 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Job is what a long-running command runs. It shows its metrics as a Collector.
+// Job is the work of a long-running command. It exports its metrics as a Collector.
 type Job interface {
 	prometheus.Collector
 	// Run runs the job until ctx ends.
 	Run(ctx context.Context) error
-	// Stuck says which of its loops does not turn any more; nil if all do.
+	// Stuck returns an error if one of its loops hangs.
 	Stuck() error
-	// Health says what is wrong with the job, nil if it works as it should.
+	// Health returns a problem of the job, nil if it is healthy.
 	Health(ctx context.Context) error
 }
 
-// Environment is what a job is made with, and a probe of it runs with.
+// Environment is the environment of a job and its probe.
 type Environment struct {
-	// Root is where the host's file system is.
+	// Root is the root of the host's file system.
 	Root string
-	// State is where jobs say what they do; the job publishes under its name.
+	// State is the directory where jobs publish their states, each under its name.
 	State *state.Dir
 	Log   *slog.Logger
-	// Source has the facts of the node, and Checks measures the checks of its services.
-	// Both are for a job, not for a probe.
+	// Source provides the facts of the node, Checks counts the checks of its services.
+	// Both are for jobs, not for probes.
 	Source *facts.Source
 	Checks *health.Metrics
 }
 
-// Kind is a job as the command line knows it.
+// Kind describes a job for the command line.
 type Kind struct {
-	// Name is that of the job's command, of its directory in v1alpha1.RunDir and of what
-	// it publishes.
+	// Name is the name of the job's command, of its directory in v1alpha1.RunDir and of
+	// its published state.
 	Name string
 	// Short, Long and Example are the help of its command.
 	Short, Long, Example string
-	// Port is where the job serves metrics and health on loopback.
+	// Port returns the loopback port of the job's metrics and health.
 	Port func(v1alpha1.Ports) int
-	// Conf is the path of the configuration of the job's daemon, beside which it keeps
-	// what it knows of the cluster over restarts. Such a job follows the list of nodes.
-	// It is empty for a job that needs no other nodes.
+	// Conf is the path of the configuration of the job's daemon, next to which it stores
+	// the last known state of the cluster. Such a job follows the list of nodes. It is
+	// empty for a job that needs no other nodes.
 	Conf string
-	// Kept is the path of the copy of the last good cluster.yaml of a job without Conf;
+	// Kept is the path of the copy of the last valid cluster.yaml for a job without Conf;
 	// empty for none.
 	Kept string
-	// Watch says what the job needs of the API besides the nodes; nil for nothing.
+	// Watch sets what the job needs of the API besides the nodes; nil for nothing.
 	Watch func(role string, o *nodes.Options)
-	// New makes the job.
+	// New returns the job.
 	New func(Environment) Job
-	// Probed is what `probe` finds out of the job.
+	// Probed describes what `probe` checks.
 	Probed string
-	// Probe asks the job's daemon for something that only a working one does, when the
-	// job itself has answered; nil where there is none.
+	// Probe checks the job's daemon after the job itself has answered; nil for none.
 	Probe func(context.Context, Environment) error
-	// Summary reads what the job has published: for JSON, and as rows of a table, the
-	// first of which begins with the job's name. Published is nil, and rows say so, for a
-	// job that does not run.
+	// Summary returns the published state of the job, for JSON, and as rows of a table,
+	// the first of which begins with the job's name. published is nil, and the row
+	// reports it, if the job does not run.
 	Summary func(*state.Dir) (published any, rows [][]string, err error)
 }
 
-// Summarize makes a Summary of rows for what a job publishes.
+// Summarize returns a Summary that uses rows for the published state.
 func Summarize[T state.Job](rows func(*T) [][]string) func(*state.Dir) (any, [][]string, error) {
 	return func(dir *state.Dir) (any, [][]string, error) {
 		s, err := state.Read[T](dir)

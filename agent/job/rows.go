@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// LastReload is the row with the last reload of a daemon, and the first line of what is
-// wrong now.
+// LastReload returns the row with a daemon's last reload and the first line of its
+// problem.
 func LastReload(at time.Time, problem string) []string {
 	last := "never"
 	if !at.IsZero() {
@@ -19,13 +19,13 @@ func LastReload(at time.Time, problem string) []string {
 	return []string{"  last reload", last, problem}
 }
 
-// FirstLine is that of a text.
+// FirstLine returns the first line of a text.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return first
 }
 
-// Addresses are written with spaces between them.
+// Addresses joins addresses with spaces.
 func Addresses(list []netip.Addr) string {
 	var out []string
 	for _, a := range list {
@@ -34,7 +34,7 @@ func Addresses(list []netip.Addr) string {
 	return strings.Join(out, " ")
 }
 
-// Either is one of two texts.
+// Either returns yes or no.
 func Either(is bool, yes, no string) string {
 	if is {
 		return yes

@@ -8,29 +8,29 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// The order in which the jobs of a node end when all are told to at once, as when the node
-// is shut down or rebooted (hard case 43): the VIPs leave the node first, then the redirect
-// goes, then HAProxy finishes what it has.
+// The order in which the jobs of a node end when all are stopped at once, at a shutdown
+// or reboot of the node (hard case 43): first the VIPs leave the node, then the redirect
+// is removed, then HAProxy drains.
 //
-// The jobs are in containers that may end in any order, and one of them may be dead. So
-// none waits for another: each looks whether the VIPs are still on the node, and waits no
-// longer than a bound.
+// The jobs run in containers that may end in any order, and one of them may be dead. So
+// none waits for another: each polls whether the VIPs are still on the node, up to a
+// bound.
 
-// ShutdownBound is how long a job waits for the VIPs to leave: the keepalived job takes
-// MostPriority at most before it stops keepalived, which takes a second or two then.
+// ShutdownBound bounds how long a job waits for the VIPs to leave: the keepalived job
+// takes at most MostPriority before it stops keepalived, which takes a second or two.
 const ShutdownBound = MostPriority + 3*time.Second
 
-// MostPriority is how long the keepalived job waits at most for a peer to take the VIPs
-// from a holder that is still there: an advert a second needs four seconds.
+// MostPriority bounds how long the keepalived job waits for a peer to take over the VIPs
+// from a running holder: with an advert per second that takes four seconds.
 const MostPriority = 5 * time.Second
 
-// lookEvery is how often it is looked.
-const lookEvery = 5 * time.Millisecond
+// pollEvery is the poll interval.
+const pollEvery = 5 * time.Millisecond
 
-// AwaitVIPs returns when none of the VIPs is on the node, or after bound. It says whether they
-// have gone; if nobody can tell which addresses there are, they have not.
+// AwaitVIPs waits until none of the VIPs is on the node, up to a bound, and reports
+// whether they have gone; not if the addresses cannot be read.
 func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
-	for deadline := time.Now().Add(bound); ; time.Sleep(lookEvery) {
+	for deadline := time.Now().Add(bound); ; time.Sleep(pollEvery) {
 		here, err := VIPsHere(vips)
 		if err == nil && !here {
 			return true
@@ -41,13 +41,13 @@ func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
 	}
 }
 
-// VIPsHere says whether one of the VIPs is on any interface of the node.
+// VIPsHere reports whether one of the VIPs is on an interface of the node.
 func VIPsHere(vips []netip.Addr) (bool, error) {
 	here, err := Here(vips)
 	return len(here) > 0, err
 }
 
-// Here are those of the VIPs that are on any interface of the node.
+// Here returns the VIPs that are on interfaces of the node.
 func Here(vips []netip.Addr) (here []netip.Addr, err error) {
 	list, err := netdump.Addresses()
 	if err != nil {

@@ -17,14 +17,14 @@ var Formats = []string{"text", "json"}
 // New returns a logger that writes lines in one of Formats. Times are in UTC, with milliseconds,
 // and a record without an error has no attribute "error".
 func New(w io.Writer, format string, level slog.Leveler) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level, ReplaceAttr: tidy}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: normalize}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-func tidy(groups []string, a slog.Attr) slog.Attr {
+func normalize(groups []string, a slog.Attr) slog.Attr {
 	switch {
 	case len(groups) == 0 && a.Key == slog.TimeKey:
 		a.Value = slog.TimeValue(a.Value.Time().UTC().Truncate(time.Millisecond))

@@ -1,8 +1,7 @@
-// Package logging is how the jobs of a node log: a lasting error once when
-// it begins and once when it is over, and more or less of it all while they run. For
-// that, a file in a directory that only root can write to says the level for all of
-// them, one in a job's own directory that for this job alone. No network is needed,
-// and nothing of it is left after a reboot.
+// Package logging implements the logs of the agent's jobs: persistent errors are logged
+// once when they begin and once when they end, and the level can be changed at run time,
+// by a file for all jobs and one for each job in directories that only root can write. No
+// network is needed, and nothing is left after a reboot.
 package logging
 
 import (
@@ -22,13 +21,13 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// levelFile is that of the file for all jobs, and of that for one job in its directory.
+// levelFile is the name of the file for all jobs, and of the one in a job's directory.
 const levelFile = "log-level"
 
-// levels are the levels, the most talkative first.
+// levels are the levels, the most verbose first.
 var levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
 
-// file is where the level for a job is, that for all of them if job is empty.
+// file returns the path of a job's level, or of the one for all jobs if job is empty.
 func file(dir, job string) string {
 	if job == "" {
 		return filepath.Join(dir, levelFile)
@@ -36,7 +35,7 @@ func file(dir, job string) string {
 	return filepath.Join(dir, job, levelFile)
 }
 
-// ParseLevel reads a level, in upper or lower case, such as "DEBUG".
+// ParseLevel parses a level, in upper or lower case, such as "DEBUG".
 func ParseLevel(text string) (level slog.Level, err error) {
 	if !slices.Contains(levels, strings.ToUpper(text)) {
 		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(levels, ", "))
@@ -44,8 +43,8 @@ func ParseLevel(text string) (level slog.Level, err error) {
 	return level, level.UnmarshalText([]byte(text))
 }
 
-// SetLevel makes a level that of a job, or of all that have none of their own if job
-// is empty.
+// SetLevel sets the level of a job, or of all jobs without one of their own if job is
+// empty.
 func SetLevel(dir, job string, level slog.Level) error {
 	if err := os.MkdirAll(filepath.Dir(file(dir, job)), 0o755); err != nil {
 		return err
@@ -54,15 +53,15 @@ func SetLevel(dir, job string, level slog.Level) error {
 	return err
 }
 
-// ResetLevel makes a job follow that of all again. For an empty job, all jobs follow
-// their command lines.
+// ResetLevel removes the level of a job, which then follows the one for all jobs, or, if
+// job is empty, the level for all jobs, which then follow their command lines.
 func ResetLevel(dir, job string) error {
 	_, err := atomicfile.Remove(file(dir, job))
 	return err
 }
 
-// Level returns the level that was set for a job, or for all if job is empty; set
-// is false when none was.
+// Level returns the level set for a job, or for all if job is empty; set is false if
+// there is none.
 func Level(dir, job string) (level slog.Level, set bool, err error) {
 	path := file(dir, job)
 	data, err := os.ReadFile(path)
@@ -78,15 +77,15 @@ func Level(dir, job string) (level slog.Level, set bool, err error) {
 	return level, true, nil
 }
 
-// LevelFollower keeps the level of one job.
+// LevelFollower applies the level of one job.
 type LevelFollower struct {
 	Dir, Job string
-	// Usual is the level where nobody set another one.
+	// Usual is the level if none is set.
 	Usual slog.Level
 	Level *slog.LevelVar
 	Log   *slog.Logger
 
-	said map[string]string // what was complained about, by the job asked for
+	logged map[string]string // complaint logged last, by job
 }
 
 // Run follows the files until ctx ends.
@@ -102,9 +101,9 @@ func (f *LevelFollower) Run(ctx context.Context) error {
 			return fmt.Errorf("following the log level: %w", err)
 		}
 	}
-	f.said = map[string]string{}
+	f.logged = map[string]string{}
 	for {
-		f.look()
+		f.update()
 		if !f.await(ctx, w) {
 			return nil
 		}
@@ -117,7 +116,7 @@ func (f *LevelFollower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case e := <-w.Events: // of everything in the directories
+		case e := <-w.Events: // for all files in the directories
 			if e.Name == file(f.Dir, "") || e.Name == file(f.Dir, f.Job) {
 				return true
 			}
@@ -127,8 +126,8 @@ func (f *LevelFollower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 	}
 }
 
-// look brings the level in line.
-func (f *LevelFollower) look() {
+// update applies the current level.
+func (f *LevelFollower) update() {
 	level := f.Usual
 	for _, job := range []string{"", f.Job} {
 		l, set, err := Level(f.Dir, job)
@@ -138,20 +137,20 @@ func (f *LevelFollower) look() {
 		f.complain(job, err)
 	}
 	if before := f.Level.Level(); level != before {
-		f.Level.Set(min(before, level, slog.LevelInfo)) // this line is for everybody
+		f.Level.Set(min(before, level, slog.LevelInfo)) // log this line at both levels
 		f.Log.Info("log level changed", "level", level.String(), "before", before.String())
 		f.Level.Set(level)
 	}
 }
 
-// complain logs a mistake once.
+// complain logs an invalid level once.
 func (f *LevelFollower) complain(job string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != f.said[job] {
-		f.Log.Warn("a log level is ignored; set one with vipgen-agent log-level", "error", text)
+	if text != "" && text != f.logged[job] {
+		f.Log.Warn("invalid log level ignored; set one with vipgen-agent log-level", "error", text)
 	}
-	f.said[job] = text
+	f.logged[job] = text
 }

@@ -6,28 +6,27 @@ import (
 	"sync"
 )
 
-// Transitions logs error transitions: once when an error begins, once when it
-// turns into something else, once when it is over. A job looks at the same things
-// again and again, and a log that repeats itself hides what is new. The zero value is
-// for one thing that has not gone wrong so far.
+// Transitions logs changes of a recurring error: once when it begins, once when it
+// changes, once when it ends. Jobs poll the same things again and again, and repeated
+// lines would hide new ones. The zero value is for an operation without an error so far.
 type Transitions struct {
 	mu   sync.Mutex
 	last string
 }
 
-// Error takes in how the thing went just now, nil for well. what says what an
-// error means for the node, over that it is past; args are more, as for
-// slog.Logger.Error. It says whether err is the one from before.
+// Error records the result of an operation, nil for success. what describes the
+// effect of an error on the node, over its end; args are further arguments, as for
+// slog.Logger.Error. It reports whether err is the same as before.
 func (t *Transitions) Error(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
-	return t.note(log, slog.LevelError, err, what, over, args)
+	return t.record(log, slog.LevelError, err, what, over, args)
 }
 
-// Warn is Error for what the node can do without.
+// Warn is like Error, for an operation that the node can do without.
 func (t *Transitions) Warn(log *slog.Logger, err error, what, over string, args ...any) (same bool) {
-	return t.note(log, slog.LevelWarn, err, what, over, args)
+	return t.record(log, slog.LevelWarn, err, what, over, args)
 }
 
-func (t *Transitions) note(log *slog.Logger, level slog.Level, err error, what, over string, args []any) (same bool) {
+func (t *Transitions) record(log *slog.Logger, level slog.Level, err error, what, over string, args []any) (same bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := ""

@@ -1,6 +1,6 @@
-// Package trackfile writes the files that keepalived watches: each says 1 or 0 for
-// one thing that the agent checks on its node, and keepalived adds the points
-// for it to a VRRP priority within milliseconds.
+// Package trackfile writes the files that keepalived watches: each contains 1 or 0 for a
+// term that the agent evaluates on its node, and keepalived adds its points to a VRRP
+// priority within milliseconds.
 package trackfile
 
 import (
@@ -22,19 +22,19 @@ import (
 type Files struct {
 	dir    string
 	mu     sync.Mutex
-	values map[string]int // as they are on disk
-	over   bool           // nothing changes any more
+	values map[string]int // values on disk
+	over   bool           // withdrawn: no more changes
 }
 
-// Value is what a track file says.
+// Value is the content of a track file.
 type Value struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`
 }
 
-// Open makes the directory, and empties it of what an earlier run left: its
-// keepalived is gone. It must come before keepalived starts, which drops a track
-// file for good when its directory is missing.
+// Open creates the directory, and removes the files of an earlier run, whose keepalived
+// is gone. It must be called before keepalived starts, which drops a track file for good
+// if its directory is missing.
 func Open(dir string) (*Files, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("track files: %w", err)
@@ -51,9 +51,9 @@ func Open(dir string) (*Files, error) {
 	return &Files{dir: dir, values: map[string]int{}}, nil
 }
 
-// Ensure makes the files of terms that have none yet, with their initial values.
-// It must come before keepalived reads a configuration that names them: a file
-// that is missing reads as 0, which lifts a veto.
+// Ensure creates missing files of terms with their initial values. It must be called
+// before keepalived reads a configuration that names them: a missing file counts as 0,
+// which lifts a veto.
 func (f *Files) Ensure(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,10 +68,9 @@ func (f *Files) Ensure(terms []vrrp.Term) error {
 	return nil
 }
 
-// Set makes the file of a term say 1 or 0, in place, so that a full disk does not
-// keep a priority up that the node has lost, and only if it says something else. A
-// value that could not be written is not taken as written: setting it once more
-// tries again. A term without Ensure is an error.
+// Set writes 1 or 0 to the file of a term if it has another value, in place, so that a
+// full disk cannot keep a lost priority up. A failed write is not remembered: the next
+// Set tries again. A term without Ensure is an error.
 func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	value := 0
 	if on {
@@ -90,8 +89,8 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 	return err == nil, err
 }
 
-// Withdraw takes the points of terms away for good: Set changes nothing from then on.
-// Vetoes stay as they are: they would have the node drop its VIPs before another has them.
+// Withdraw removes the points of terms for good: Set has no effect after that. Vetoes
+// stay: they would make the node drop its VIPs before another node has them.
 func (f *Files) Withdraw(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,8 +104,7 @@ func (f *Files) Withdraw(terms []vrrp.Term) error {
 	return errors.Join(errs...)
 }
 
-// Repeat writes all files once more as they are, so that keepalived looks at them
-// again.
+// Repeat writes all files again unchanged, so that keepalived reads them again.
 func (f *Files) Repeat() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,9 +115,9 @@ func (f *Files) Repeat() error {
 	return errors.Join(errs...)
 }
 
-// write replaces the one digit of a file in place, so that it takes no more room; a file that
-// is missing is made. keepalived never sees it empty, which would read as 0, and reads it when
-// it is closed.
+// write replaces the one digit of a file in place, which needs no space, or creates a
+// missing file. keepalived never sees an empty file, which would count as 0, and reads it
+// when it is closed.
 func (f *Files) write(name string, value int) error {
 	path, text := filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n")
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -136,7 +134,7 @@ func (f *Files) write(name string, value int) error {
 	return nil
 }
 
-// Values says what the files say, sorted by name.
+// Values returns the contents of the files, sorted by name.
 func (f *Files) Values() []Value {
 	f.mu.Lock()
 	defer f.mu.Unlock()
