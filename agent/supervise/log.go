@@ -11,53 +11,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LogLimit bounds what a daemon may log: Burst bytes at once, Rate bytes a second from
-// then on. Lines beyond that are left out as a whole, and counted. The zero value
-// bounds nothing.
+// LogLimit bounds the log of a daemon: Burst bytes at once, then Rate bytes a second.
+// Lines beyond that are dropped as a whole, and counted. The zero value means no limit.
 type LogLimit struct{ Rate, Burst int }
 
-// pipeSize is room for what a daemon writes while the agent is not scheduled, in
-// bytes; unprivileged processes get no more.
+// pipeSize is the capacity for output while the agent is not scheduled, in bytes: the
+// maximum for unprivileged processes.
 const pipeSize = 1 << 20
 
-// maxLine is how much of a line counts as one.
+// maxLine is the length at which lines are split.
 const maxLine = 4096
 
-// logPipe makes the file that a daemon writes its log to. What it writes there goes
-// on, line by line, within the limit, until close is called and all was read. A daemon
-// never waits for its log: what finds no room is lost. wanted is asked about each line.
+// logPipe returns the file for a daemon's log. Its lines are forwarded within the limit
+// until close is called and everything was read. A daemon never waits for its log: output
+// that does not fit is lost. wanted decides about each line.
 func logPipe(l LogLimit, wanted func([]byte) bool, to io.Writer) (w *os.File, closed func(), err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil, nil, fmt.Errorf("pipe for the log: %w", err)
 	}
-	unix.FcntlInt(uintptr(fds[1]), unix.F_SETPIPE_SZ, pipeSize) // or as much as there is
+	unix.FcntlInt(uintptr(fds[1]), unix.F_SETPIPE_SZ, pipeSize) // best effort
 	r, w := os.NewFile(uintptr(fds[0]), "log"), os.NewFile(uintptr(fds[1]), "log")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer r.Close()
-		l.copy(to, &endless{r, pipeSize}, wanted, time.Now)
+		l.copy(to, &pipeReader{r, pipeSize}, wanted, time.Now)
 	}()
 	return w, func() {
-		r.SetReadDeadline(time.Now().Add(lastWords))
+		r.SetReadDeadline(time.Now().Add(drainTime))
 		<-done
 	}, nil
 }
 
-// lastWords is how long what left a daemon's group may log on after the daemon's end: it
-// may hold the other end of the pipe for ever.
-var lastWords = time.Second
+// drainTime bounds how long processes that left a daemon's group may keep the pipe open
+// after the daemon's end.
+var drainTime = time.Second
 
-// endless is the end of a pipe that others may hold open. When its deadline has passed, it
-// gives what is in the pipe without waiting, up to some bytes: what was written before is
-// not lost, however late this process is.
-type endless struct {
+// pipeReader reads from a pipe that others may hold open. After its deadline it returns
+// data already in the pipe without waiting, up to a limit, so that earlier output is not
+// lost however late this process is.
+type pipeReader struct {
 	*os.File
 	room int
 }
 
-func (e *endless) Read(p []byte) (n int, err error) {
+func (e *pipeReader) Read(p []byte) (n int, err error) {
 	n, err = e.File.Read(p)
 	if !errors.Is(err, os.ErrDeadlineExceeded) || e.room <= 0 {
 		return n, err
@@ -73,7 +72,7 @@ func (e *endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// copy passes wanted lines on, each in a Write, until there are no more.
+// copy forwards wanted lines, each in a Write, until there are no more.
 func (l LogLimit) copy(to io.Writer, from io.Reader, wanted func([]byte) bool, now func() time.Time) {
 	lines := bufio.NewReaderSize(from, maxLine)
 	room, last, left := float64(l.Burst), now(), 0

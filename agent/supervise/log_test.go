@@ -62,9 +62,9 @@ func TestDaemonLog(t *testing.T) {
 // TestLastWords: what a daemon logged before it ended is passed on to the last line, however
 // late the agent is.
 func TestLastWords(t *testing.T) {
-	was := lastWords
-	lastWords = 0
-	t.Cleanup(func() { lastWords = was })
+	was := drainTime
+	drainTime = 0
+	t.Cleanup(func() { drainTime = was })
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func zombies(parent int) []string {
 	return out
 }
 
-// gone says that a process runs no more; its parent may not have noticed.
+// gone reports whether a process has ended, possibly unnoticed by its parent.
 func gone(pid int) bool {
 	state, _ := processState(pid)
 	return state == "" || state == "Z"

@@ -17,8 +17,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// exitCode is that of an error of Wait: minus the signal for a process that was
-// ended by one.
+// exitCode returns the exit code of an error of Wait, or minus the signal that ended the
+// process.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

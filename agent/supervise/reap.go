@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// children are those that this package started and waits for. The lock is held
-// while one starts, so that the reaper sees none before it is listed here.
+// children are the processes started by this package. The lock is held during a start, so
+// that the reaper sees no child before it is listed.
 var children = struct {
 	sync.Mutex
 	pids map[int]bool
 }{pids: map[int]bool{}}
 
-// own starts a command as a child that the reaper leaves alone.
-func own(cmd *exec.Cmd) error {
+// startChild starts a command as a child that the reaper ignores.
+func startChild(cmd *exec.Cmd) error {
 	children.Lock()
 	defer children.Unlock()
 	err := cmd.Start()
@@ -30,27 +30,25 @@ func own(cmd *exec.Cmd) error {
 	return err
 }
 
-// disown forgets a child after its exit status was read.
-func disown(cmd *exec.Cmd) {
+// forgetChild removes a child after its exit status was read.
+func forgetChild(cmd *exec.Cmd) {
 	children.Lock()
 	defer children.Unlock()
 	delete(children.pids, cmd.Process.Pid)
 }
 
-// lookAgain is how often the reaper looks although no signal came: a process
-// may end while another of the same process ID is still listed as a child.
-const lookAgain = time.Minute
+// reapEvery is the interval of reaping without a signal: a process may end while a listed
+// child has the same process ID.
+const reapEvery = time.Minute
 
-// Reap takes in, until ctx ends, what daemons leave behind: processes whose
-// parent is gone become children of process 1, which the agent is in its
-// container, and stay as zombies unless it waits for them. It leaves alone the
-// children that this package started, so every program that the agent runs has
-// to be run through it.
+// Reap reaps orphans of daemons until ctx ends: they become children of process 1, the
+// agent in its container, and stay zombies unless it waits for them. It ignores the
+// children started by this package, so the agent must run every program through it.
 func Reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
 	for {
 		reapOnce()
@@ -68,7 +66,7 @@ func reapOnce() {
 	defer children.Unlock()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return // tried again at the next signal
+		return // the next signal tries again
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -83,9 +81,9 @@ func isZombieOf(pid, parent int) bool {
 	return state == "Z" && p == parent
 }
 
-// processState reads /proc/PID/stat: process ID, name in parentheses (which may
-// hold any character), state, parent (proc_pid_stat(5)). state is empty for a
-// process that is not there.
+// processState returns the state and parent in /proc/PID/stat: process ID, name in
+// parentheses (which may contain any character), state, parent (proc_pid_stat(5)). state
+// is empty if there is no such process.
 func processState(pid int) (state string, parent int) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Scheduling is the policy by which a process gets its time on the cores, as sched(7)
-// calls it.
+// Scheduling is a scheduling policy by its name in sched(7).
 type Scheduling string
 
 // Policies, the best one first.
@@ -25,22 +24,22 @@ const (
 	Ordinary Scheduling = "SCHED_OTHER"
 )
 
-// What a process has under SCHED_DEADLINE: that much time in each period, and more
-// while no other such process wants it (SCHED_FLAG_RECLAIM).
+// Parameters of SCHED_DEADLINE: this runtime in each period, and more while no other such
+// process needs it (SCHED_FLAG_RECLAIM).
 const (
 	deadlineRuntime = time.Millisecond
 	deadlinePeriod  = 10 * time.Millisecond
 )
 
-// RaiseScheduling has a process of one thread run as soon as it wakes, whatever else keeps
-// the cores of its machine busy: it gives it the best policy that the kernel grants, and
-// returns that. With Ordinary, the error says what became of the others. It needs
-// CAP_SYS_NICE. The processes that it starts are ordinary ones.
+// RaiseScheduling sets the best policy that the kernel grants for a single-threaded process,
+// so that it runs as soon as it wakes, on a busy machine too, and returns the policy.
+// With Ordinary, the error explains the refusals. It needs CAP_SYS_NICE. Children of the
+// process are ordinary processes.
 //
-// A nice value cannot do that for a container: it counts among the processes of one
-// control group, and kubelet gives each container a group, whose weight is what it
-// requests. With a request of 50 thousandths of a core a process that should run
-// every 40 ms was up to 300 ms late on a busy machine, whatever its nice value.
+// A nice value cannot do that in a container: it counts only among the processes of one
+// control group, and kubelet gives each container a group weighted by its CPU request.
+// With a request of 50m, a process that should run every 40 ms was up to 300 ms late on a
+// busy machine, whatever its nice value.
 func RaiseScheduling(pid int) (Scheduling, error) {
 	var refused []error
 	for _, t := range []struct {

@@ -78,7 +78,7 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// scheduling says how a process gets its time now.
+// scheduling returns the current policy of a process.
 func scheduling(pid int) (Scheduling, error) {
 	attr, err := unix.SchedGetAttr(pid, 0)
 	if err != nil {

@@ -17,33 +17,32 @@ import (
 // Supervisor keeps a daemon running.
 type Supervisor struct {
 	Command Command
-	// Before runs before every start, such as to remove what an unclean end left
-	// behind; an error counts as a failed start. It may be nil.
+	// Before runs before every start, for example to remove leftovers of an unclean end;
+	// an error counts as a failed start. It may be nil.
 	Before func(context.Context) error
-	// Ended is called at once when the daemon's main process has ended though it was
+	// Ended is called at once when the daemon's main process ended although it was
 	// wanted; it may be nil.
 	Ended func()
-	// After runs when the daemon has ended though it was wanted, before the wait for
-	// the next start: what it held is not to stay meanwhile. It may be nil.
+	// After runs when the daemon ended although it was wanted, before the delay of the
+	// next start, to release what it held. It may be nil.
 	After func(context.Context) error
-	// Backoff is how long to wait between starts.
+	// Backoff is the delay between starts.
 	Backoff Backoff
-	// Log also gets what the daemon logs, where the command bounds that.
+	// Log also receives the daemon's log if the command bounds it.
 	Log *slog.Logger
 
 	mu       sync.Mutex
 	process  *Process
 	restarts int
 
-	failing logging.Transitions // of Run's goroutine
-	quiet   bool                // it failed like this before
+	failing logging.Transitions // owned by Run
+	quiet   bool                // the same failure was logged before
 }
 
-// Run starts the daemon, and again whenever it ends, until ctx ends. Then it
-// stops the daemon, which takes at most the command's grace, and returns. There
-// is nothing that it gives up on. A daemon that goes on ending in the same way is
-// logged the first time, and once more when it has run well. Run may be called again
-// after it has returned.
+// Run starts the daemon, and restarts it whenever it ends, without limit, until ctx ends.
+// Then it stops the daemon, within the command's grace, and returns. A repeated failure
+// is logged once, and again after the daemon has run well. Run may be called again after
+// it has returned.
 func (s *Supervisor) Run(ctx context.Context) {
 	s.Backoff.last, s.quiet = 0, false
 	for {
@@ -53,8 +52,8 @@ func (s *Supervisor) Run(ctx context.Context) {
 			return
 		}
 		wait := s.Backoff.next(time.Since(began))
-		s.quiet = s.failing.Error(s.Log, err, "the daemon does not run; it is started again and again",
-			"the daemon runs well again", "daemon", s.Command.Path)
+		s.quiet = s.failing.Error(s.Log, err, "daemon does not run: restarting it",
+			"daemon runs again", "daemon", s.Command.Path)
 		select {
 		case <-ctx.Done():
 			return
@@ -66,11 +65,11 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// errEnded is for a daemon that ended without a complaint.
+// errEnded is the error of a daemon that ended with status 0.
 var errEnded = errors.New("it ended")
 
-// once runs the daemon until it or ctx ends, and says how it did. It returns nil
-// only if ctx has ended.
+// once runs the daemon until it or ctx ends, and returns why it ended; nil only if ctx
+// ended.
 func (s *Supervisor) once(ctx context.Context) error {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
@@ -85,14 +84,14 @@ func (s *Supervisor) once(ctx context.Context) error {
 		s.Log.Info("daemon started", "daemon", s.Command.Path, "pid", p.PID())
 	}
 	defer s.forget()
-	well := time.NewTimer(s.Backoff.well())
+	well := time.NewTimer(s.Backoff.wellAfter())
 	defer well.Stop()
 	ended := p.Ended()
 	for {
 		select {
 		case <-ctx.Done():
-			// Within the grace, although ctx has ended: a proper stop is what makes a
-			// peer take over at once.
+			// With its full grace, although ctx has ended: after a proper stop a peer
+			// takes over at once.
 			p.Stop(context.WithoutCancel(ctx))
 			s.Log.Info("daemon stopped", "daemon", s.Command.Path)
 			return nil
@@ -108,14 +107,14 @@ func (s *Supervisor) once(ctx context.Context) error {
 			}
 			return err
 		case <-well.C:
-			s.failing.Error(s.Log, nil, "", "the daemon runs well again", "daemon", s.Command.Path, "pid", p.PID())
+			s.failing.Error(s.Log, nil, "", "daemon runs again", "daemon", s.Command.Path, "pid", p.PID())
 			s.quiet = false
 		}
 	}
 }
 
-// start starts the daemon such that whoever asks for it meanwhile waits: what it is to
-// be told, as that a file has changed which it may have read already, is not lost.
+// start starts the daemon under the lock, so that signals sent meanwhile wait and are not
+// lost.
 func (s *Supervisor) start() (p *Process, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +133,7 @@ func (s *Supervisor) forget() {
 	s.process = nil
 }
 
-// ErrNotRunning says that there is no daemon to signal now.
+// ErrNotRunning is returned for a signal while the daemon does not run.
 var ErrNotRunning = errors.New("the daemon is not running")
 
 // Signal sends a signal to the daemon's main process, or returns ErrNotRunning.
@@ -151,7 +150,7 @@ func (s *Supervisor) Signal(sig os.Signal) error {
 	return err
 }
 
-// PID is the daemon's process ID, 0 while it is not running.
+// PID returns the daemon's process ID, 0 while it does not run.
 func (s *Supervisor) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,16 +160,16 @@ func (s *Supervisor) PID() int {
 	return s.process.PID()
 }
 
-// Restarts is how often the daemon was started again.
+// Restarts returns the number of restarts.
 func (s *Supervisor) Restarts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.restarts
 }
 
-// Backoff is how long to wait before a daemon is started again: Min, doubled
-// every time up to Max, and Min again after the daemon ran for Well. Zero values
-// are 100 ms, 10 s and 30 s. With AtOnce, a daemon that ran for Well does not wait.
+// Backoff is the delay before a restart: Min, doubled every time up to Max, and Min again
+// after the daemon ran for Well. Zero values mean 100 ms, 10 s and 30 s. With AtOnce, a
+// daemon that ran for Well restarts without delay.
 type Backoff struct {
 	Min, Max, Well time.Duration
 	AtOnce         bool
@@ -178,13 +177,13 @@ type Backoff struct {
 	last time.Duration
 }
 
-// next returns the wait after a daemon ran for that long.
+// next returns the delay after the daemon ran for that long.
 func (b *Backoff) next(ran time.Duration) time.Duration {
 	low, high := cmp.Or(b.Min, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second)
 	switch {
-	case b.AtOnce && ran >= b.well():
+	case b.AtOnce && ran >= b.wellAfter():
 		b.last = 0
-	case b.last == 0 || ran >= b.well():
+	case b.last == 0 || ran >= b.wellAfter():
 		b.last = low
 	default:
 		b.last = min(2*b.last, high)
@@ -192,4 +191,4 @@ func (b *Backoff) next(ran time.Duration) time.Duration {
 	return b.last
 }
 
-func (b *Backoff) well() time.Duration { return cmp.Or(b.Well, 30*time.Second) }
+func (b *Backoff) wellAfter() time.Duration { return cmp.Or(b.Well, 30*time.Second) }

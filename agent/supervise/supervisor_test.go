@@ -129,10 +129,10 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
 	testkit.Await(t, "20 starts", func() bool { return starts.Load() == 20 && s.PID() != 0 })
-	testkit.Await(t, "it to run well", func() bool { return strings.Contains(out.String(), "runs well again") })
+	testkit.Await(t, "it to run well", func() bool { return strings.Contains(out.String(), "daemon runs again") })
 	cancel()
 	<-ended
-	for words, want := range map[string]int{"does not run": 1, "runs well again": 1, "daemon started": 2} {
+	for words, want := range map[string]int{"does not run": 1, "daemon runs again": 1, "daemon started": 2} {
 		if got := strings.Count(out.String(), words); got != want {
 			t.Errorf("%q is logged %d times, want %d:\n%s", words, got, want, out.String())
 		}

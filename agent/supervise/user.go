@@ -7,14 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DaemonUser is the user and the group of daemons that run without the agent's rights:
-// one that nothing else on a node has, neither systemd's dynamic users (up to 65519)
-// nor images, which call 65532 "nonroot".
+// DaemonUser is the user and group of unprivileged daemons, not used by anything else on
+// a node: systemd's dynamic users end at 65519, and images call 65532 "nonroot".
 const DaemonUser = 65523
 
-// unprivileged has cmd run as DaemonUser, with nothing but low ports, where the agent
-// can change users and still tell the daemon something. In a pod of an earlier version
-// it cannot: there the daemon runs as the agent does.
+// unprivileged makes cmd run as DaemonUser, with only the capability for low ports, if
+// the agent can change users and still signal the daemon. In a pod of an earlier version
+// it cannot: there the daemon runs as the agent's user.
 func unprivileged(cmd *exec.Cmd) {
 	if !changesUser() {
 		return
@@ -25,7 +24,7 @@ func unprivileged(cmd *exec.Cmd) {
 	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_BIND_SERVICE}
 }
 
-// changesUser says whether the agent can run daemons as DaemonUser.
+// changesUser reports whether the agent can run daemons as DaemonUser.
 func changesUser() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
