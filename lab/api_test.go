@@ -163,7 +163,7 @@ func testRefused(t *testing.T, c *cluster) {
 		func() string { return n.read(v1alpha1.KeepalivedConf) })
 	c.holder(t, api)
 	c.must(c.grant(c.t.Context(), manifest.ClusterRoleBinding))
-	const allowed = "the API server lets this node list and watch nodes again"
+	const allowed = "the API server allows this node to list and watch nodes again"
 	testkit.Await(t, "the rights to be back", func() bool { return strings.Contains(k.Log(), allowed) })
 	show(t, "oc apply -f manifests/clusterrolebinding.yaml", grep(k.Log(), allowed))
 }

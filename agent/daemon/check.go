@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// maxComplaint bounds how much of a parser's output goes into logs and status,
-// in bytes.
+// maxComplaint bounds the part of a parser's output in logs and status, in bytes.
 const maxComplaint = 2048
 
-// Complaint adds what a daemon's parser printed about a candidate to its error, without
-// the candidate's path, which says nothing to the reader. Without an error it is nil.
+// Complaint appends a parser's output about a candidate to its error, without the
+// candidate's path, which is temporary. It returns nil without an error.
 func Complaint(candidate string, printed []byte, err error) error {
 	if err == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package daemon keeps a daemon running with a configuration that follows the
-// facts of the node: checked, put in place, and read by the daemon.
+// Package daemon runs a daemon with a configuration that follows the facts of the node:
+// it checks and writes the configuration, and reloads the daemon.
 package daemon
 
 import (
@@ -18,52 +18,50 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// Daemon is a daemon with its configuration file. It runs from the first Apply that
-// wants it on. The fields are set before that; its methods may be called from several
+// Daemon is a daemon with its configuration file. It runs from the first Apply with a
+// running Target. The fields are set before that; the methods may be called by several
 // goroutines.
 type Daemon struct {
-	// Process is the daemon, which is run as long as it is wanted.
+	// Process is the daemon, which runs while it is wanted.
 	Process supervise.Supervisor
-	// Conf is the path of the file. A candidate for it is written to the same directory.
+	// Conf is the path of the file. Candidates are written to the same directory.
 	Conf string
-	// Check asks the daemon's own parser about a candidate.
+	// Check checks a candidate with the daemon's own parser.
 	Check Checker
 	// Reload makes the running daemon read the file, and returns when it has, or will. A
-	// daemon that ends meanwhile reads it when it starts, so that is no error.
+	// daemon that ends meanwhile reads the file at its next start, so that is no error.
 	Reload func(context.Context) error
 	// Drain lets the daemon finish its work before Close stops it; it may be nil.
 	Drain func()
 
 	applying sync.Mutex
-	read     []byte // what the daemon was last told to read; nil: nothing, or nobody knows
-	stop     func() // ends the process and waits for that; nil while it is not wanted
+	read     []byte // configuration of the last reload; nil if unknown
+	stop     func() // stops the process and waits; nil while it is not wanted
 
 	mu     sync.Mutex
 	wanted bool
 	closed bool
 	status state.Daemon
-	last   string // the problem that was reported last, with its bytes
+	last   string // problem reported last, with its configuration
 }
 
-// Target is how a daemon is to be.
+// Target is the wanted state of a daemon.
 type Target struct {
-	// Conf is what its file is to hold. Err says why that is not known: then the file
-	// stays as it is.
+	// Conf is the configuration. Err is why it is unknown: then the file stays unchanged.
 	Conf []byte
 	Err  error
-	// Stopped says that it is not to run.
+	// Stopped reports that the daemon must not run.
 	Stopped bool
 }
 
-// Checker says why a candidate is refused, or nil. It returns soon after ctx
-// has ended.
+// Checker returns why a candidate is refused, or nil. It returns soon after ctx ends.
 type Checker func(ctx context.Context, candidate string) error
 
-// checkTimeout is many times what a check takes on a busy node.
+// checkTimeout is many times the duration of a check on a busy node.
 var checkTimeout = 10 * time.Second
 
-// Errors of Apply. All of them leave the last good configuration in place, and all
-// are worth another try later: an interface that keepalived misses may yet appear.
+// Errors of Apply. All leave the last valid configuration in place, and a later attempt
+// may succeed: an interface that keepalived misses may appear.
 var (
 	errRender  = errors.New("the configuration cannot be rendered")
 	errRefused = errors.New("the daemon refuses the configuration")
@@ -71,45 +69,45 @@ var (
 	errReload  = errors.New("the daemon does not reload")
 )
 
-// Apply starts or stops the daemon and, if its configuration changed, checks it, puts
-// it in place and has the daemon read it. It says whether the daemon was started,
-// stopped or told to read its file. The first call always checks: a file that an
-// earlier run left may not suit the daemon of today.
+// Apply starts or stops the daemon; if its configuration changed, Apply checks it, writes
+// it and reloads the daemon. It reports whether the daemon was started, stopped or
+// reloaded. The first call always checks: the file of an earlier run may not suit today's
+// daemon.
 //
-// When the daemon does not reload, the file from before is put back, since the
-// daemon goes on with that one and is to find it if it has to start again.
+// If the reload fails, the previous file is restored: the daemon continues with it, and
+// has to find it at its next start.
 func (d *Daemon) Apply(ctx context.Context, t Target) (changed bool, err error) {
 	d.applying.Lock()
 	defer d.applying.Unlock()
 	if t.Stopped {
 		changed = d.end()
 	}
-	told, err := d.put(ctx, t)
+	reloaded, err := d.put(ctx, t)
 	if ctx.Err() != nil && err != nil {
-		return changed, ctx.Err() // the agent ends: nobody's fault
+		return changed, ctx.Err() // the agent stops: no failure
 	}
-	d.report(t.Conf, told, err)
+	d.report(t.Conf, reloaded, err)
 	if t.Stopped {
 		return changed, err
 	}
-	return d.begin(ctx, err) || told, err
+	return d.begin(ctx, err) || reloaded, err
 }
 
-// Takes asks the daemon's parser about a configuration that is not to be applied yet.
-func (d *Daemon) Takes(ctx context.Context, conf []byte) error {
+// Accepts checks a future configuration with the daemon's parser.
+func (d *Daemon) Accepts(ctx context.Context, conf []byte) error {
 	d.applying.Lock()
 	defer d.applying.Unlock()
 	return d.try(ctx, conf)
 }
 
-// Wanted says whether the daemon is to run, as it was applied last.
+// Wanted reports whether the daemon should run, by the last Apply.
 func (d *Daemon) Wanted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.wanted
 }
 
-// Status says what was done so far.
+// Status returns the state of the daemon.
 func (d *Daemon) Status() state.Daemon {
 	d.mu.Lock()
 	s := d.status
@@ -118,8 +116,8 @@ func (d *Daemon) Status() state.Daemon {
 	return s
 }
 
-// Health is an error while the daemon does not run. A configuration that it refused is
-// none: the last good one runs.
+// Health returns an error while the daemon does not run. A refused configuration is none:
+// the last valid one runs.
 func (d *Daemon) Health() error {
 	if d.Process.PID() == 0 {
 		return fmt.Errorf("%s does not run", filepath.Base(d.Process.Command.Path))
@@ -127,8 +125,8 @@ func (d *Daemon) Health() error {
 	return nil
 }
 
-// Close drains and stops the daemon, after which it is not started any more. It does
-// not wait for an Apply before it drains: clients must not notice that the agent ends.
+// Close drains and stops the daemon for good. It does not wait for an Apply before it
+// drains: clients must not notice that the agent ends.
 func (d *Daemon) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -141,9 +139,9 @@ func (d *Daemon) Close() {
 	d.end()
 }
 
-// begin has the daemon run from now on, if there is something to start it with: what
-// was applied, or what an earlier run of the agent left if the daemon takes it. It says
-// whether it was not wanted before.
+// begin runs the daemon from now on, if it has a configuration: the applied one, or the
+// file of an earlier run if the daemon accepts it. It reports whether the daemon was not
+// wanted before.
 func (d *Daemon) begin(ctx context.Context, applied error) bool {
 	if d.stop != nil {
 		return false
@@ -152,7 +150,7 @@ func (d *Daemon) begin(ctx context.Context, applied error) bool {
 		if _, err := os.Stat(d.Conf); err != nil || d.check(ctx, d.Conf) != nil {
 			return false
 		}
-		d.Process.Log.Warn("starting with the configuration of an earlier run", "file", d.Conf)
+		d.Process.Log.Warn("daemon starts with the configuration of an earlier run", "file", d.Conf)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,14 +158,14 @@ func (d *Daemon) begin(ctx context.Context, applied error) bool {
 		return false
 	}
 	d.wanted = true
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Close ends it, once it is drained
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // Close ends it after draining
 	var running sync.WaitGroup
 	running.Go(func() { d.Process.Run(ctx) })
 	d.stop = func() { cancel(); running.Wait() }
 	return true
 }
 
-// end stops the daemon, and says whether it was wanted.
+// end stops the daemon, and reports whether it was wanted.
 func (d *Daemon) end() bool {
 	if d.stop == nil {
 		return false
@@ -180,8 +178,8 @@ func (d *Daemon) end() bool {
 	return true
 }
 
-// put makes the file hold what it is to, and the daemon read it if it runs.
-func (d *Daemon) put(ctx context.Context, t Target) (told bool, err error) {
+// put writes the file, and reloads the daemon if it runs.
+func (d *Daemon) put(ctx context.Context, t Target) (reloaded bool, err error) {
 	if t.Err != nil {
 		return false, fmt.Errorf("%w: %w", errRender, t.Err)
 	}
@@ -200,10 +198,10 @@ func (d *Daemon) put(ctx context.Context, t Target) (told bool, err error) {
 		return false, fmt.Errorf("%w: %w", errWrite, err)
 	}
 	if err := d.reload(ctx); err != nil {
-		d.read = nil // it may come to read the file yet, or be started with it
+		d.read = nil // the daemon may still read the file, or start with it
 		err = fmt.Errorf("%w: %w", errReload, err)
 		if existed {
-			err = errors.Join(err, d.putBack(before))
+			err = errors.Join(err, d.restore(before))
 		}
 		return false, err
 	}
@@ -211,7 +209,7 @@ func (d *Daemon) put(ctx context.Context, t Target) (told bool, err error) {
 	return true, nil
 }
 
-// reload leaves a daemon alone that does not run: it reads the file when it starts.
+// reload does nothing while the daemon does not run: it reads the file when it starts.
 func (d *Daemon) reload(ctx context.Context) error {
 	pid := d.Process.PID()
 	if pid == 0 {
@@ -224,13 +222,12 @@ func (d *Daemon) reload(ctx context.Context) error {
 	return err
 }
 
-// fileMode of configurations: they hold no secret but VRRPv2's password, which
-// is in clear in every advert.
+// fileMode is the mode of configurations: their only secret is VRRPv2's password, which
+// every advert contains in clear.
 const fileMode = 0o644
 
-// try has the daemon's parser look at a candidate. That is a file of its own,
-// always of the same name, so that no number of unclean ends leaves more than
-// one behind.
+// try checks a candidate with the daemon's parser. The candidate's file always has the
+// same name, so that unclean ends leave at most one behind.
 func (d *Daemon) try(ctx context.Context, conf []byte) error {
 	candidate := filepath.Join(filepath.Dir(d.Conf), "."+filepath.Base(d.Conf)+".candidate")
 	defer os.Remove(candidate)
@@ -249,23 +246,23 @@ func (d *Daemon) check(ctx context.Context, path string) error {
 	return d.Check(ctx, path)
 }
 
-func (d *Daemon) putBack(before []byte) error {
+func (d *Daemon) restore(before []byte) error {
 	if _, err := atomicfile.Write(d.Conf, before, fileMode); err != nil {
 		return fmt.Errorf("the configuration from before cannot be put back: %w", err)
 	}
 	return nil
 }
 
-func (d *Daemon) report(conf []byte, told bool, err error) {
+func (d *Daemon) report(conf []byte, reloaded bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
-		if told {
+		if reloaded {
 			d.status.Reloads++
 			d.status.LastReload = time.Now()
 			d.Process.Log.Info("configuration applied", "file", d.Conf)
 		} else if d.last != "" {
-			d.Process.Log.Info("the configuration that runs is right again", "file", d.Conf)
+			d.Process.Log.Info("running configuration valid again", "file", d.Conf)
 		}
 		d.last, d.status.Problem = "", ""
 		return
@@ -281,5 +278,5 @@ func (d *Daemon) report(conf []byte, told bool, err error) {
 	} else {
 		d.status.Failed++
 	}
-	d.Process.Log.Error("configuration not applied, the last good one stays", "file", d.Conf, "error", err)
+	d.Process.Log.Error("configuration not applied: the last valid one stays in use", "file", d.Conf, "error", err)
 }

@@ -216,7 +216,7 @@ func TestCheckHangs(t *testing.T) {
 	}
 }
 
-// disk gives a directory on a file system of its own, 64 KiB large.
+// disk returns a directory on its own file system of 64 KiB.
 func disk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/liveness"
 )
 
-// Debouncer turns triggers, however many, into a bounded number of applies (hard
-// case 20).
+// Debouncer coalesces any number of triggers into a bounded number of applies (hard case
+// 20).
 type Debouncer struct {
 	timing Timing
 	apply  func(context.Context) (changed bool, err error)
@@ -20,20 +20,20 @@ type Debouncer struct {
 	watchdog  liveness.Watchdog
 }
 
-// Timing of a Debouncer. All of it is measured by the monotonic clock, so that steps
-// of the wall clock change nothing (hard case 27).
+// Timing is the timing of a Debouncer, by the monotonic clock, so that steps of the wall
+// clock have no effect (hard case 27).
 type Timing struct {
-	// Quiet is how long no trigger must come before an apply, MaxDelay how long
-	// an apply is put off at most when they keep coming.
+	// Quiet is the time without triggers before an apply, MaxDelay the longest delay
+	// while they keep coming.
 	Quiet, MaxDelay time.Duration
-	// MinInterval is the least time between two reloads.
+	// MinInterval is the least interval between two reloads.
 	MinInterval time.Duration
-	// RetryMin is the wait after a first failure, doubled every time to RetryMax.
+	// RetryMin is the delay after a first failure, doubled every time up to RetryMax.
 	RetryMin, RetryMax time.Duration
 }
 
-// DefaultTiming applies a single change within 150 ms, and a flood of them no
-// more often than every 3 seconds.
+// DefaultTiming applies a single change within 150 ms, and continuous ones at most every
+// 3 seconds.
 var DefaultTiming = Timing{
 	Quiet:       100 * time.Millisecond,
 	MaxDelay:    time.Second,
@@ -42,22 +42,22 @@ var DefaultTiming = Timing{
 	RetryMax:    30 * time.Second,
 }
 
-// NewDebouncer makes a Debouncer of DefaultTiming, which calls apply when it is time. An
-// error makes it try again; changed says that a daemon was reloaded.
+// NewDebouncer returns a Debouncer with DefaultTiming that calls apply. After an error it
+// tries again; changed reports that a daemon was reloaded.
 func NewDebouncer(apply func(context.Context) (changed bool, err error)) *Debouncer {
 	return &Debouncer{apply: apply, timing: DefaultTiming, triggered: make(chan struct{}, 1)}
 }
 
-// Trigger asks for an apply. It never blocks.
+// Trigger requests an apply. It never blocks.
 func (b *Debouncer) Trigger() {
 	select {
 	case b.triggered <- struct{}{}:
-	default: // one is waiting to be seen already
+	default: // one is pending
 	}
 }
 
-// Changed asks for an apply, without a wait for Quiet if the change has settled: one
-// that was debounced where it was seen is not to wait twice. It never blocks.
+// Changed requests an apply, without waiting for Quiet if the change has settled, because
+// its source debounced it already. It never blocks.
 func (b *Debouncer) Changed(settled bool) {
 	if settled {
 		b.settled.Store(true)
@@ -65,14 +65,14 @@ func (b *Debouncer) Changed(settled bool) {
 	b.Trigger()
 }
 
-// Now asks for an apply at once: for what other nodes do in the same moment, or what
-// does harm until it is applied. It never blocks.
+// Now requests an apply at once: for changes that other nodes make in the same moment, or
+// that do harm until they are applied. It never blocks.
 func (b *Debouncer) Now() {
 	b.now.Store(true)
 	b.Trigger()
 }
 
-// Run applies when it was triggered, until ctx ends.
+// Run applies after triggers until ctx ends.
 func (b *Debouncer) Run(ctx context.Context) {
 	var p pending
 	b.watchdog.Reset()
@@ -101,24 +101,24 @@ func (b *Debouncer) Run(ctx context.Context) {
 	}
 }
 
-// stuckAfter is longer than the slowest apply, a check and a reload of HAProxy of
-// 70 seconds together, and the 30 seconds between two of them.
+// stuckAfter is longer than the slowest apply, a check and a reload of HAProxy of 70
+// seconds together, and the 30 seconds between two triggers.
 const stuckAfter = 2 * time.Minute
 
-// Stuck returns an error when the loop, or whoever was to trigger it, does not go
-// on: a job triggers it every 30 seconds although nothing was said to have changed.
+// Stuck returns an error if the loop, or its source of triggers, hangs: a job triggers it
+// at least every 30 seconds.
 func (b *Debouncer) Stuck() error {
 	return b.watchdog.Stuck("the loop that applies configurations", stuckAfter)
 }
 
-// pending is what a loop has to remember; zero times mean "none".
+// pending is the state of the loop; zero times mean "none".
 type pending struct {
 	first, last time.Time // triggers not yet acted on
 	reloaded    time.Time
 	retry       time.Time
-	wait        time.Duration // before the last retry
-	settled     bool          // not to be put off for more triggers to come
-	now         bool          // not to be put off at all
+	wait        time.Duration // delay of the last retry
+	settled     bool          // do not wait for further triggers
+	now         bool          // do not wait at all
 }
 
 func (p *pending) trigger(now time.Time) {
@@ -140,7 +140,7 @@ func (p *pending) applied(now time.Time, changed bool, err error, t Timing) {
 	p.retry = now.Add(p.wait)
 }
 
-// due says when to apply, or never.
+// due returns the time of the next apply; zero for none.
 func (p *pending) due(t Timing) time.Time {
 	if p.now {
 		return p.last

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Choice returns the addresses that the node is to be known by now.
+// Choice returns the current choice of the node's addresses.
 func (s *Source) Choice() (nodeip.Choice, error) {
 	_, choice, err := s.choose()
 	return choice, err
@@ -24,12 +24,12 @@ func (s *Source) choose() (*v1alpha1.ClusterConfig, nodeip.Choice, error) {
 		return nil, nodeip.Choice{}, err
 	}
 	choice := nodeip.Choose(snapshot, &cluster.Spec, nodeip.Preference{})
-	s.sayIgnored(choice.Unconfigured)
+	s.logIgnored(choice.Unconfigured)
 	return cluster, choice, nil
 }
 
-// sayIgnored logs which interfaces are left out for their names alone (hard case 37).
-func (s *Source) sayIgnored(rejected []nodeip.Rejected) {
+// logIgnored logs interfaces that are ignored because of their names (hard case 37).
+func (s *Source) logIgnored(rejected []nodeip.Rejected) {
 	var names []string
 	for _, r := range rejected {
 		if !v1alpha1.ValidInterface(r.Interface) && !slices.Contains(names, r.Interface) {
@@ -43,5 +43,5 @@ func (s *Source) sayIgnored(rejected []nodeip.Rejected) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ignored = len(names)
-	s.naming.Warn(s.Log, err, "ignoring interfaces and their addresses", "no interface is ignored for its name any more")
+	s.naming.Warn(s.Log, err, "interfaces with invalid names ignored", "no interface ignored any more")
 }

@@ -1,4 +1,4 @@
-// Package facts gathers what a node template is executed with: cluster.yaml, the
-// node's own addresses, the other nodes, the network's name servers. It says when
-// any of them may have changed.
+// Package facts collects the input of node templates: cluster.yaml, the node's own
+// addresses, the other nodes, the network's name servers. It notifies of possible
+// changes.
 package facts

@@ -19,66 +19,65 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Nodes is the list of the cluster's nodes, as far as it is known.
+// Nodes is the list of the cluster's nodes, as far as known.
 type Nodes interface {
 	// Run keeps the list current until ctx ends.
 	Run(ctx context.Context) error
-	// SetCluster tells what the VIPs and networks of the cluster are from now on.
+	// SetCluster sets the VIPs and networks of the cluster.
 	SetCluster(*v1alpha1.ClusterConfig)
-	// Current is what is known now; the zero value while nothing is.
+	// Current returns the current list; the zero value before the first.
 	Current() nodes.Snapshot
-	// Routers are the routers on this node; known is false while nobody can say.
+	// Routers returns the routers on this node; known is false before the first answer.
 	Routers() (r nodes.Routers, known bool)
-	// Announce makes the other nodes know what this one says of its VRRP settings.
+	// Announce publishes the VRRP settings of this node to the others.
 	Announce(text string)
-	// Changed has a word in it after any of that changed. It has one reader.
+	// Changed holds a value after changes. It has one reader.
 	Changed() <-chan struct{}
 }
 
-// Source finds the facts of a node. The fields are set before its first use.
+// Source collects the facts of a node. The fields are set before its first use.
 type Source struct {
-	// Name and Role are the node's: as the API knows it, and its pool.
+	// Name is the node's name in the API, Role its pool.
 	Name, Role string
 	// ClusterConfig is the path of cluster.yaml.
 	ClusterConfig string
-	// Kept is the path of a copy of the last good cluster.yaml, which counts over
-	// restarts; empty for none.
+	// Kept is the path of a copy of the last valid cluster.yaml, used after restarts;
+	// empty for none.
 	Kept string
-	// Templates are paths of node templates, and of other files that Watch is to
-	// watch.
+	// Templates are paths of node templates, and of other files to watch.
 	Templates []string
-	// ResolvConf is the path of the file that names the network's name servers;
-	// empty where nobody asks for them.
+	// ResolvConf is the path of the file with the network's name servers; empty if they
+	// are not needed.
 	ResolvConf string
-	// Nodes may be nil: then the peers of cluster.yaml are all.
+	// Nodes may be nil: then only the peers of cluster.yaml are known.
 	Nodes Nodes
 	Log   *slog.Logger
 
 	mu      sync.Mutex
-	cluster *v1alpha1.ClusterConfig // the last good one
-	data    []byte                  // that it was read from, nil for the copy
+	cluster *v1alpha1.ClusterConfig // last valid one
+	data    []byte                  // content of cluster; nil if from the copy
 	kept    bool                    // data is in the copy
-	problem string                  // with cluster.yaml
+	problem string                  // of cluster.yaml
 	reading logging.Transitions     // cluster.yaml
-	keeping logging.Transitions     // the copy
-	naming  logging.Transitions     // of interfaces
-	ignored int                     // interfaces, for their names
+	storing logging.Transitions     // the copy
+	naming  logging.Transitions     // names of interfaces
+	ignored int                     // number of interfaces ignored for their names
 }
 
-// Facts are those of a node.
+// Facts holds the facts of a node.
 type Facts struct {
 	Cluster *v1alpha1.ClusterConfig
 	Node    *v1alpha1.Node
-	// Self is this node as the others see it; the zero value while it is not listed.
+	// Self is this node as its peers see it; the zero value while it is not listed.
 	Self v1alpha1.Peer
-	// Stale says that no API server vouches for the list of nodes now.
+	// Stale reports that no API server vouches for the list of nodes now.
 	Stale bool
-	// RemoteWorker says that the node is in no network with a VIP (hard case 9).
+	// RemoteWorker reports that the node is in no network with a VIP (hard case 9).
 	RemoteWorker bool
 }
 
-// Facts returns the facts as they are now. While cluster.yaml is not right the
-// last good one counts, if there ever was any, and Problem says why.
+// Facts returns the current facts. While cluster.yaml is invalid the last valid one is
+// used, if there is any, and Problem returns the reason.
 func (s *Source) Facts() (*Facts, error) {
 	cluster, choice, err := s.choose()
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Source) Facts() (*Facts, error) {
 	return &Facts{Cluster: cluster, Node: node, Self: list.Self, Stale: list.Stale, RemoteWorker: choice.RemoteWorker}, nil
 }
 
-// Current returns those of the Facts that a template is executed with.
+// Current returns the facts used by templates.
 func (s *Source) Current() (*v1alpha1.ClusterConfig, *v1alpha1.Node, error) {
 	f, err := s.Facts()
 	if err != nil {
@@ -113,8 +112,8 @@ func (s *Source) Current() (*v1alpha1.ClusterConfig, *v1alpha1.Node, error) {
 	return f.Cluster, f.Node, nil
 }
 
-// upstreams are the network's name servers that are somebody else (hard case
-// 16); none while the file is not there.
+// upstreams returns the network's name servers other than this node (hard case 16); none
+// without the file.
 func (s *Source) upstreams(own, vips []netip.Addr) ([]netip.Addr, error) {
 	if s.ResolvConf == "" {
 		return nil, nil
@@ -126,8 +125,8 @@ func (s *Source) upstreams(own, vips []netip.Addr) ([]netip.Addr, error) {
 	return resolvconf.Parse(data).Upstreams(own, vips), nil
 }
 
-// noIPv6 says whether the kernel has IPv6 switched off (hard case 25), which may
-// also be for loopback alone: then binding to it fails just so.
+// noIPv6 reports whether the kernel has IPv6 disabled (hard case 25), possibly only on
+// loopback: binding fails in both cases.
 func noIPv6() bool {
 	l, err := net.Listen("tcp6", "[::1]:0")
 	if err != nil {

@@ -18,10 +18,9 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// File is a list of nodes in a YAML file, this node among them, in place of the
-// API's: each with name, role, addresses and labels, as spec.peers of
-// cluster.yaml. The last list that could be read counts; nodes in it that are not
-// valid are left out (hard case 37).
+// File is a list of nodes, this node included, in a YAML file that replaces the API: each
+// with name, role, addresses and labels, as in spec.peers of cluster.yaml. The last
+// readable list counts, without invalid nodes (hard case 37).
 type File struct {
 	path, self string
 	log        *slog.Logger
@@ -50,7 +49,7 @@ func (f *File) Run(ctx context.Context) error {
 	if err := w.Add(filepath.Dir(f.path)); err != nil {
 		return fmt.Errorf("watching the list of nodes: %w", err)
 	}
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		f.read()
@@ -64,19 +63,19 @@ func (f *File) Run(ctx context.Context) error {
 	}
 }
 
-// read takes the file in if it is right.
+// read reads the file, and keeps the last list if it is invalid.
 func (f *File) read() {
 	data, err := os.ReadFile(f.path)
 	var nodes []v1alpha1.Peer
 	if err == nil {
 		err = yaml.UnmarshalStrict(data, &nodes)
 	}
-	f.reading.Warn(f.log, err, "the list of nodes cannot be read, the last one stays", "the list of nodes can be read again", "path", f.path)
+	f.reading.Warn(f.log, err, "cannot read the list of nodes: the last one stays in use", "list of nodes read again", "path", f.path)
 	if err != nil {
 		return
 	}
 	nodes, err = validPeers(nodes)
-	f.invalid.Warn(f.log, err, "ignoring nodes that are not valid in the list of nodes", "all nodes in the list of nodes are valid again", "path", f.path)
+	f.invalid.Warn(f.log, err, "invalid nodes in the list of nodes ignored", "all nodes in the list of nodes valid again", "path", f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nodes = nodes
@@ -86,7 +85,7 @@ func (f *File) read() {
 	}
 }
 
-// validPeers are those that may be in a configuration, and the first of each name.
+// validPeers returns the valid peers, only the first of each name.
 func validPeers(list []v1alpha1.Peer) (valid []v1alpha1.Peer, err error) {
 	seen := map[string]bool{}
 	for i, p := range list {
@@ -119,13 +118,13 @@ func (f *File) Current() nodes.Snapshot {
 	return s
 }
 
-// SetCluster implements Nodes: the file says what it says.
+// SetCluster implements Nodes: it has no effect on the file.
 func (f *File) SetCluster(*v1alpha1.ClusterConfig) {}
 
-// Routers implements Nodes: a list of nodes knows of no routers.
+// Routers implements Nodes: a list of nodes has no routers.
 func (f *File) Routers() (r nodes.Routers, known bool) { return r, false }
 
-// Announce implements Nodes: a list of nodes tells nobody.
+// Announce implements Nodes: a list of nodes announces nothing.
 func (f *File) Announce(string) {}
 
 // Changed implements Nodes.

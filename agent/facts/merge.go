@@ -8,35 +8,34 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// merge adds the peers that were known when cluster.yaml was rendered to those
-// that are listed by now, which are right where both know one: by its name, or by
-// an address, which another node may have taken over (hard case 15). This one,
-// called self and with addresses of its own, is no peer.
+// merge adds the peers known when cluster.yaml was rendered to the listed ones. Listed
+// peers take precedence over known ones with the same name or address, which another node
+// may have taken over (hard case 15). This node, called self and with its own addresses,
+// is no peer.
 //
-// The host that bootstraps is a peer beside the node that it becomes, which has
-// its address. It and hosts whose names are made up get another name where a node is
-// called as they are (hard case 40).
+// The bootstrap host is a peer next to the node that it becomes, which has its address.
+// It, and hosts with generated names, are renamed if a node has their name (hard case
+// 40).
 func merge(self string, own []netip.Addr, listed, known []v1alpha1.Peer) []v1alpha1.Peer {
 	out := slices.Clone(listed)
 	for _, k := range known {
 		there := func(p v1alpha1.Peer) bool {
-			return bootstrap(p) == bootstrap(k) && (p.Name == k.Name || share(p.Addresses, k.Addresses))
+			return bootstrap(p) == bootstrap(k) && (p.Name == k.Name || haveCommon(p.Addresses, k.Addresses))
 		}
 		named := func(p v1alpha1.Peer) bool { return p.Name == k.Name }
 		for (k.Unnamed || bootstrap(k)) && (k.Name == self || slices.ContainsFunc(listed, named)) {
 			k.Name += "-host"
 		}
-		if k.Name != self && !share(k.Addresses, own) && !slices.ContainsFunc(listed, there) {
+		if k.Name != self && !haveCommon(k.Addresses, own) && !slices.ContainsFunc(listed, there) {
 			out = append(out, k)
 		}
 	}
 	return out
 }
 
-// bootstraps brings the peers that were known beforehand in line with what is
-// known of the bootstrap by now: the address that it is said to have comes before
-// all others. It stays a peer when the cluster does without it: its provisioning
-// service, and with it the API VIP, may outlive that.
+// bootstraps updates the known peers with the current address of the bootstrap, which
+// comes first. The bootstrap stays a peer after the cluster no longer needs it: its
+// provisioning service, and with it the API VIP, may outlive that.
 func bootstraps(known []v1alpha1.Peer, b nodes.Bootstrap) []v1alpha1.Peer {
 	if !b.Address.IsValid() {
 		return known
@@ -60,6 +59,6 @@ func bootstraps(known []v1alpha1.Peer, b nodes.Bootstrap) []v1alpha1.Peer {
 
 func bootstrap(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap }
 
-func share(a, b []netip.Addr) bool {
+func haveCommon(a, b []netip.Addr) bool {
 	return slices.ContainsFunc(a, func(x netip.Addr) bool { return slices.Contains(b, x) })
 }

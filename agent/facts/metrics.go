@@ -11,7 +11,7 @@ var clusterCurrent = monitor.Gauge("vipgen_cluster_config_current", "Whether clu
 
 var interfacesIgnored = monitor.Gauge("vipgen_interfaces_ignored", "Interfaces with addresses that are ignored because no configuration can contain their name.")
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (s *Source) Describe(to chan<- *prometheus.Desc) {
 	monitor.Families{clusterCurrent, interfacesIgnored}.Describe(to)
 	if w, ok := s.Nodes.(*Watched); ok {
@@ -19,7 +19,7 @@ func (s *Source) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (s *Source) Collect(to chan<- prometheus.Metric) {
 	clusterCurrent.PutBool(to, s.Problem() == "")
 	s.mu.Lock()
@@ -31,7 +31,7 @@ func (s *Source) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// current is the watcher, nil while there is none.
+// current returns the watcher, nil before SetCluster.
 func (w *Watched) current() *nodes.Watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/vipgen/vipgen/agent/nodeip"
 )
 
-// lookAgain is how often a change is assumed although nobody reported one: a
-// directory may not have been there to be watched, or was replaced.
-const lookAgain = 30 * time.Second
+// pollEvery is the interval at which a change is assumed without a notification: a
+// directory may be new or replaced, and not watched.
+const pollEvery = 30 * time.Second
 
-// Watch calls changed, at once and whenever the facts or the templates may have
-// changed, until ctx ends. It reports some that change nothing. A change is settled if
-// it was already waited for others to follow it: of the network and of the nodes.
+// Watch calls changed, at once and after possible changes of facts or templates, until
+// ctx ends. Calls without a change are possible. settled reports a change whose source
+// waits for further ones itself: the network and the nodes.
 func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 	if s.Nodes != nil {
 		nodes = s.Nodes.Changed()
 	}
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	paths, settled := s.paths(), false
 	for {
@@ -46,7 +46,7 @@ func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 				return nil
 			case e := <-w.Events:
 				quiet = !slices.Contains(paths, e.Name) && !slices.Contains(w.WatchList(), e.Name)
-			case <-w.Errors: // such as too many events: some are lost
+			case <-w.Errors: // for example an overflow: events are lost
 				quiet = false
 			case <-network:
 				quiet, settled = false, true
@@ -68,8 +68,8 @@ func (s *Source) paths() (out []string) {
 	return out
 }
 
-// watchDirs watches directories, since files are replaced by others of the same
-// name. Those that are watched already stay so; those that are missing may come.
+// watchDirs watches directories, because files are replaced by others of the same name.
+// It adds missing directories at later calls.
 func watchDirs(w *fsnotify.Watcher, paths []string) {
 	watched := w.WatchList()
 	for _, path := range paths {

@@ -8,19 +8,19 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Watched are the Nodes that an API server lists. The watch begins when it is
-// told of the cluster, with what was known last (hard case 19).
+// Watched implements Nodes by an API server. The watch begins with SetCluster, from the
+// last known state (hard case 19).
 type Watched struct {
 	options nodes.Options
 	begun   chan struct{} // closed when there is a watcher
 	changed chan struct{}
 
 	mu      sync.Mutex
-	watcher *nodes.Watcher // nil before that
+	watcher *nodes.Watcher // nil before begun
 	routers nodes.Routers
 }
 
-// NewWatched prepares a watch; o.Cluster comes by SetCluster.
+// NewWatched returns a Watched; SetCluster sets o.Cluster.
 func NewWatched(o nodes.Options) *Watched {
 	return &Watched{
 		options: o, begun: make(chan struct{}), changed: make(chan struct{}, 1),
@@ -51,7 +51,7 @@ func (w *Watched) Run(ctx context.Context) error {
 		}
 		select {
 		case w.changed <- struct{}{}:
-		default: // there is a word in it
+		default: // a change is pending
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 	w.options.Cluster = c
 	watcher, err := nodes.New(w.options)
 	if err != nil {
-		w.options.Log.Error("the nodes cannot be watched", "error", err)
+		w.options.Log.Error("cannot watch nodes", "error", err)
 		return
 	}
 	w.watcher = watcher

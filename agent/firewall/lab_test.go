@@ -101,7 +101,7 @@ func (l *lab) nft(args ...string) string {
 	return l.runNft("", args...)
 }
 
-// load gives nft a file of rules.
+// load loads a file of rules with nft.
 func (l *lab) load(rules string) {
 	l.t.Helper()
 	l.runNft(rules, "-f", "-")
@@ -118,7 +118,7 @@ func (l *lab) runNft(input string, args ...string) string {
 	return string(out)
 }
 
-// tableIsThere asks nft, not the code under test.
+// tableIsThere reports, by nft, whether the table exists.
 func (l *lab) tableIsThere() bool {
 	return strings.Contains(l.nft("list", "tables"), "table inet vipgen\n")
 }

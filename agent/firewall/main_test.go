@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// order is what a line on the process's standard input tells its Keeper.
+// order is a line on the process's standard input for its Keeper.
 type order struct {
 	Redirect *Redirect
 	Serving  *bool

@@ -12,7 +12,7 @@ import (
 // alsoOwn is api with the node's own connections.
 var alsoOwn = Redirect{VIPs: vips, From: 6443, To: 9445, Local: local, Own: true}
 
-// compute is what a compute node has, whose HAProxy listens on loopback.
+// compute is the redirect of a compute node, whose HAProxy listens on loopback.
 var compute = Redirect{VIPs: vips, From: 6443, To: 9446, Own: true, OwnOnly: true, Local: map[netip.Addr]netip.Addr{
 	vips[0]: loopback[true], vips[1]: loopback[true], vips[2]: loopback[false], vips[3]: loopback[false],
 }}

@@ -7,29 +7,28 @@ import (
 	"slices"
 )
 
-// Sender says which packets of a group are let through.
+// Sender describes permitted packets of a group.
 type Sender struct {
-	// From are the addresses that they may come from; without any, it may be all.
+	// From are the permitted source addresses; all if empty.
 	From []netip.Addr
-	// To is the multicast group that they are sent to; the zero value is for any
-	// destination.
+	// To is the multicast group of the packets; the zero value means any destination.
 	To netip.Addr
-	// FullTTL lets those alone through that come from the link: no router has
-	// taken one from their TTL, or hop limit, of 255 (RFC 9568 section 5.1.1.3).
+	// FullTTL permits only packets from the link, with an unreduced TTL or hop limit of
+	// 255 (RFC 9568 section 5.1.1.3).
 	FullTTL bool
 }
 
-// Group is a virtual router, as keepalived tells them apart: by link, family and ID.
+// Group is a virtual router, identified like keepalived's by link, family and ID.
 type Group struct {
 	Interface string
 	IPv6      bool
 	RouterID  int
-	// Senders are those whose packets are let through. All other packets of the
-	// group are dropped, and counted.
+	// Senders are the permitted senders. Other packets of the group are dropped and
+	// counted.
 	Senders []Sender
 }
 
-// key is what tells the group from others.
+// key identifies the group.
 func (g *Group) key() key { return key{g.Interface, g.IPv6, g.RouterID} }
 
 type key struct {
@@ -49,8 +48,8 @@ func (k key) family() string {
 	return "IPv4"
 }
 
-// Merge gives each group once, sorted, with the senders of all that have its link,
-// family and router ID.
+// Merge returns each group once, sorted, with the senders of all entries with the same
+// link, family and router ID.
 func Merge(lists ...[]Group) []Group {
 	var out []Group
 	for _, g := range slices.Concat(lists...) {
@@ -65,7 +64,7 @@ func Merge(lists ...[]Group) []Group {
 	return out
 }
 
-// add puts a sender to others such that each kind of them is there once.
+// add adds a sender, merged with one of the same kind.
 func add(to []Sender, s Sender) []Sender {
 	from := slices.Clone(s.From)
 	slices.SortFunc(from, netip.Addr.Compare)
@@ -75,7 +74,7 @@ func add(to []Sender, s Sender) []Sender {
 			continue
 		}
 		if len(o.From) == 0 || len(s.From) == 0 {
-			to[i].From = nil // anybody
+			to[i].From = nil // any source
 			return to
 		}
 		from := slices.Concat(o.From, s.From)
@@ -86,7 +85,7 @@ func add(to []Sender, s Sender) []Sender {
 	return append(to, s)
 }
 
-// equal says whether two lists that come from Merge let the same through.
+// equal reports whether two results of Merge permit the same packets.
 func equal(a, b []Group) bool {
 	return slices.EqualFunc(a, b, func(a, b Group) bool {
 		return a.key() == b.key() && slices.EqualFunc(a.Senders, b.Senders, func(a, b Sender) bool {
@@ -95,10 +94,10 @@ func equal(a, b []Group) bool {
 	})
 }
 
-// maxLink is the longest name of an interface, with the zero byte that ends it.
+// maxLink is the maximum length of an interface name with its terminating zero.
 const maxLink = 16
 
-// validate reports what no rule can be made of.
+// validate returns an error for groups that no rule can express.
 func validate(groups []Group) error {
 	for i := range groups {
 		g := &groups[i]

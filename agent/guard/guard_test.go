@@ -101,7 +101,7 @@ func (r *rig) passes(from, to string, ttl int, payload ...byte) bool {
 }
 
 func (r *rig) dropped() (n uint64) {
-	r.do(r.guard.Look)
+	r.do(r.guard.Poll)
 	for _, d := range r.guard.Dropped() {
 		n += d.Packets
 	}
@@ -241,7 +241,7 @@ func TestPutBack(t *testing.T) {
 		if out, err := r.host.Run(nil, "nft", ruin); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		r.do(r.guard.Look)
+		r.do(r.guard.Poll)
 		out, err := r.host.Run(nil, "nft", "list table inet "+TableName)
 		if err != nil || !strings.Contains(out, "drop") {
 			t.Errorf("after %s: %v\n%s", ruin, err, out)

@@ -12,18 +12,19 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// register is the one that every expression uses.
+// register is used by every expression.
 const register = 1
 
-// atOnce is how many addresses go into one netlink message, whose attributes take at
-// most 64 KiB.
+// atOnce is the number of addresses in one netlink message, whose attributes hold at most
+// 64 KiB.
 const atOnce = 500
 
 func table() *nftables.Table {
 	return &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
 }
 
-// chain is before everybody's filter (0): what is dropped here is logged by nobody.
+// chain returns a chain before every filter (0), so that no other rule logs dropped
+// packets.
 func chain() *nftables.Chain {
 	accept := nftables.ChainPolicyAccept
 	return &nftables.Chain{
@@ -32,13 +33,13 @@ func chain() *nftables.Chain {
 	}
 }
 
-// place replaces the table by one for the groups, which come from Merge.
+// place replaces the table with one for groups returned by Merge.
 func place(groups []Group) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return err
 	}
-	// Adding it first lets the deletion succeed where there is no table.
+	// The first AddTable makes DelTable succeed without a table.
 	conn.AddTable(table())
 	conn.DelTable(table())
 	conn.AddTable(table())
@@ -84,7 +85,7 @@ func addSet(conn *nftables.Conn, name string, ipv6 bool, s Sender) (*nftables.Se
 	return set, nil
 }
 
-// matches is for all packets of a group. The protocol is that after the extension
+// matches matches all packets of a group. The protocol is the one after extension
 // headers, the router ID the second byte of VRRP (RFC 9568 section 5.2).
 func (g *Group) matches() []expr.Any {
 	family := byte(unix.NFPROTO_IPV4)
@@ -101,7 +102,7 @@ func (g *Group) matches() []expr.Any {
 	}
 }
 
-// matches is for what a sender sends, whoever it is.
+// matches matches the packets of a sender, apart from its source.
 func (s *Sender) matches(ipv6 bool) (out [][]expr.Any) {
 	if s.To.IsValid() {
 		out = append(out, load(ipv6, destination), []expr.Any{equals(s.To.AsSlice()...)})
@@ -112,7 +113,7 @@ func (s *Sender) matches(ipv6 bool) (out [][]expr.Any) {
 	return out
 }
 
-// field is one of the network header.
+// field is a field of the network header.
 type field int
 
 const (
@@ -121,7 +122,7 @@ const (
 	ttl
 )
 
-// load reads a field: RFC 791 section 3.1, RFC 8200 section 3.
+// load loads a field: RFC 791 section 3.1, RFC 8200 section 3.
 func load(ipv6 bool, f field) []expr.Any {
 	offset, size := []uint32{12, 16, 8}[f], uint32(4)
 	if ipv6 {
@@ -139,7 +140,7 @@ func equals(data ...byte) *expr.Cmp {
 
 func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict{Kind: kind}} }
 
-// ruleCount is how many rules place makes.
+// ruleCount returns the number of rules placed.
 func ruleCount(groups []Group) int {
 	n := 0
 	for i := range groups {
@@ -148,8 +149,8 @@ func ruleCount(groups []Group) int {
 	return n
 }
 
-// readCounters reads what was dropped of the groups that place was called with last.
-// whole says that as many rules are there as place has made.
+// readCounters returns the dropped packets of the groups placed last. whole reports
+// whether all placed rules exist.
 func readCounters(groups []Group) (dropped map[key]uint64, whole bool, err error) {
 	conn, err := nftables.New()
 	if err != nil {

@@ -19,27 +19,27 @@ import (
 // TableName is the name of the nftables table, of family inet.
 const TableName = "vipgen-vrrp"
 
-// Guard is the table. The zero value has none in place yet. Its methods may be called
+// Guard manages the table. The zero value has placed no rules. Its methods may be called
 // by several goroutines.
 type Guard struct {
 	mu       sync.Mutex
-	placed   []Group // nil while nothing is in place
+	placed   []Group // nil while no rules are in place
 	counts   map[key]uint64
-	read     map[key]uint64 // as the counters in the table stood
+	read     map[key]uint64 // counters at the last reading
 	restored int
 
 	generations ruleset.Generations
-	generation  uint32 // in which the table was whole; 0 if that is not known
+	generation  uint32 // last one with a whole table; 0 if unknown
 	counted     time.Time
 }
 
-// countEvery is how often dropped packets are counted while the table is as it was.
+// countEvery is the interval at which dropped packets are counted while the table is
+// unchanged.
 const countEvery = 5 * time.Second
 
-// Place makes the table let through what the groups say, in one transaction: packets
-// meet either the old rules or the new ones. Where that fails there is no table, so
-// that no old rule drops what a new one would let through; the error says so.
-// Without groups it removes the table.
+// Place permits the packets of the groups, in one transaction: packets meet either the
+// old rules or the new ones. On failure it removes the table, so that no old rule drops
+// permitted packets, and returns an error. Without groups it removes the table.
 func (g *Guard) Place(groups []Group) error {
 	groups = Merge(groups)
 	g.mu.Lock()
@@ -52,7 +52,7 @@ func (g *Guard) Place(groups []Group) error {
 	}
 	err := validate(groups)
 	if err == nil {
-		g.count() // what the old rules counted
+		g.count() // add the counters of the old rules
 		err = place(groups)
 	}
 	if err != nil {
@@ -62,9 +62,9 @@ func (g *Guard) Place(groups []Group) error {
 	return nil
 }
 
-// Look counts what was dropped, every countEvery at most, and puts the table back where
-// somebody else removed or changed it.
-func (g *Guard) Look() error {
+// Poll counts dropped packets, at most every countEvery, and restores a table that
+// something else removed or changed.
+func (g *Guard) Poll() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.placed == nil {
@@ -72,7 +72,7 @@ func (g *Guard) Look() error {
 	}
 	generation, err := g.generations.Current()
 	if err != nil {
-		generation = 0 // it is found out by reading
+		generation = 0 // always read
 	}
 	if generation != 0 && generation == g.generation && time.Since(g.counted) < countEvery {
 		return nil
@@ -93,15 +93,14 @@ func (g *Guard) Look() error {
 	return nil
 }
 
-// InPlace says whether there are rules, Restored how often somebody else had removed
-// or changed them.
+// InPlace reports whether there are rules, and how often they were restored.
 func (g *Guard) InPlace() (is bool, restored int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.placed != nil, g.restored
 }
 
-// Dropped says what was dropped up to the last Look, of all groups that there were.
+// Dropped returns the packets dropped up to the last Poll, of all groups so far.
 func (g *Guard) Dropped() (out []state.Dropped) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +110,7 @@ func (g *Guard) Dropped() (out []state.Dropped) {
 	return out
 }
 
-// Remove removes the table, also that of an agent before this one.
+// Remove removes the table, even one of an earlier agent.
 func (g *Guard) Remove() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,8 +134,7 @@ func (g *Guard) remove() error {
 	return nil
 }
 
-// count adds up what the rules in place have counted since it was asked last, and says
-// whether they are all there.
+// count adds the counters of the rules in place, and reports whether all rules exist.
 func (g *Guard) count() (whole bool, err error) {
 	now, whole, err := readCounters(g.placed)
 	if err != nil {
@@ -148,7 +146,7 @@ func (g *Guard) count() (whole bool, err error) {
 	for k, n := range now {
 		before := g.read[k]
 		if n < before {
-			before = 0 // they began anew
+			before = 0 // the counters were reset
 		}
 		g.counts[k] += n - before
 	}
@@ -156,7 +154,7 @@ func (g *Guard) count() (whole bool, err error) {
 	return whole, nil
 }
 
-// explain says what is missing where the kernel says no more than EPERM.
+// explain names the missing capability in place of a bare EPERM.
 func explain(err error) error {
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("needs the capability NET_ADMIN: %w", err)

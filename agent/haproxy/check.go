@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// Check asks HAProxy's own parser, whose warnings are no refusal: a later HAProxy that
-// deprecates a keyword must not keep a cluster from changing its backends. The parser
+// Check returns a checker that runs HAProxy's own parser. Warnings are no refusal: a
+// later HAProxy that deprecates a keyword must not block changes of backends. The parser
 // binds no address and opens no socket.
 func Check(program string) daemon.Checker {
 	return func(ctx context.Context, candidate string) error {
@@ -18,6 +18,6 @@ func Check(program string) daemon.Checker {
 	}
 }
 
-// checkPID is what a line of HAProxy begins with: the process ID of the check,
-// which would make the same complaint another one every time.
+// checkPID matches the process ID of the check at the start of a line, which would make
+// every complaint a new one.
 var checkPID = lazy.Regexp(`(?m)^(\[[A-Z]+\]) +(?:\S+ )?\(\d+\) :(?: |$)`)

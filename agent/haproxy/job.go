@@ -1,7 +1,7 @@
-// Package haproxy runs HAProxy on a node: on the control plane in front of all API servers
-// that are known, elsewhere in front of the control plane's HAProxy. It is reloaded without a
-// refused or reset connection (hard case 18). The job says to the agent's other jobs whether
-// it serves.
+// Package haproxy runs HAProxy on a node: on the control plane in front of all known API
+// servers, elsewhere in front of the control plane's HAProxy. Reloads refuse or reset no
+// connection (hard case 18). The job publishes to the agent's other jobs whether HAProxy
+// serves.
 package haproxy
 
 import (
@@ -26,29 +26,29 @@ import (
 	template "github.com/vipgen/vipgen/templates/haproxy"
 )
 
-// binary is the program, which the images have in PATH.
+// binary is the program, found in the images' PATH.
 const binary = "haproxy"
 
-// masterSocket is where the master process listens.
+// masterSocket is the socket of the master process.
 var masterSocket = filepath.Join(filepath.Dir(v1alpha1.HAProxySocket), "master.sock")
 
 const (
-	// versionTimeout is many times what HAProxy takes to give its version.
+	// versionTimeout is many times the duration of haproxy -v.
 	versionTimeout = 10 * time.Second
-	// reloadTimeout is many times what a reload takes on a busy node.
+	// reloadTimeout is many times the duration of a reload on a busy node.
 	reloadTimeout = time.Minute
-	// parting is how long connections are still taken after HAProxy was declared
-	// not to serve: the redirect and the VIP go elsewhere meanwhile.
+	// parting is how long HAProxy accepts connections after it was reported as not
+	// serving: redirect and VIP leave meanwhile.
 	parting = time.Second
-	// drain is how long connections that there are may go on. With job.ShutdownBound, parting
-	// and the supervisor's grace it stays well below the 60 seconds that the pod has.
+	// drain bounds how long existing connections may continue. With job.ShutdownBound,
+	// parting and the supervisor's grace it stays well below the pod's 60 seconds.
 	drain = 20 * time.Second
-	// lookEvery is how often HAProxy is asked about its backends, besides when it has logged
-	// that one went down or came up.
-	lookEvery = time.Second
+	// pollEvery is the interval at which backends are polled, besides changes in
+	// HAProxy's log.
+	pollEvery = time.Second
 )
 
-// logLimit is many times what HAProxy logs when it starts, and when all servers go down and
+// logLimit is many times what HAProxy logs at a start, or when all servers go down and
 // come up again.
 var logLimit = supervise.LogLimit{Rate: 4 << 10, Burst: 32 << 10}
 
@@ -57,40 +57,40 @@ type Job struct {
 	Source *facts.Source
 	State  *state.Dir
 	Log    *slog.Logger
-	// Checks measures the job's own check; it may be nil.
+	// Checks counts the job's own check; it may be nil.
 	Checks *health.Metrics
 
 	daemon  daemon.Daemon
 	loop    *daemon.Debouncer
 	master  master
-	silent  []string // servers, of watch's goroutine
+	silent  []string // silent servers, owned by watch
 	printed printed
-	// changes has something when HAProxy has logged that a server changed.
+	// changes holds a value after HAProxy logged that a server changed.
 	changes chan struct{}
 
-	// Of the loop's goroutine alone.
-	version string // of the HAProxy in this container; empty until it was asked
+	// Owned by the loop goroutine.
+	version string // of the HAProxy in this container; empty until known
 	addrs   []v1alpha1.Interface
 
 	mu       sync.Mutex
-	port     int // ready port of the configuration that runs
+	port     int // ready port of the running configuration
 	serving  service
 	leaving  bool
 	backends []state.Backend
-	silenced map[string]state.Silenced // never changed, replaced
-	ready    bool                      // an API server, when HAProxy was asked last
+	silenced map[string]state.Silenced // never modified, only replaced
+	ready    bool                      // an API server was ready at the last poll
 
-	told    atomic.Pointer[state.HAProxy]
-	telling logging.Transitions
+	last    atomic.Pointer[state.HAProxy]
+	failing logging.Transitions
 }
 
-// Run runs HAProxy until ctx ends, and then lets it finish.
+// Run runs HAProxy until ctx ends, and then drains it.
 func (j *Job) Run(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxyConf), 0o755); err != nil {
 		return err
 	}
-	// In its pod it is there, for everybody in the container, which are HAProxy and the
-	// agent. Elsewhere the agent's user runs HAProxy.
+	// In its pod it exists, open to all users of the container: HAProxy and the agent.
+	// Elsewhere HAProxy runs as the agent's user.
 	if err := os.MkdirAll(filepath.Dir(v1alpha1.HAProxySocket), 0o700); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (j *Job) Run(ctx context.Context) error {
 	return failed
 }
 
-// apply has HAProxy run with what is known now.
+// apply applies the current configuration.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	conf, port, err := j.render()
 	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
@@ -143,13 +143,13 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// starting has it said soon that HAProxy was started, and how often.
+// starting publishes the restart.
 func (j *Job) starting(context.Context) error {
 	j.loop.Trigger()
 	return nil
 }
 
-// render gives a configuration, and its ready port.
+// render returns a configuration, and its ready port.
 func (j *Job) render() (conf []byte, port int, err error) {
 	text, err := os.ReadFile(v1alpha1.HAProxyTemplate)
 	if err != nil {
@@ -160,8 +160,8 @@ func (j *Job) render() (conf []byte, port int, err error) {
 		return nil, 0, err
 	}
 	node.HAProxy = j.knownVersion()
-	// A node that loses its address for a moment, as when the interface is
-	// replaced by a bridge, does not lose its backends.
+	// A node that loses its address for a moment, for example when a bridge replaces the
+	// interface, keeps its backends.
 	if len(node.Interfaces) == 0 {
 		node.Interfaces = j.addrs
 	}
@@ -170,15 +170,15 @@ func (j *Job) render() (conf []byte, port int, err error) {
 	return conf, cluster.Spec.Ports.HAProxyReady, err
 }
 
-// knownVersion asks HAProxy once. While it does not say, it gets what every HAProxy
-// understands.
+// knownVersion determines HAProxy's version once. While it is unknown, only keywords of
+// all versions are used.
 func (j *Job) knownVersion() string {
 	if j.version == "" {
 		ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 		defer cancel()
 		var err error
 		if j.version, err = version(ctx, binary); err != nil {
-			j.Log.Warn("HAProxy does not give its version: it gets what all versions know", "error", err)
+			j.Log.Warn("cannot determine HAProxy's version: only keywords of all versions are used", "error", err)
 		}
 	}
 	return j.version
@@ -196,8 +196,8 @@ func (j *Job) reload(ctx context.Context) error {
 	return nil
 }
 
-// drain has the VIPs leave the node, stops taking connections and waits for those that
-// there are.
+// drain makes the VIPs leave the node, stops accepting connections and waits for existing
+// ones.
 func (j *Job) drain() {
 	j.leave()
 	j.set(j.life(), false, "it is being stopped")
@@ -208,13 +208,12 @@ func (j *Job) drain() {
 	}
 	j.Log.Info("HAProxy takes no more connections", "wait", drain)
 	for end := time.Now().Add(drain); j.daemon.Process.PID() == pid && time.Now().Before(end); {
-		time.Sleep(poll)
+		time.Sleep(retryPause)
 	}
 }
 
-// logged takes in a line that HAProxy has logged, and reports whether it is the first of its
-// text. Of a server that it has taken out or in it says "Server api-servers/master-1 is DOWN,
-// reason: Layer4 timeout" or "is UP".
+// logged handles a line of HAProxy's log, and reports whether its text is new. Changes of
+// servers read "Server api-servers/master-1 is DOWN, reason: Layer4 timeout" or "is UP".
 func (j *Job) logged(line []byte) bool {
 	if bytes.Contains(line, []byte(" is DOWN")) || bytes.Contains(line, []byte(" is UP")) {
 		select {
@@ -222,28 +221,28 @@ func (j *Job) logged(line []byte) bool {
 		default: // a poll is pending
 		}
 	}
-	return !j.printed.twice(line)
+	return !j.printed.isDuplicate(line)
 }
 
-// look asks HAProxy about its backends.
-func (j *Job) look(ctx context.Context) {
+// poll polls HAProxy's backends.
+func (j *Job) poll(ctx context.Context) {
 	text, err := ask(ctx, v1alpha1.HAProxySocket, "show stat")
 	if err != nil {
-		return // the check says what is to be said
+		return // logged by the check
 	}
 	servers, err := parseServers(text)
 	if err != nil {
-		j.Log.Debug("HAProxy", "error", err)
+		j.Log.Debug("cannot parse HAProxy's statistics", "error", err)
 		return
 	}
-	j.part(ctx, silentServers(servers, j.silent))
+	j.endSilent(ctx, silentServers(servers, j.silent))
 	j.mu.Lock()
 	j.backends, j.ready = backends(servers), ready(servers)
 	j.mu.Unlock()
 	j.publish()
 }
 
-// publish tells the other jobs.
+// publish publishes the state to the other jobs.
 func (j *Job) publish() {
 	s := state.HAProxy{Daemon: j.daemon.Status()}
 	if problem := j.Source.Problem(); problem != "" {
@@ -255,12 +254,12 @@ func (j *Job) publish() {
 	s.Leaving, s.Backends, s.Silenced = j.leaving, j.backends, j.silenced
 	s.Own = !v1alpha1.ControlPlaneRole(j.Source.Role)
 	s.Ready = s.Serving && j.ready
-	j.told.Store(&s)
-	j.telling.Error(j.Log, j.State.Publish(s), "the other jobs cannot be told how HAProxy is", "the other jobs can be told again")
+	j.last.Store(&s)
+	j.failing.Error(j.Log, j.State.Publish(s), "cannot publish the state of HAProxy", "state published again")
 }
 
-// probe says whether HAProxy answers, for a liveness probe: not whether it has a
-// backend, which starting it again would not change.
+// probe returns nil if HAProxy answers, for a liveness probe. Backends do not matter: a
+// restart would not change them.
 func probe(ctx context.Context) error {
 	answer, err := ask(ctx, v1alpha1.HAProxySocket, "show info")
 	if err == nil && answer == "" {

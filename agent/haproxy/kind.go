@@ -23,7 +23,7 @@ HAProxy accepts no more connections, drains existing ones for 20s at most, and e
 	Example: "  NODE_NAME=master-0 vipgen-agent haproxy --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
 	Port:    func(p v1alpha1.Ports) int { return p.HAProxyMonitor },
 	Conf:    v1alpha1.HAProxyConf,
-	// What it runs depends on the control plane alone, on compute nodes too.
+	// The backends depend on the control plane only, on compute nodes too.
 	Watch: func(_ string, o *nodes.Options) { o.ControlPlane = true },
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Checks: e.Checks, Log: e.Log}

@@ -8,12 +8,12 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// leave goes on serving until the API VIPs are on other nodes, or for job.ShutdownBound (hard
-// case 43). What it publishes has the firewall job keep the redirect and say that nobody is
-// to rely on it, so that the node loses the VIPs even if only this pod ends.
+// leave keeps serving until the API VIPs are on other nodes, or for job.ShutdownBound
+// (hard case 43). The published state makes the firewall job keep the redirect without
+// counting it, so that the node loses the VIPs even if only this pod ends.
 //
-// The node may be ending, and its API server with it, which says so after the check that
-// comes next. It gets no new connections from here as long as there is another.
+// The node may be stopping, and with it its API server, which only the next check would
+// show: it gets no new connections from here if there is another one.
 func (j *Job) leave() {
 	cluster, node, err := j.Source.Current()
 	if err != nil {
@@ -33,7 +33,7 @@ func (j *Job) leave() {
 	j.mu.Unlock()
 	j.publish()
 	if _, err := ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
-		j.Log.Debug("HAProxy cannot be told to spare the node's own API server", "error", err)
+		j.Log.Debug("cannot drain the node's own API server", "error", err)
 	}
 	j.Log.Info("HAProxy serves until the VIPs are on other nodes", "gone", job.AwaitVIPs(vips, job.ShutdownBound))
 	j.mu.Lock()

@@ -20,14 +20,14 @@ var (
 	backendUp  = monitor.Gauge("vipgen_haproxy_backend_up", "Whether HAProxy considers the API server (on compute nodes: the HAProxy of that node) up (1) or down (0).", "backend", "address")
 )
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	append(monitor.Families{serving, servingOwn, silences, ended, backendUp}, monitor.DaemonFamilies...).Describe(to)
 }
 
-// Collect is part of prometheus.Collector: of what the job published last.
+// Collect implements prometheus.Collector with the state published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
-	s := j.told.Load()
+	s := j.last.Load()
 	if s == nil {
 		return
 	}
@@ -37,7 +37,8 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	} else {
 		serving.PutBool(to, s.Serving)
 	}
-	// Zero for those that never were, so that the first time counts as an increase.
+	// Zero for servers that were never silent, so that the first time counts as an
+	// increase.
 	silenced := maps.Clone(s.Silenced)
 	if silenced == nil {
 		silenced = map[string]state.Silenced{}
@@ -52,11 +53,11 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Stuck says which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns an error if the job's loop hangs, for its liveness probe.
 func (j *Job) Stuck() error { return j.loop.Stuck() }
 
-// Health says what is wrong with the job, for /healthz. That no backend is up is
-// not: HAProxy answers, and does what can be done.
+// Health returns a problem of the job for /healthz. Backends that are all down are none:
+// HAProxy answers, and nothing else can be done.
 func (j *Job) Health(ctx context.Context) error {
 	if err := errors.Join(j.Stuck(), j.daemon.Health()); err != nil {
 		return err

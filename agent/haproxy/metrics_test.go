@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 		c.Source = &facts.Source{Role: role}
 		c.backends = []state.Backend{{Name: "m0"}, {Name: "m1"}}
 		c.set(0, true, "")
-		before := c.told.Load()
+		before := c.last.Load()
 		c.count("m1", 3)
 		c.count("m1", 4)
 		c.count("gone", 1)

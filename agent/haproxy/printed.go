@@ -8,9 +8,9 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 )
 
-// printed holds the latest texts that HAProxy has printed in one of two forms. It prints most of
-// what happens twice: as a message, "[WARNING]  (17) : Server a is DOWN", and as its log, "Server
-// a is DOWN". It is used only by the log reader.
+// printed holds recent texts that HAProxy printed in one of two forms. It prints most
+// events twice: as a message, "[WARNING]  (17) : Server a is DOWN", and as its log,
+// "Server a is DOWN". It is used only by the log reader.
 type printed []form
 
 type form struct {
@@ -18,11 +18,11 @@ type form struct {
 	message bool
 }
 
-// mostPrinted bounds how many lines may be between the two forms of a text.
+// mostPrinted bounds the number of lines between the two forms of a text.
 const mostPrinted = 64
 
-// twice reports whether the text of a line was printed before in the other form.
-func (p *printed) twice(line []byte) bool {
+// isDuplicate reports whether the text of a line was printed before in the other form.
+func (p *printed) isDuplicate(line []byte) bool {
 	_, text := logging.ParseLine(line)
 	f := form{strings.ReplaceAll(text, "'", ""), bytes.HasPrefix(line, []byte("["))}
 	if i := slices.Index(*p, form{f.text, !f.message}); i >= 0 {

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// restartTime is how long HAProxy that crashed has to serve again before that counts
-	// against the node. It takes a tenth of that on a busy node.
+	// restartTime is how long a crashed HAProxy has to serve again before it counts
+	// against the node. A restart takes a tenth of that on a busy node.
 	restartTime = time.Second
-	// steadyAfter is for how long HAProxy must have run for its crash not to count at
-	// once. One that crashes again and again is better replaced by another node's.
+	// steadyAfter is how long HAProxy must have run for restartTime to apply. If it
+	// crashes again and again, another node's is better.
 	steadyAfter = 10 * time.Second
-	// startPoll is how often HAProxy that was started again is asked whether it serves.
+	// startPoll is the poll interval after a restart.
 	startPoll = 5 * time.Millisecond
 )
 
-// ownPace is how HAProxy is asked that is for the node's own programs: no VIP depends on it,
-// and a crash is known without it.
+// ownPace is the probe timing where HAProxy serves only the node's own programs: no VIP
+// depends on it, and crashes are known without it.
 var ownPace = vrrp.ProbeTiming{Interval: time.Second, Confirm: 100 * time.Millisecond, Timeout: time.Second, Times: 2}
 
-// pace is how HAProxy is asked whether it serves.
+// pace returns the probe timing.
 func (j *Job) pace() vrrp.ProbeTiming {
 	if v1alpha1.ControlPlaneRole(j.Source.Role) {
 		return vrrp.HAProxyProbe // the keepalived job relies on it
@@ -36,21 +36,21 @@ func (j *Job) pace() vrrp.ProbeTiming {
 	return ownPace
 }
 
-// service is whether HAProxy serves.
+// service is the state of HAProxy's service.
 type service struct {
 	is    bool
-	since time.Time // when it became so
-	why   string    // not
-	// restarting says that it crashed, and has restartTime to serve again.
+	since time.Time // start of the current state
+	why   string    // why it does not serve
+	// restarting reports that it crashed, and has restartTime to serve again.
 	restarting bool
-	// life counts HAProxy's processes: what was found out about one says nothing about
-	// the next. over ends what asks the current one.
+	// life counts HAProxy's processes: results of one do not apply to the next. over
+	// cancels the checks of the current one.
 	life    int
 	over    context.CancelFunc
-	crashed time.Time // when the last one ended by itself
+	crashed time.Time // when the last one crashed
 }
 
-// watch finds out whether HAProxy serves.
+// watch checks whether HAProxy serves, and polls its backends.
 func (j *Job) watch(ctx context.Context) {
 	var checks sync.WaitGroup
 	defer checks.Wait()
@@ -59,10 +59,10 @@ func (j *Job) watch(ctx context.Context) {
 			j.checkLife(ctx)
 		}
 	})
-	tick := ticker.New(lookEvery)
+	tick := ticker.New(pollEvery)
 	defer tick.Stop()
 	for {
-		j.look(ctx)
+		j.poll(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -73,7 +73,7 @@ func (j *Job) watch(ctx context.Context) {
 	}
 }
 
-// checkLife asks one process of HAProxy whether it serves, until that or ctx ends.
+// checkLife checks one process of HAProxy until that or ctx ends.
 func (j *Job) checkLife(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,7 +93,7 @@ func (j *Job) checkLife(ctx context.Context) {
 			}
 			err := j.eagerly(ctx, probe.Probe)
 			if err == nil {
-				_ = answers.Note() // without it the keepalived job asks HAProxy itself
+				_ = answers.Record() // on failure the keepalived job asks HAProxy itself
 			}
 			return err
 		},
@@ -106,8 +106,8 @@ func (j *Job) checkLife(ctx context.Context) {
 	check.Run(ctx, func(f state.Fact) { j.set(life, f.OK, f.Why) })
 }
 
-// eagerly probes again and again while HAProxy starts after a crash, until ctx ends: what
-// it serves again is redirected to it as soon as that is known.
+// eagerly repeats a failed probe quickly while HAProxy restarts after a crash, so that
+// the redirect follows at once.
 func (j *Job) eagerly(ctx context.Context, probe func(context.Context) error) error {
 	for {
 		err := probe(ctx)
@@ -137,7 +137,7 @@ func (j *Job) life() int {
 	return j.serving.life
 }
 
-// set takes in whether the process of that life serves.
+// set records whether the process with that life serves.
 func (j *Job) set(life int, serves bool, why string) {
 	j.mu.Lock()
 	s := &j.serving
@@ -158,16 +158,15 @@ func (j *Job) set(life int, serves bool, why string) {
 	j.publish()
 }
 
-// ended is called when HAProxy has ended by itself, at once: nobody is to wait for a check
-// to find it out. The redirect goes then, and new connections reach the node's own API
-// server. stopping says that the job was told to end, so that HAProxy may have been told as
-// well and is not started again.
+// ended handles the end of HAProxy at once, without waiting for a check. The redirect is
+// withdrawn, and new connections reach the node's own API server. stopping reports that
+// the job is stopping, so that HAProxy may have been stopped too and is not restarted.
 func (j *Job) ended(stopping bool) {
 	j.mu.Lock()
 	s := &j.serving
 	s.restarting = s.is && !stopping && time.Since(s.since) >= steadyAfter
 	s.is, s.why, s.crashed = false, "HAProxy has ended", time.Now()
-	j.ready = false // until the next is asked
+	j.ready = false // until the next poll
 	s.life++
 	if s.over != nil {
 		s.over()
@@ -180,7 +179,7 @@ func (j *Job) ended(stopping bool) {
 	j.Log.Warn("HAProxy has ended by itself")
 }
 
-// restarted ends the time that HAProxy has to serve again.
+// restarted ends the time to serve again.
 func (j *Job) restarted() {
 	j.mu.Lock()
 	again := j.serving.restarting && time.Since(j.serving.crashed) >= restartTime

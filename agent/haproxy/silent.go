@@ -11,18 +11,18 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// silentServers are those that do not answer at the level of TCP any more, because their
-// node is gone or cannot be reached. Those that refuse are none: an API server that shuts
-// down takes no connections at the end, and finishes what it has.
+// silentServers returns the servers that do not answer at the TCP level, because their
+// node is gone or unreachable. Servers that refuse are none: an API server that shuts
+// down accepts no connections at the end, and finishes the existing ones.
 //
-// After a reload or a start of HAProxy all count as up until their first check, which takes
-// a server out if it fails. One that was silent before goes on being so until then: it does
-// not fall silent anew.
+// After a reload or start all servers count as up until their first check, which takes a
+// failed one out. A server that was silent before stays silent until then, and does not
+// become silent anew.
 //
-// Where all are silent there are none: it may be this node that nobody reaches, and no
-// other server is better.
+// If all are silent, none is returned: this node itself may be unreachable, and no other
+// server is better.
 func silentServers(servers []server, before []string) (silent []string) {
-	// On compute nodes there is one backend, which is checked so.
+	// Compute nodes have only this backend.
 	checked := apiServers
 	if slices.ContainsFunc(servers, func(s server) bool { return s.backend == listening }) {
 		checked = listening
@@ -43,23 +43,22 @@ func silentServers(servers []server, before []string) (silent []string) {
 	return silent
 }
 
-// part ends the connections to servers that have become silent, so that clients come back
-// at once, and reach another: those that only listen would wait until keep-alive finds it.
-func (j *Job) part(ctx context.Context, silent []string) {
+// endSilent ends the connections to servers that became silent, so that clients reconnect
+// at once to another one: clients that only listen would wait for keep-alive.
+func (j *Job) endSilent(ctx context.Context, silent []string) {
 	fresh := slices.DeleteFunc(slices.Clone(silent), func(name string) bool { return slices.Contains(j.silent, name) })
 	j.silent = silent
 	for _, name := range fresh {
 		ended, err := j.master.endSessions(ctx, name)
-		j.Log.Warn("a server is silent: its connections are ended", "server", name, "connections", ended, "error", err)
+		j.Log.Warn("connections to a silent server ended", "server", name, "connections", ended, "error", err)
 		j.count(name, ended)
 	}
 }
 
-// maxSilenced bounds how many names are counted: nodes come and go.
+// maxSilenced bounds the number of counted names: nodes come and go.
 const maxSilenced = 100
 
-// count notes that a server fell silent, for what is published. What was published before
-// is not changed.
+// count counts a silent server. The published map is replaced, not modified.
 func (j *Job) count(name string, ended int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -75,13 +74,13 @@ func (j *Job) count(name string, ended int) {
 
 var (
 	anyWorker = lazy.Regexp(`(?m)^(\d+) +worker `)
-	// session is a line of the answer to "show sess": its ID and its server.
+	// session matches a line of "show sess": its ID and its server.
 	session = lazy.Regexp(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) `)
 )
 
-// endSessions ends all sessions to a server and says how many, those of workers from
-// before a reload too. These know of their sessions alone: "shutdown sessions server"
-// is refused there.
+// endSessions ends all sessions to a server and returns their number, including those of
+// workers from before a reload. Each worker knows only its own sessions, and old ones
+// refuse "shutdown sessions server".
 func (m master) endSessions(ctx context.Context, server string) (ended int, err error) {
 	text, err := ask(ctx, m.socket, "show proc")
 	if err != nil {
@@ -98,7 +97,7 @@ func (m master) endSessions(ctx context.Context, server string) (ended int, err 
 			}
 			if _, err := ask(ctx, m.socket, to+"shutdown session "+s[1]); err != nil {
 				errs = append(errs, err)
-				break // it goes on being so
+				break // the next ones would fail, too
 			}
 			ended++
 		}

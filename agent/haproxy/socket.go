@@ -17,11 +17,10 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// socketTimeout bounds one question.
+// socketTimeout bounds one request.
 const socketTimeout = 5 * time.Second
 
-// Names of the backends (templates/haproxy): API servers that are ready, and those that take
-// connections.
+// Backends (templates/haproxy): ready API servers, and those that accept connections.
 const (
 	apiServers = "api-servers"
 	listening  = "listening"
@@ -30,8 +29,8 @@ const (
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 4 << 20
 
-// ask puts a command to one of HAProxy's sockets and returns the answer. The
-// master closes its socket without a word when it reloads.
+// ask sends a command to one of HAProxy's sockets and returns the answer. The master
+// closes its socket without an answer when it reloads.
 func ask(ctx context.Context, socket, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, socketTimeout)
 	defer cancel()
@@ -45,7 +44,7 @@ func ask(ctx context.Context, socket, command string) (string, error) {
 	if _, err := fmt.Fprintln(conn, command); err != nil {
 		return "", err
 	}
-	// Or the master would wait for another command.
+	// Otherwise the master waits for another command.
 	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
 		return "", err
 	}
@@ -53,13 +52,13 @@ func ask(ctx context.Context, socket, command string) (string, error) {
 	return string(answer), err
 }
 
-// processes is what the master says about itself and its current worker.
+// processes is the state of the master and its current worker.
 type processes struct {
 	reloads, failed int
-	worker          int // process ID, 0 while there is none
+	worker          int // process ID, 0 for none
 }
 
-// HAProxy before 2.5 has one column more, which its header calls "relative PID".
+// relativePID is an additional column of HAProxy before 2.5.
 const relativePID = "<relative PID>"
 
 var (
@@ -85,7 +84,7 @@ func parseProcesses(text string) (p processes, err error) {
 	return p, nil
 }
 
-// master is HAProxy's master process, at its socket.
+// master is HAProxy's master process, by its socket.
 type master struct{ socket string }
 
 func (m master) processes(ctx context.Context) (processes, error) {
@@ -96,19 +95,18 @@ func (m master) processes(ctx context.Context) (processes, error) {
 	return parseProcesses(text)
 }
 
-// errRefused says that HAProxy went on with the configuration from before.
+// errRefused reports that HAProxy kept the previous configuration.
 var errRefused = errors.New("HAProxy does not start a worker with it")
 
 const (
-	poll = 20 * time.Millisecond
-	// lost is when a request to reload is taken for lost: one that comes while
-	// the master executes itself once more, as it does after every reload.
-	lost = 5 * time.Second
+	retryPause = 20 * time.Millisecond
+	// lost is when a reload request counts as lost: one that arrives while the master
+	// re-executes itself after a reload.
+	lostAfter = 5 * time.Second
 )
 
-// reload has a new worker take the listening sockets over and returns its
-// process ID once it serves. It stands above signals, which the master loses
-// while it executes itself once more.
+// reload makes a new worker take over the listening sockets, and returns its process ID
+// once it serves. Signals would be lost while the master re-executes itself.
 func (m master) reload(ctx context.Context) (worker int, err error) {
 	before, err := m.await(ctx, func(p processes) bool { return p.worker != 0 })
 	if err != nil {
@@ -118,7 +116,7 @@ func (m master) reload(ctx context.Context) (worker int, err error) {
 		if err := m.request(ctx); err != nil {
 			return 0, err
 		}
-		wait, cancel := context.WithTimeout(ctx, lost)
+		wait, cancel := context.WithTimeout(ctx, lostAfter)
 		after, err := m.await(wait, func(p processes) bool { return p.reloads != before.reloads })
 		cancel()
 		switch {
@@ -132,7 +130,7 @@ func (m master) reload(ctx context.Context) (worker int, err error) {
 	}
 }
 
-// request asks for a reload, for as long as nobody listens.
+// request requests a reload, again while nothing listens.
 func (m master) request(ctx context.Context) error {
 	for {
 		answer, err := ask(ctx, m.socket, "reload")
@@ -149,7 +147,7 @@ func (m master) request(ctx context.Context) error {
 	}
 }
 
-// serves waits until a worker that is not the old one answers.
+// serves waits until a worker other than the old one answers.
 func (m master) serves(ctx context.Context, old int) (worker int, err error) {
 	_, err = m.await(ctx, func(p processes) bool {
 		if p.worker == 0 || p.worker == old {
@@ -162,7 +160,7 @@ func (m master) serves(ctx context.Context, old int) (worker int, err error) {
 	return worker, err
 }
 
-// await asks for the processes until they are as they should be.
+// await polls the processes until ok accepts them.
 func (m master) await(ctx context.Context, ok func(processes) bool) (processes, error) {
 	for {
 		p, err := m.processes(ctx)
@@ -179,17 +177,17 @@ func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for HAProxy's master: %w", context.Cause(ctx))
-	case <-time.After(poll):
+	case <-time.After(retryPause):
 		return nil
 	}
 }
 
-// server is one of a backend, as HAProxy's statistics have it.
+// server is a server of a backend in HAProxy's statistics.
 type server struct{ backend, name, address, status, check string }
 
 func (s server) up() bool { return strings.HasPrefix(s.status, "UP") }
 
-// parseServers reads the answer to "show stat".
+// parseServers parses the answer to "show stat".
 func parseServers(text string) (out []server, err error) {
 	rows, err := csv.NewReader(bytes.NewReader([]byte(strings.TrimPrefix(text, "# ")))).ReadAll()
 	if err != nil || len(rows) == 0 {
@@ -205,7 +203,7 @@ func parseServers(text string) (out []server, err error) {
 		}
 	}
 	for _, row := range rows[1:] {
-		// Of frontends and sums there is no address.
+		// Frontends and sums have no address.
 		if address := row[column["addr"]]; address != "" {
 			out = append(out, server{row[column["pxname"]], row[column["svname"]], address, row[column["status"]], strings.TrimPrefix(row[column["check_status"]], "* ")})
 		}
@@ -216,7 +214,7 @@ func parseServers(text string) (out []server, err error) {
 // unchecked is the result of a server's check before the first one.
 const unchecked = "INI"
 
-// backends are the API servers, for what the job publishes.
+// backends returns the API servers to publish.
 func backends(servers []server) (out []state.Backend) {
 	for _, s := range servers {
 		if s.backend == apiServers {
@@ -226,8 +224,8 @@ func backends(servers []server) (out []state.Backend) {
 	return out
 }
 
-// ready says whether a check has found an API server ready. Before its first check a server
-// counts as up.
+// ready reports whether a check found an API server ready. Before its first check a
+// server counts as up.
 func ready(servers []server) bool {
 	return slices.ContainsFunc(servers, func(s server) bool {
 		return s.backend == apiServers && s.up() && s.check != unchecked

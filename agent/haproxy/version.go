@@ -8,12 +8,11 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// versionLine is how HAProxy says its version; 2.2 calls itself HA-Proxy.
+// versionLine matches HAProxy's version; 2.2 calls itself HA-Proxy.
 var versionLine = lazy.Regexp(`(?m)^HA-?Proxy version (\d+\.\d+)`)
 
-// version asks the HAProxy of this container for its version, such as "2.6", so that
-// it gets no keyword that it does not know (hard case 29), whichever release the
-// cluster was rendered for.
+// version returns the version of the HAProxy in this container, such as "2.6", so that it
+// gets only known keywords (hard case 29), whatever release the cluster was rendered for.
 func version(ctx context.Context, bin string) (string, error) {
 	out, err := supervise.Output(ctx, bin, "-v")
 	if err != nil {

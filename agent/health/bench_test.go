@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// memory gives a directory as /run is, in memory.
+// memory returns a directory in memory, like /run.
 func memory(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "track")
@@ -62,7 +62,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 	dir := memory(b)
 	s := newService(b, true)
 	s.status.Store(http.StatusInternalServerError)
-	runMonitor(b, openTrack(b, dir), every(FactAPI, newProbe(b, s.local()).Probe, vrrp.ServiceProbe))
+	runMonitor(b, openTrack(b, dir), newCheck(FactAPI, newProbe(b, s.local()).Probe, vrrp.ServiceProbe))
 	flip(b, dir, time.Millisecond, func(ok bool) {
 		status := http.StatusInternalServerError
 		if ok {
@@ -79,7 +79,7 @@ func BenchmarkFactToTrackFile(b *testing.B) {
 	flip(b, dir, time.Microsecond, func(ok bool) { board.Set(state.Fact{Name: FactAPI, OK: ok}) })
 }
 
-// BenchmarkProbe is what one probe costs, the server's part included.
+// BenchmarkProbe measures one probe, including the server's part.
 func BenchmarkProbe(b *testing.B) {
 	s := newService(b, true)
 	h := newProbe(b, s.local())

@@ -10,8 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Names of facts about a node. Those of ingress groups are made from the
-// group's name.
+// Names of facts about a node. Names for ingress groups contain the group's name.
 const (
 	FactAPI           = "api"                // the local API server is ready
 	FactHAProxy       = "haproxy"            // HAProxy is ready, with at least one API server that takes connections
@@ -23,7 +22,7 @@ const (
 	FactIronic        = "ironic"             // the provisioning service answers, on the bootstrap
 )
 
-// Redirect is the fact that every VIP of an API group is redirected to HAProxy.
+// Redirect returns the fact that every VIP of an API group is redirected to HAProxy.
 func Redirect(g *v1alpha1.Group) string {
 	if g.AdditionalAPI() {
 		return g.Name + "-" + FactRedirect
@@ -31,22 +30,22 @@ func Redirect(g *v1alpha1.Group) string {
 	return FactRedirect
 }
 
-// RouterReady is the fact that the router takes traffic.
+// RouterReady returns the fact that the router accepts traffic.
 func RouterReady(group string) string { return group + "-router-ready" }
 
-// routerAnswers is the fact that the router lives.
+// routerAnswers returns the fact that the router is alive.
 func routerAnswers(group string) string { return group + "-router-answers" }
 
-// RouterHere is the fact that a ready pod of the group's own ingress controller
-// runs on this node (hard case 21). While the API is away its last word stands.
+// RouterHere returns the fact that a ready pod of the group's own ingress controller runs
+// on this node (hard case 21). While the API is away its last answer stays.
 func RouterHere(group string) string { return group + "-router-here" }
 
-// RouterOwn is the fact that the routers on this node are not of other ingress
-// controllers alone. While the API is away its last word stands; where it never said
-// anything, the fact is not known.
+// RouterOwn returns the fact that the routers on this node are not only those of other
+// ingress controllers. While the API is away its last answer stays; before the first one,
+// the fact is unknown.
 func RouterOwn(group string) string { return group + "-router-own" }
 
-// FactsOf are the names of the facts that are about one group alone.
+// FactsOf returns the names of facts about one group only.
 func FactsOf(g *v1alpha1.Group) []string {
 	switch g.Role {
 	case v1alpha1.GroupAPI:
@@ -57,23 +56,23 @@ func FactsOf(g *v1alpha1.Group) []string {
 	return nil
 }
 
-// Board holds what is known about the node, from checks and from elsewhere.
+// Board holds the known facts about the node, from checks and other sources.
 type Board struct {
-	// Told is called with each fact that is new or has changed; it may be nil, and must not
-	// use the board. It is set before the first use.
-	Told func(state.Fact)
+	// Notify is called with each new or changed fact; it may be nil, and must not use the
+	// board. It is set before the first use.
+	Notify func(state.Fact)
 
 	mu      sync.Mutex
 	facts   map[string]state.Fact
-	changed chan struct{} // holds a value if facts changed since it was read last; one reader
+	changed chan struct{} // holds a value after changes; one reader
 }
 
-// NewBoard makes an empty board.
+// NewBoard returns an empty board.
 func NewBoard() *Board {
 	return &Board{facts: map[string]state.Fact{}, changed: make(chan struct{}, 1)}
 }
 
-// Set makes a fact known.
+// Set sets a fact.
 func (b *Board) Set(f state.Fact) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,32 +80,32 @@ func (b *Board) Set(f state.Fact) {
 		return
 	}
 	b.facts[f.Name] = f
-	if b.Told != nil {
-		b.Told(f)
+	if b.Notify != nil {
+		b.Notify(f)
 	}
-	b.say()
+	b.notify()
 }
 
-// Forget drops facts of which nobody will hear any more.
+// Forget removes facts that are no longer updated.
 func (b *Board) Forget(names ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, name := range names {
 		if _, known := b.facts[name]; known {
 			delete(b.facts, name)
-			b.say()
+			b.notify()
 		}
 	}
 }
 
-func (b *Board) say() {
+func (b *Board) notify() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Get gives a fact, if it is known.
+// Get returns a fact, if known.
 func (b *Board) Get(name string) (f state.Fact, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +113,7 @@ func (b *Board) Get(name string) (f state.Fact, known bool) {
 	return f, known
 }
 
-// Facts gives all facts, sorted by name.
+// Facts returns all facts, sorted by name.
 func (b *Board) Facts() []state.Fact {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,38 +8,36 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// Check is one thing that is looked at again and again.
+// Check checks one fact repeatedly.
 type Check struct {
-	// Name is that of the fact that it finds out.
+	// Name is the name of the fact.
 	Name string
-	// Interval is the time between the starts of two probes; Confirm is that
-	// while a change waits for its confirmation. Probes start on the ticks of the
-	// process, with those of other checks; one that takes longer than that is
-	// followed by the next one at once: there are never two at the same time.
+	// Interval is the time between the starts of two probes, Confirm the one while a
+	// change awaits confirmation. Probes start on the aligned ticks of the process; a
+	// longer one is followed by the next at once: two never overlap.
 	Interval, Confirm time.Duration
 	// Timeout bounds a probe.
 	Timeout time.Duration
-	// Rise and Fall are how many probes in a row must succeed or fail for the
-	// check to change. The very first probe counts at once, unless there
-	// is a Before.
+	// Rise and Fall are the numbers of consecutive successes or failures that change the
+	// result. The first probe counts at once, unless there is a Before.
 	Rise, Fall int
-	// Probe returns nil if the thing works. It returns soon after ctx has ended.
+	// Probe returns nil if the checked service works. It returns soon after ctx ends.
 	Probe func(ctx context.Context) error
-	// Close lets go of what Probe keeps open, when Run ends. It may be nil.
+	// Close releases the resources of Probe when Run ends. It may be nil.
 	Close func()
-	// Before is what an earlier run came to, which stands until as many probes say
-	// otherwise; nil if there was none.
+	// Before is the result of an earlier run, which stays until enough probes contradict
+	// it; nil for none.
 	Before *bool
-	// Failed gets why the thing works no more from somebody who has found that out already:
-	// it counts at once, and lasts until Rise probes in a row succeed. It may be nil.
+	// Failed receives the reason of a failure detected elsewhere: it counts at once,
+	// until Rise consecutive probes succeed. It may be nil.
 	Failed <-chan string
-	// Metrics measures the check; it may be nil.
+	// Metrics counts the check; it may be nil.
 	Metrics *Metrics
 }
 
-// Run probes until ctx ends, and reports the first result and every change from
-// then on. A service that refuses is noticed within Interval + (Fall-1) *
-// Confirm, one that hangs within Interval + Fall * Timeout.
+// Run probes until ctx ends, and reports the first result and every change. A service
+// that refuses is noticed within Interval + (Fall-1) * Confirm, one that hangs within
+// Interval + Fall * Timeout.
 func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 	if c.Close != nil {
 		defer c.Close()
@@ -57,7 +55,7 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 		case <-ctx.Done():
 			return
 		case why := <-c.Failed:
-			if s.fail() {
+			if s.recordFailure() {
 				c.Metrics.result(c.Name, false, false)
 				report(state.Fact{Name: c.Name, Why: why})
 			}
@@ -69,13 +67,13 @@ func (c Check) Run(ctx context.Context, report func(state.Fact)) {
 		err := c.Probe(probing)
 		done()
 		if ctx.Err() != nil {
-			return // it was cut short
+			return // interrupted
 		}
 		c.Metrics.probed(c.Name, time.Since(began), err)
-		if s.add(err == nil, c.Rise, c.Fall) {
+		if s.record(err == nil, c.Rise, c.Fall) {
 			c.Metrics.result(c.Name, s.healthy, first)
 			f := state.Fact{Name: c.Name, OK: s.healthy}
-			if err != nil { // which decided
+			if err != nil { // the deciding failure
 				f.Why = err.Error()
 			}
 			report(f)
@@ -95,15 +93,15 @@ func (c Check) pause(s streak) time.Duration {
 	return c.Interval
 }
 
-// streak counts probes in a row that contradict the state.
+// streak counts consecutive probes that contradict the result.
 type streak struct {
 	known, healthy bool
 	against        int
 }
 
-// fail takes in that the thing works no more, and says whether that is new. Where nothing
-// is known yet the first probe decides.
-func (s *streak) fail() bool {
+// recordFailure records a failure detected elsewhere, and reports whether it changes the
+// result. Before a first result the first probe decides.
+func (s *streak) recordFailure() bool {
 	fell := s.known && s.healthy
 	if fell {
 		s.healthy, s.against = false, 0
@@ -111,8 +109,8 @@ func (s *streak) fail() bool {
 	return fell
 }
 
-// add takes a probe in and says whether the state is new.
-func (s *streak) add(ok bool, rise, fall int) bool {
+// record records a probe and reports whether the result is new.
+func (s *streak) record(ok bool, rise, fall int) bool {
 	if !s.known {
 		s.known, s.healthy = true, ok
 		return true

@@ -11,15 +11,15 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Checks are those that a node of that role, with those labels, needs for the
-// VIPs that it can hold. labels may be nil, as for ClusterConfigSpec.Hosts. The
-// bootstrap watches what it holds the API VIP for: when its API server starts to
-// shut down, readyz turns 500 while lists still work for minutes (hard case 8).
+// Checks returns the checks that a node of a role, with these labels, needs for the VIPs
+// that it can hold. labels may be nil, as for ClusterConfigSpec.Hosts. The bootstrap
+// checks the services for which it holds the API VIP: when its API server starts to shut
+// down, readyz turns 500 while lists still work for minutes (hard case 8).
 func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) []Check {
 	var out []Check
 	add := func(more ...Check) {
 		for _, c := range more {
-			// Groups of one role rest on the same services.
+			// Groups of one role share services.
 			if !slices.ContainsFunc(out, func(o Check) bool { return o.Name == c.Name }) {
 				out = append(out, c)
 			}
@@ -32,42 +32,42 @@ func Checks(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string
 		case g.Role == v1alpha1.GroupIngress:
 			port := cmp.Or(g.HealthPort, s.Ports.RouterHealth)
 			add(
-				get(RouterReady(g.Name), "http", port, "/healthz/ready", vrrp.ServiceProbe),
-				get(routerAnswers(g.Name), "http", port, "/healthz", vrrp.ServiceProbe))
+				newHTTPCheck(RouterReady(g.Name), "http", port, "/healthz/ready", vrrp.ServiceProbe),
+				newHTTPCheck(routerAnswers(g.Name), "http", port, "/healthz", vrrp.ServiceProbe))
 		case g.Role == v1alpha1.GroupDNS:
-			add(get(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", vrrp.ServiceProbe))
+			add(newHTTPCheck(FactDNS, "http", s.Ports.CoreDNSHealth, "/health", vrrp.ServiceProbe))
 		case role == v1alpha1.RoleBootstrap:
 			add(
-				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.BootstrapProbe),
-				every(FactIronic, connect(s.Ports.Ironic), vrrp.ServiceProbe))
+				newHTTPCheck(FactAPI, "https", s.Ports.API, "/readyz", vrrp.BootstrapProbe),
+				newCheck(FactIronic, connect(s.Ports.Ironic), vrrp.ServiceProbe))
 		default:
 			add(
-				get(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", vrrp.HAProxyProbe),
-				ready(s.Ports.HAProxyReady),
-				get(FactAPI, "https", s.Ports.API, "/readyz", vrrp.APIServerProbe),
-				get(factMachineConfig, "https", s.Ports.MachineConfig, "/healthz", vrrp.APIServerProbe))
+				newHTTPCheck(FactHAProxy, "http", s.Ports.HAProxyReady, "/haproxy_ready", vrrp.HAProxyProbe),
+				newReadyCheck(s.Ports.HAProxyReady),
+				newHTTPCheck(FactAPI, "https", s.Ports.API, "/readyz", vrrp.APIServerProbe),
+				newHTTPCheck(factMachineConfig, "https", s.Ports.MachineConfig, "/healthz", vrrp.APIServerProbe))
 		}
 	}
 	return out
 }
 
-func get(name, scheme string, port int, path string, pace vrrp.ProbeTiming) Check {
+func newHTTPCheck(name, scheme string, port int, path string, pace vrrp.ProbeTiming) Check {
 	h := NewHTTP(fmt.Sprintf("%s://localhost:%d%s", scheme, port, path))
-	c := every(name, h.Probe, pace)
+	c := newCheck(name, h.Probe, pace)
 	c.Close = h.Close
 	return c
 }
 
-// ready asks HAProxy whether any API server is ready. One that is ready counts at once,
-// that none is counts after UnreadyAfter.
-func ready(port int) Check {
-	c := get(factReady, "http", port, "/api_servers_ready", vrrp.ServiceProbe)
+// newReadyCheck returns the check whether HAProxy sees any ready API server. A ready one
+// counts at once, none only after UnreadyAfter.
+func newReadyCheck(port int) Check {
+	c := newHTTPCheck(factReady, "http", port, "/api_servers_ready", vrrp.ServiceProbe)
 	c.Interval, c.Confirm = time.Second, time.Second
 	c.Rise, c.Fall = 1, int(vrrp.UnreadyAfter/c.Confirm)
 	return c
 }
 
-func every(name string, probe func(context.Context) error, pace vrrp.ProbeTiming) Check {
+func newCheck(name string, probe func(context.Context) error, pace vrrp.ProbeTiming) Check {
 	return Check{
 		Name: name, Probe: probe,
 		Interval: pace.Interval, Confirm: pace.Confirm, Timeout: pace.Timeout,

@@ -1,5 +1,4 @@
-// Package health finds out what works on the node: it probes the local services
-// several times a second over connections that stay open, gathers the results
-// with what other parts of the agent know, and turns them into the track files
-// that keepalived watches.
+// Package health checks the services of the node: it probes them several times a second
+// over connections that stay open, combines the results with facts from other parts of
+// the agent, and writes the track files that keepalived watches.
 package health

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are measured by checks. One that is nil measures nothing.
+// Metrics counts checks. A nil Metrics counts nothing.
 type Metrics struct {
 	healthy  *prometheus.GaugeVec
 	duration *prometheus.HistogramVec
@@ -14,11 +14,11 @@ type Metrics struct {
 	changes  *prometheus.CounterVec
 }
 
-// buckets are upper bounds in seconds: from an answer out of memory to the
-// longest time-out.
+// buckets are upper bounds in seconds, from an answer out of memory to the longest
+// time-out.
 var buckets = []float64{0.001, 0.005, 0.025, 0.1, 0.3, 1, 3}
 
-// NewMetrics makes metrics that are zero.
+// NewMetrics returns metrics.
 func NewMetrics() *Metrics {
 	labels := []string{"check"}
 	return &Metrics{
@@ -42,14 +42,14 @@ func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.healthy, m.duration, m.failed, m.changes}
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range m.collectors() {
 		c.Describe(to)
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, c := range m.collectors() {
 		c.Collect(to)
@@ -61,7 +61,7 @@ func (m *Metrics) probed(check string, took time.Duration, err error) {
 		return
 	}
 	m.duration.WithLabelValues(check).Observe(took.Seconds())
-	failed := m.failed.WithLabelValues(check) // from zero on, so that an increase shows
+	failed := m.failed.WithLabelValues(check) // created at zero, so that an increase shows
 	if err != nil {
 		failed.Inc()
 	}
@@ -82,7 +82,7 @@ func (m *Metrics) result(check string, healthy, first bool) {
 	}
 }
 
-// ended notes that nobody knows any more how a check stands.
+// ended removes the result of a check that ended.
 func (m *Metrics) ended(check string) {
 	if m != nil {
 		m.healthy.DeleteLabelValues(check)

@@ -14,42 +14,41 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// trackFiles are written by a Monitor; track.Files are some.
+// trackFiles writes track files, such as trackfile.Files.
 type trackFiles interface {
-	// Set makes the file of a term say 1 or 0. There is one of each term of the groups.
+	// Set writes 1 or 0 to the file of a term of the groups.
 	Set(term string, on bool) (changed bool, err error)
-	// Repeat writes all files once more as they are.
+	// Repeat writes all files again unchanged.
 	Repeat() error
 }
 
-// Monitor keeps the track files of a node in step with what is known about it.
+// Monitor keeps the track files of a node in step with its facts.
 type Monitor struct {
 	Board *Board
 	Files trackFiles
-	// Groups are those whose VIPs the node can hold, Role is the node's.
+	// Groups are the groups that the node can hold, Role is the node's.
 	Groups []v1alpha1.Group
 	Role   string
-	// Metrics measures the checks; it may be nil.
+	// Metrics counts the checks; it may be nil.
 	Metrics *Metrics
 	Log     *slog.Logger
 
 	terms [][]vrrp.Term // of Groups
 }
 
-// Track files are written again as they are: what is written between keepalived's reading
-// of a file and its inotify watch on it, at a start or a reload, it would never see
-// otherwise.
+// Track files are rewritten unchanged: keepalived would never see a write between its
+// reading of a file and its inotify watch, at a start or a reload.
 const (
-	// repeatEvery is how often, for as long as repeatFor after the last change: many times
-	// what keepalived takes from one to the other on a busy node.
+	// repeatEvery is the interval until repeatFor after the last change: many times what
+	// keepalived takes between the two on a busy node.
 	repeatEvery = time.Second
 	repeatFor   = 10 * time.Second
-	// repeatSeldom is how often from then on, in times of repeatEvery.
+	// repeatSeldom is the interval after that, in multiples of repeatEvery.
 	repeatSeldom = 10
 )
 
-// Run runs the checks and writes the track files until ctx ends. It returns
-// when all that it started has ended. One Monitor at a time runs on a Board.
+// Run runs the checks and writes the track files until ctx ends and everything has
+// stopped. Only one Monitor at a time may run on a Board.
 func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	for i := range m.Groups {
 		_, terms := vrrp.Terms(&m.Groups[i], m.Role)
@@ -78,8 +77,8 @@ func (m *Monitor) Run(ctx context.Context, checks []Check) {
 			err = errors.Join(err, m.Files.Repeat())
 			left, tried = repeatSeldom, true
 		}
-		if tried { // a turn that had nothing to write says nothing of writing
-			writing.Error(m.Log, err, "track files cannot be written: priorities stay as they are", "track files can be written again")
+		if tried { // a turn without writes shows neither success nor failure
+			writing.Error(m.Log, err, "cannot write track files: priorities stay unchanged", "track files written again")
 		}
 		select {
 		case <-ctx.Done():
@@ -102,7 +101,7 @@ func (m *Monitor) report(f state.Fact) {
 	m.Board.Set(f)
 }
 
-// write brings all files up to date, as far as it can, and says whether any changed.
+// write updates all files, as far as possible, and reports whether any changed.
 func (m *Monitor) write() (any bool, failed error) {
 	for i := range m.Groups {
 		g := &m.Groups[i]

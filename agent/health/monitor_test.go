@@ -60,8 +60,8 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	dir := t.TempDir()
 	haproxy, api := newService(t, false), newService(t, true)
 	board := runMonitor(t, openTrack(t, dir),
-		every(FactHAProxy, newProbe(t, haproxy.local()).Probe, unhurried),
-		every(FactAPI, newProbe(t, api.local()).Probe, unhurried))
+		newCheck(FactHAProxy, newProbe(t, haproxy.local()).Probe, unhurried),
+		newCheck(FactAPI, newProbe(t, api.local()).Probe, unhurried))
 	says := func(path, orAPI string) {
 		t.Helper()
 		testkit.Await(t, "lb-path "+path+" and lb-or-api "+orAPI, func() bool {
@@ -91,7 +91,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 func TestHardCase08ReadyzTurns500(t *testing.T) {
 	s := newService(t, true)
 	h := newProbe(t, s.local()+"/readyz")
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactAPI, h.Probe, unhurried))
+	board := runMonitor(t, openTrack(t, t.TempDir()), newCheck(FactAPI, h.Probe, unhurried))
 	is := func(ok bool) func() bool {
 		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
 	}
@@ -161,7 +161,7 @@ func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
 		defer cancel()
 		time.AfterFunc(2500*time.Millisecond, func() { m.Board.Set(state.Fact{Name: "api", Why: "refused"}) })
 		m.Run(ctx, nil)
-		if n := strings.Count(out.String(), "cannot be written"); n != 1 || strings.Contains(out.String(), "can be written again") {
+		if n := strings.Count(out.String(), "cannot write track files"); n != 1 || strings.Contains(out.String(), "track files written again") {
 			t.Errorf("%d complaints:\n%s", n, out.String())
 		}
 	})
@@ -218,15 +218,15 @@ func TestHAProxyReady(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
 	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
-	board := runMonitor(t, openTrack(t, t.TempDir()), every(FactHAProxy, h.Probe, unhurried))
+	board := runMonitor(t, openTrack(t, t.TempDir()), newCheck(FactHAProxy, h.Probe, unhurried))
 	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Stop(context.Background()) })
-	testkit.Await(t, "HAProxy to be ready", func() bool { return board.ok(FactHAProxy) })
+	testkit.Await(t, "HAProxy to be ready", func() bool { return board.isTrue(FactHAProxy) })
 	began := time.Now()
 	p.Stop(context.Background())
-	testkit.Await(t, "HAProxy to be gone", func() bool { return !board.ok(FactHAProxy) })
+	testkit.Await(t, "HAProxy to be gone", func() bool { return !board.isTrue(FactHAProxy) })
 	t.Logf("its end was noticed after %v", time.Since(began))
 }

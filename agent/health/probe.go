@@ -16,37 +16,35 @@ import (
 	"github.com/vipgen/vipgen/internal/rawio"
 )
 
-// maxBody is how much of an answer is read, in bytes: readyz lists its checks.
+// maxBody bounds the read part of a response, in bytes: readyz lists its checks.
 const maxBody = 64 << 10
 
-// HTTP probes a URL over a connection that stays open between probes. It is not
-// for use by several goroutines at once.
+// HTTP probes a URL over a connection that stays open between probes. Only one goroutine
+// may use it at a time.
 //
-// Four times a second, for as long as the node runs, several of them probe: a
-// question and its answer are a write and a read here, by the goroutine that asks.
-// With http.Client, which hands both over to goroutines of its own, they took
-// most of the time on cores that the agent took at all.
+// Several of them probe four times a second, for as long as the node runs: a request and
+// its response are a write and a read by the calling goroutine. http.Client, which passes
+// both to its own goroutines, took most of the agent's CPU time.
 type HTTP struct {
 	address  string      // host and port
 	tls      *tls.Config // nil for plain HTTP
 	request  *http.Request
-	question []byte // the request as it is sent
+	question []byte // the request on the wire
 	dialer   loopback.Dialer
 
-	conn   net.Conn // nil while there is none
+	conn   net.Conn // nil for none
 	reader *bufio.Reader
 }
 
-// NewHTTP makes a probe of a URL with a port. The host "localhost" means the
-// loopback address of either family, whichever answers, without a look into any
-// list of names: IPv6 may be switched off (hard case 25), or a service may listen
-// on one family alone.
+// NewHTTP returns a probe of a URL with a port. The host "localhost" means the loopback
+// address of the family that answers, without name resolution: IPv6 may be disabled (hard
+// case 25), or the service may listen on one family only.
 //
-// Any certificate will do. Probes stay on the node and carry no secret, and the
-// certificates there are for other names and may have run out.
+// Any certificate is accepted. Probes stay on the node and carry no secret, and the
+// certificates are for other names and may have expired.
 //
-// It speaks HTTP/1.1, where a request that times out takes its connection along
-// and the next one starts afresh.
+// It uses HTTP/1.1, where a time-out closes the connection and the next request opens a
+// new one.
 func NewHTTP(url string) *HTTP {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	var question bytes.Buffer
@@ -54,7 +52,7 @@ func NewHTTP(url string) *HTTP {
 		err = request.Write(&question)
 	}
 	if err != nil {
-		panic(err) // URLs are made of ports
+		panic(err) // URLs are constant except for ports
 	}
 	h := &HTTP{
 		address: request.URL.Host, request: request, question: question.Bytes(),
@@ -74,10 +72,10 @@ func (h *HTTP) Close() {
 	}
 }
 
-// errNoAnswer reports that a connection ended before the answer began.
+// errNoAnswer reports that the connection was closed before an answer.
 var errNoAnswer = errors.New("the connection was closed without an answer")
 
-// Probe succeeds when a GET answers 200. The connection stays open if it can be used again.
+// Probe returns nil if a GET answers 200. The connection stays open if it can be reused.
 func (h *HTTP) Probe(ctx context.Context) (err error) {
 	kept, again := h.conn != nil, false
 	defer func() {
@@ -85,7 +83,7 @@ func (h *HTTP) Probe(ctx context.Context) (err error) {
 			h.Close()
 		}
 		if kept && errors.Is(err, errNoAnswer) && ctx.Err() == nil {
-			err = h.Probe(ctx) // the service had closed the connection: over another one
+			err = h.Probe(ctx) // the service had closed the connection: retry on a new one
 		} else if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = fmt.Errorf("no answer: %w", cause)
 		}
@@ -108,7 +106,7 @@ func (h *HTTP) Probe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// To its end, or the connection could not be used again.
+	// Read to the end, so that the connection can be reused.
 	n, err := io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return err
@@ -138,8 +136,8 @@ func (h *HTTP) dial(ctx context.Context) error {
 	return nil
 }
 
-// connect returns a probe that succeeds when a TCP connection to a port of
-// loopback is accepted.
+// connect returns a probe that succeeds if a TCP connection to a loopback port is
+// accepted.
 func connect(port int) func(context.Context) error {
 	l := loopback.Dialer{Dialer: net.Dialer{Timeout: dialTimeout}}
 	return func(ctx context.Context) error {
@@ -151,5 +149,5 @@ func connect(port int) func(context.Context) error {
 	}
 }
 
-// dialTimeout ends attempts that nobody waits for any more.
+// dialTimeout ends abandoned attempts.
 const dialTimeout = 2 * time.Second

@@ -152,7 +152,7 @@ func TestConnect(t *testing.T) {
 // address; "off" before it switches IPv6 off first.
 const insideVariable = "HEALTH_TEST_LISTEN"
 
-// inside is what this binary does within a network namespace.
+// inside runs this binary's part within a network namespace.
 func inside() bool {
 	what := os.Getenv(insideVariable)
 	if what == "" {

@@ -5,30 +5,30 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// health is what the facts mean to a group.
+// health returns the health of a group's services by the facts.
 func (b *Board) health(g *v1alpha1.Group) vrrp.Health {
 	return vrrp.Health{
-		HAProxy:       b.ok(FactHAProxy),
-		Unready:       b.denied(factReady),
-		Redirect:      b.ok(Redirect(g)),
-		Restarting:    b.ok(FactRestarting),
-		API:           b.ok(FactAPI),
-		MachineConfig: b.ok(factMachineConfig),
-		DNS:           b.ok(FactDNS),
-		RouterAnswers: b.ok(routerAnswers(g.Name)),
-		RouterReady:   b.ok(RouterReady(g.Name)),
-		RouterHere:    b.ok(RouterHere(g.Name)),
-		RouterForeign: b.denied(RouterOwn(g.Name)),
+		HAProxy:       b.isTrue(FactHAProxy),
+		Unready:       b.isFalse(factReady),
+		Redirect:      b.isTrue(Redirect(g)),
+		Restarting:    b.isTrue(FactRestarting),
+		API:           b.isTrue(FactAPI),
+		MachineConfig: b.isTrue(factMachineConfig),
+		DNS:           b.isTrue(FactDNS),
+		RouterAnswers: b.isTrue(routerAnswers(g.Name)),
+		RouterReady:   b.isTrue(RouterReady(g.Name)),
+		RouterHere:    b.isTrue(RouterHere(g.Name)),
+		RouterForeign: b.isFalse(RouterOwn(g.Name)),
 	}
 }
 
-// denied says whether a fact is known not to be so.
-func (b *Board) denied(name string) bool {
+// isFalse reports whether a fact is known to be false.
+func (b *Board) isFalse(name string) bool {
 	f, known := b.Get(name)
 	return known && !f.OK
 }
 
-func (b *Board) ok(name string) bool {
+func (b *Board) isTrue(name string) bool {
 	f, _ := b.Get(name)
 	return f.OK
 }

@@ -16,7 +16,7 @@ var (
 	ingressGroup = v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}
 )
 
-// priority is that of a node of which the facts are known, minus 300 for a veto.
+// priority returns the priority of a node with these facts, minus 300 for a veto.
 func priority(t *testing.T, g v1alpha1.Group, role string, facts ...state.Fact) int {
 	t.Helper()
 	b := NewBoard()

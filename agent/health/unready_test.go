@@ -17,7 +17,7 @@ import (
 // counts at once.
 func TestHardCase45Unready(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := ready(9444)
+		c := newReadyCheck(9444)
 		c.Close()
 		c.Close = nil
 		var unready atomic.Bool

@@ -25,13 +25,13 @@ func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
 		if !slices.Contains(vips, netdump.IP(a)) {
 			continue
 		}
-		// One that went away meanwhile is as good as removed.
+		// The kernel may have removed it meanwhile.
 		if err := netlink.AddrDel(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: a.LinkIndex}}, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			errs = append(errs, fmt.Errorf("removing VIP %s: %w", a.IPNet, err))
 			continue
 		}
 		removed = true
-		log.Warn("removed a VIP that was left on an interface", "vip", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
+		log.Warn("leftover VIP removed", "vip", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
 	}
 	if removed {
 		errs = append(errs, restore(before, vips, log))
@@ -39,9 +39,8 @@ func removeVIPs(vips []netip.Addr, log *slog.Logger) error {
 	return errors.Join(errs...)
 }
 
-// restore puts back what went with a VIP: the kernel removes the other IPv4
-// addresses of a network with the first one of that network, unless
-// promote_secondaries is set.
+// restore puts back the addresses that the kernel removed with a VIP: the other IPv4
+// addresses of a network go with the first one, unless promote_secondaries is set.
 func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
 	after, err := nodeAddresses()
 	if err != nil {
@@ -58,7 +57,7 @@ func restore(before []netlink.Addr, vips []netip.Addr, log *slog.Logger) error {
 			errs = append(errs, fmt.Errorf("restoring address %s: %w", a.IPNet, err))
 			continue
 		}
-		log.Info("restored an address that went with a VIP", "address", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
+		log.Info("address removed with a VIP restored", "address", a.IPNet.String(), "interface", nameOf(a.LinkIndex))
 	}
 	return errors.Join(errs...)
 }

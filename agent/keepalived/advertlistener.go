@@ -14,10 +14,10 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// advertListener listens for the adverts of peers that a migration is about.
+// advertListener listens for the adverts of peers during a migration.
 type advertListener struct {
 	log *slog.Logger
-	// changed is called after news among them.
+	// changed is called after each new advert of interest.
 	changed func()
 
 	failing logging.Transitions
@@ -33,8 +33,8 @@ type socketKey struct {
 	ipv6 bool
 }
 
-// follow listens to adverts of those instances from those peers, and forgets others; none
-// ends it.
+// follow listens for adverts of these instances from these peers, and of no others. With
+// none it stops.
 func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
@@ -65,10 +65,10 @@ func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 		}
 		al.sockets[key] = stop
 	}
-	al.failing.Warn(al.log, errors.Join(errs...), "cannot hear which VRRP settings other nodes have", "can hear which VRRP settings other nodes have")
+	al.failing.Warn(al.log, errors.Join(errs...), "cannot receive VRRP settings of other nodes", "VRRP settings of other nodes received again")
 }
 
-// instances returns those that it listens to.
+// instances returns the followed instances.
 func (al *advertListener) instances() (out []keepalived.Instance) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
@@ -78,15 +78,15 @@ func (al *advertListener) instances() (out []keepalived.Instance) {
 	return out
 }
 
-// received returns what was received up to now.
+// received returns the adverts received so far.
 func (al *advertListener) received(now time.Time) migration.Heard {
 	al.mu.Lock()
 	defer al.mu.Unlock()
 	return al.hearing.Heard(now)
 }
 
-// staleTime is how old an advert may be that is read now. Those that came while the
-// agent was stopped have the settings of then.
+// staleTime is the age at which a received advert is ignored: one that arrived while the
+// agent was stopped carries the settings of that time.
 const staleTime = time.Second
 
 // listen receives all adverts on a link until ctx ends.
@@ -102,7 +102,7 @@ func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 			switch {
 			case ctx.Err() != nil:
 				return
-			case err != nil: // as of a link that went down
+			case err != nil: // for example, the link went down
 				select {
 				case <-ctx.Done():
 					return
@@ -118,7 +118,7 @@ func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 
 func (al *advertListener) record(key socketKey, a listener.Received) {
 	al.mu.Lock()
-	news := al.hearing.Note(key.link, a, time.Now())
+	news := al.hearing.Record(key.link, a, time.Now())
 	al.mu.Unlock()
 	if news {
 		al.changed()

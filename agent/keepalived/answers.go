@@ -9,19 +9,19 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// answers has the check of HAProxy rest on the haproxy job, which asks HAProxy at the same
-// pace: one of them is enough. Where that job does not publish that HAProxy serves, or has not asked it for a while (another version, a job that hangs), the check
-// asks HAProxy itself.
+// answers lets the HAProxy check rely on the haproxy job, which asks HAProxy at the same
+// pace. The check asks HAProxy itself where that job does not publish that HAProxy
+// serves, or has not asked it lately (another version, a job that hangs).
 type answers struct {
 	dir  *state.Dir
 	last *state.Answers
-	// serves is whether the haproxy job lives and publishes that HAProxy serves.
+	// serves reports whether the haproxy job lives and publishes that HAProxy serves.
 	serves atomic.Bool
 	failed chan string
 }
 
-// answeredLately is for how long an answer counts: until the next one is due, and as much
-// longer as a probe may be late on a busy node without the check asking for itself.
+// answeredLately bounds the age of a usable answer: the time until the next one is due,
+// and the delay of a probe on a busy node.
 var answeredLately = vrrp.HAProxyProbe.Interval + vrrp.HAProxyProbe.Confirm
 
 func newAnswers(dir *state.Dir) *answers {
@@ -42,15 +42,15 @@ func (a *answers) run(ctx context.Context) error {
 	return nil
 }
 
-// poll has the check fail as soon as the haproxy job has found out that HAProxy serves no
-// more. A crash is for the check to find out, and an HAProxy that is being stopped serves until the
+// poll fails the check as soon as the haproxy job reports that HAProxy no longer serves.
+// A crash is left to the check, and an HAProxy that is being stopped serves until the
 // VIPs have left.
 func (a *answers) poll() {
 	s, err := state.Read[state.HAProxy](a.dir)
 	serves := err == nil && s != nil && s.Serving
 	before := a.serves.Swap(serves)
 	select {
-	case <-a.failed: // it is old
+	case <-a.failed: // outdated
 	default:
 	}
 	if before && !serves && s != nil && !s.Restarting && !s.Leaving {
@@ -58,7 +58,7 @@ func (a *answers) poll() {
 	}
 }
 
-// use has the check of HAProxy among others rest on the answers.
+// use makes the HAProxy check in list rely on the answers.
 func (a *answers) use(list []health.Check) {
 	for i := range list {
 		if list[i].Name == health.FactHAProxy {
@@ -67,11 +67,12 @@ func (a *answers) use(list []health.Check) {
 	}
 }
 
-// probe asks, by that probe, only if HAProxy has not answered the haproxy job lately.
+// probe returns a probe that calls ask only if HAProxy has not answered the haproxy job
+// lately.
 func (a *answers) probe(ask func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if a.serves.Load() {
-			if ago, err := a.last.Ago(); err == nil && ago <= answeredLately {
+			if ago, err := a.last.Age(); err == nil && ago <= answeredLately {
 				return nil
 			}
 		}

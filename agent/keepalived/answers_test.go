@@ -64,7 +64,7 @@ func TestAnswers(t *testing.T) {
 			testkit.Await(t, "a probe that comes soon after the answer", func() bool {
 				asked = false
 				if tt.noted && (tt.before != nil || tt.now != nil) {
-					if err := writer.Answers(state.HAProxy{}).Note(); err != nil {
+					if err := writer.Answers(state.HAProxy{}).Record(); err != nil {
 						t.Fatal(err)
 					}
 				}

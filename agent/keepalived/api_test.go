@@ -53,7 +53,7 @@ func (a *api) must(err error) {
 	}
 }
 
-// create says whether an object was not there yet.
+// create reports whether an object is new.
 func (a *api) create(collection string, o object) bool {
 	a.t.Helper()
 	data, err := json.Marshal(o)
@@ -103,7 +103,8 @@ func (a *api) removeNode(name string) {
 	a.remove(nodesPath + "/" + name)
 }
 
-// setBootstrap says where the bootstrap host is, or with an empty address that it is gone.
+// setBootstrap sets the address of the bootstrap host; an empty one means that it is
+// gone.
 func (a *api) setBootstrap(address string) {
 	a.t.Helper()
 	metadata := object{"name": "etcd-endpoints", "annotations": object{"alpha.installer.openshift.io/etcd-bootstrap": address}}
@@ -113,7 +114,7 @@ func (a *api) setBootstrap(address string) {
 	}
 }
 
-// setRouter says whether a ready router of an ingress controller runs on a node.
+// setRouter sets whether a ready router of an ingress controller runs on a node.
 func (a *api) setRouter(controller, node string, here bool) {
 	a.t.Helper()
 	name := "router-" + controller + "-" + node
@@ -134,7 +135,7 @@ func (a *api) namespace(name string) {
 	a.create("/api/v1/namespaces", object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name}})
 }
 
-// join gives the node an API server in place of the one that it has, and credentials.
+// join replaces the node's API server and credentials.
 func (n *node) join(a *api) {
 	n.t.Helper()
 	if n.api != nil {
@@ -155,7 +156,7 @@ func (n *node) launch() {
 	}
 }
 
-// admit gives the node credentials that are good, in place of those that it has.
+// admit replaces the node's credentials with valid ones.
 func (n *node) admit(a *api) {
 	n.t.Helper()
 	for _, dir := range []string{kubeletDir, bootstrapDir} {
@@ -164,13 +165,13 @@ func (n *node) admit(a *api) {
 	}
 }
 
-// expire gives the node credentials that have expired: 401.
+// expire replaces the node's credentials with expired ones: 401.
 func (n *node) expire(a *api) {
 	n.t.Helper()
 	a.must(kubeapi.ExpireKubeconfig(n.Path("/"), kubeletDir, a.CA(), n.name))
 }
 
-// refuse gives the node credentials that RBAC refuses everything: 403.
+// refuse replaces the node's credentials with ones that RBAC refuses everything: 403.
 func (n *node) refuse(a *api) {
 	n.t.Helper()
 	pair, err := a.CA().Client("system:node:" + n.name) // in no group

@@ -98,7 +98,7 @@ func TestHardCase35Benchmark(t *testing.T) {
 	}
 }
 
-// damage is what a flood did.
+// damage is the effect of a flood.
 type damage struct {
 	moves, lost, requests int
 	// cpu is the share of a core that the holder's processes took more than before,
@@ -181,7 +181,7 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP, mode 
 	return out
 }
 
-// share is what the processes of a node take of a core while f runs.
+// share returns the CPU share of the node's processes while f runs.
 func (d *defended) share(name string, f func()) float64 {
 	ticks := func() (n float64) {
 		out, err := exec.Command("ip", "netns", "pids", d.nodes[name].Namespace()).Output()

@@ -131,7 +131,7 @@ const (
 	floodRate = 60
 )
 
-// dropped is what the guard of a node has dropped.
+// dropped returns the number of packets dropped by the guard of a node.
 func dropped(s state.Keepalived) (n uint64) {
 	for _, d := range s.Guard.Dropped {
 		n += d.Packets
@@ -146,7 +146,7 @@ func TestHardCase35PeersChange(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	host := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.168.111.11/24"))
-	g := guarding{log: slog.New(slog.DiscardHandler)}
+	g := guardState{log: slog.New(slog.DiscardHandler)}
 	group := func(peers ...string) []guard.Group {
 		i := templates.Instance{Interface: "eth0", RouterID: apiRouterID, VIP: netip.PrefixFrom(apiVIP, 32), FullTTL: true, OnLink: true, AllKnown: true}
 		for _, p := range peers {
@@ -178,7 +178,7 @@ func TestHardCase35PeersChange(t *testing.T) {
 		letThrough("after the reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
 		g.poll(now.Add(guardLag))
 		letThrough("later", "192.168.111.14")
-		next := guarding{log: g.log}
+		next := guardState{log: g.log}
 		next.begin()
 		letThrough("with the next agent")
 		next.admit(group("192.168.111.12"))

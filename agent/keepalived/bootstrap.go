@@ -15,21 +15,21 @@ import (
 )
 
 // bootstrapLifetime bounds how long the bootstrap may hold the API VIP: until its own API
-// server is gone, and the provisioning service if it ever was there (hard case
-// 8). Its end lasts over restarts and reboots: a bootstrap host may be kept for long
-// after the installation. It is taken back only by an API server that is ready again,
-// as after etcd had no leader while its members changed: a host that the installation
-// is done with has none.
+// server is gone, and the provisioning service if it ever ran there (hard case 8). The
+// end survives restarts and reboots, because a bootstrap host may be kept long after the
+// installation. Only an API server that is ready again revokes it, for example after etcd
+// had no leader during a change of members; a host that the installation no longer needs
+// has none.
 type bootstrapLifetime struct {
-	// marker is a file that exists once it is over.
+	// marker is a file that exists once the lifetime is over.
 	marker       string
 	log          *slog.Logger
-	seen, ironic bool      // the API server was ready, the provisioning service answered
-	since        time.Time // it is otherwise since then; zero: it is not
+	seen, ironic bool      // the API server was ready once, the provisioning service answered once
+	since        time.Time // when the facts began to contradict over; zero: they do not
 
-	mu      sync.Mutex // of those that follow: written by the watch, read by the loop as well
+	mu      sync.Mutex // guards the fields below: written by the watch, read by the loop too
 	over    bool
-	resumed bool // it was over before
+	resumed bool // it was over and is not any more
 }
 
 func newBootstrapLifetime(marker string, log *slog.Logger) *bootstrapLifetime {
@@ -37,8 +37,8 @@ func newBootstrapLifetime(marker string, log *slog.Logger) *bootstrapLifetime {
 	return &bootstrapLifetime{marker: marker, log: log, over: !errors.Is(err, fs.ErrNotExist)}
 }
 
-// state reports whether the lifetime is over, and whether it was resumed; neither for a node
-// that is no bootstrap, which has none.
+// state reports whether the lifetime is over, and whether it was resumed. A nil receiver,
+// on any other node, is neither.
 func (t *bootstrapLifetime) state() (over, resumed bool) {
 	if t == nil {
 		return false, false
@@ -48,7 +48,7 @@ func (t *bootstrapLifetime) state() (over, resumed bool) {
 	return t.over, t.resumed
 }
 
-// poll evaluates the facts, and logs and stores a change. It reports whether there was one.
+// poll evaluates the facts, logs and stores a change, and reports whether there was one.
 func (t *bootstrapLifetime) poll(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	if t == nil || !t.evaluate(now, get) {
 		return false
@@ -59,12 +59,12 @@ func (t *bootstrapLifetime) poll(now time.Time, get func(fact string) (f state.F
 	}
 	t.log.Info(event)
 	if err := t.store(); err != nil {
-		t.log.Error("whether the API server of this bootstrap host has gone will not be remembered", "error", err)
+		t.log.Error("cannot store whether the API server of this bootstrap host has gone", "error", err)
 	}
 	return true
 }
 
-// evaluate reports whether the facts end the lifetime just now, or take its end back.
+// evaluate reports whether the facts end or resume the lifetime now.
 func (t *bootstrapLifetime) evaluate(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	api, _ := get(health.FactAPI)
 	ironic, _ := get(health.FactIronic)
@@ -91,7 +91,7 @@ func (t *bootstrapLifetime) evaluate(now time.Time, get func(fact string) (f sta
 	return true
 }
 
-// store makes the end last, or forgets it.
+// store writes the marker, or removes it.
 func (t *bootstrapLifetime) store() error {
 	if !t.over {
 		_, err := atomicfile.Remove(t.marker)

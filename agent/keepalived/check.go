@@ -9,12 +9,12 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
-// Check asks keepalived's own parser. Any word of it is a refusal: keepalived 2.2 is
-// silent about what it accepts, exits with another status than 0 even for warnings, but
-// with 0 for an include that finds no file.
+// Check returns a checker that runs keepalived's own parser. Any output is a refusal:
+// keepalived 2.2 prints nothing for what it accepts, exits with a status other than 0
+// even for warnings, but with 0 for an include that matches no file.
 //
-// It wants the interfaces that the file names to exist. It does not look at
-// addresses of interfaces, peers or the directories of track files.
+// The interfaces in the file must exist. Addresses of interfaces, peers and the
+// directories of track files are not checked.
 func Check(program string) daemon.Checker {
 	return func(ctx context.Context, candidate string) error {
 		out, err := supervise.Output(ctx, program, "-t", "-f", candidate)

@@ -16,19 +16,19 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// checks keeps the health checks of the node running that its groups need.
+// checks runs the health checks that the groups of the node need.
 type checks struct {
 	board   *health.Board
 	files   *trackfile.Files
 	metrics *health.Metrics
 	log     *slog.Logger
-	// redirects has the facts of API groups.
+	// redirects sets the redirect facts of API groups.
 	redirects *redirects
-	// answers has those of HAProxy.
+	// answers serves the HAProxy check.
 	answers *answers
 
 	groups  []v1alpha1.Group
-	key     string // of what is running
+	key     string // identifies the running checks
 	failing logging.Transitions
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -46,11 +46,11 @@ func newChecks(trackDir string, dir *state.Dir, metrics *health.Metrics, log *sl
 	}, nil
 }
 
-// follow runs the checks of a node of that role and with those labels, and logs whether it
-// can. It returns with track files for all of their terms.
+// follow runs the checks for a node with this role and these labels, and logs failures.
+// Track files for all of their terms exist when it returns.
 func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
 	err := c.run(s, role, labels)
-	c.failing.Error(c.log, err, "this node is not checked anew", "this node is checked again")
+	c.failing.Error(c.log, err, "cannot start health checks", "health checks started again")
 	return err
 }
 
@@ -70,11 +70,11 @@ func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[stri
 	}
 	for i := range m.Groups {
 		if err := c.ensure(&m.Groups[i], role); err != nil {
-			return err // those that run go on: nobody would keep their track files current
+			return err // the running checks continue: their track files must stay current
 		}
 	}
 	c.stop()
-	c.redirects.follow(m.Groups) // first: it may be polling, and sets facts that are to be forgotten
+	c.redirects.follow(m.Groups) // first: a poll in progress may set facts that are forgotten below
 	for _, g := range c.groups {
 		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
 			c.board.Forget(health.FactsOf(&g)...)
@@ -107,12 +107,13 @@ func (c *checks) stop() {
 	c.key, c.cancel = "", nil
 }
 
-// routers sets the facts which groups that the node can hold have a router of their own
-// here (hard case 21). While the API is away its last answer stands: the router itself does not
-// have its controller, and would put another controller's level with the group's own.
+// routers sets, for each ingress group that the node can hold, whether a router of the
+// group's own controller runs here (hard case 21). While the API is away the last answer
+// stands: the router itself does not know its controller, and would rank another
+// controller's node with the group's own.
 //
-// Where the routers are of other controllers alone, the node must not hold the VIP at
-// all: its clients would reach one that knows nothing of their routes.
+// Where only routers of other controllers run, the node must not hold the VIP at all:
+// clients would reach a router without their routes.
 func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, n facts.Nodes) {
 	r, known := n.Routers()
 	if !known {

@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// tickled returns the VIPs of a decision whose clients its peers are to know. There are no
-// peers with multicast.
+// tickled returns the VIPs of a decision whose client lists the peers receive. In
+// multicast mode there are no peers.
 func tickled(d *decision) (out []tickle.VIP) {
 	s := &d.cluster.Spec
 	for _, i := range d.conf.Instances {

@@ -42,13 +42,13 @@ var (
 	ipv6 = layout{"ipv6", "2001:db8:1::%d/64", netip.MustParseAddr("2001:db8:1::5"), netip.MustParseAddr("2001:db8:1::4")}
 )
 
-// apiVIP is that of most clusters here.
+// apiVIP is the API VIP of most clusters in tests.
 var apiVIP = ipv4.apiVIP
 
-// host gives the address of a host.
+// host returns the address of a host.
 func (l layout) host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf(l.hosts, n)) }
 
-// read gives a file that vipgen rendered.
+// read returns the content of a rendered file.
 func (l layout) read(t *testing.T, path string) []byte {
 	t.Helper()
 	return testkit.ReadFile(t, "../../golden/cases/"+l.golden+"/expected/files/"+path)
@@ -200,7 +200,7 @@ func (n *node) dir() *state.Dir {
 	return d
 }
 
-// state is what the job makes known; alive is false while it does not run.
+// state returns the published state of the job; alive is false while it does not run.
 func (n *node) state() (s state.Keepalived, alive bool) {
 	n.t.Helper()
 	p, err := state.Read[state.Keepalived](n.dir())
@@ -280,7 +280,7 @@ func (n *node) serve(port int) (stop func()) {
 	return func() { s.Close() }
 }
 
-// processes are those in the node's network.
+// processes returns the processes in the node's network.
 func (n *node) processes() []string {
 	n.t.Helper()
 	out, err := exec.Command("ip", "netns", "pids", n.Namespace()).Output()

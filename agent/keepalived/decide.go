@@ -15,7 +15,7 @@ type decision struct {
 	cluster *v1alpha1.ClusterConfig
 	node    *v1alpha1.Node
 	conf    *keepalived.Conf
-	// self is the node as the others see it.
+	// self is the node as its peers see it.
 	self v1alpha1.Peer
 
 	moves     state.Moves
@@ -24,8 +24,8 @@ type decision struct {
 
 func (d *decision) takesPart() bool { return len(d.conf.Instances) > 0 }
 
-// vips returns those that must be on no interface while keepalived does not run. Those
-// that the nodes do not hold are ignored.
+// vips returns the VIPs that must be on no interface while keepalived does not run; none
+// where nodes do not hold VIPs.
 func (d *decision) vips() []netip.Addr {
 	if d.cluster.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil
@@ -40,7 +40,7 @@ func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
 	return out
 }
 
-// decide returns what the node is to run by its facts and an election.
+// decide returns the configuration for a node with these facts after an election.
 func decide(f *facts.Facts, e elected, lifetimeOver bool) *decision {
 	d := &decision{cluster: f.Cluster, node: f.Node, conf: e.conf, self: f.Self, moves: e.moves, migration: e.migration}
 	if d.conf == nil {

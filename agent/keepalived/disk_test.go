@@ -46,7 +46,7 @@ func (d disk) fill() {
 	}
 }
 
-// fillUp takes what has become free.
+// fillUp fills the free space.
 func (d disk) fillUp() {
 	d.t.Helper()
 	more := d.rubbish() + "-more"

@@ -1,5 +1,4 @@
-// Package keepalived is the job that runs keepalived on a node: it decides
-// whether the node takes part in electing who holds the VIPs, keeps
-// keepalived.conf current, and sees to it that no VIP stays where it should not
-// be.
+// Package keepalived implements the job that runs keepalived on a node: it decides
+// whether the node takes part in VRRP elections, keeps keepalived.conf current, and
+// removes VIPs that the node does not hold.
 package keepalived

@@ -15,26 +15,26 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// dump is the file with keepalived's own view, as it was read last. It is as old
-// as the last probe that requested it.
+// dump reads keepalived's dump file, its own view of the instances. The file is as old as
+// the last probe that requested it.
 type dump struct {
 	path    string
 	at      syscall.Timespec
 	holders map[string]state.Holder // by instance
 }
 
-// half is for how long after it was written the file may be half of it: the kernel gives
-// what is written within a few milliseconds the same time, so the rest would not show.
+// half is the age below which the file may be half written: the kernel gives writes
+// within a few milliseconds the same time, so a later one would go unnoticed.
 const half = 100 * time.Millisecond
 
-// poll reads the file if it was written anew, and returns the holders of VIPs that another
-// node holds.
+// poll reads the file if it changed, and returns the holders of VIPs that other nodes
+// hold.
 func (d *dump) poll() map[string]state.Holder {
 	at, err := writtenAt(d.path)
 	if err != nil || at == d.at {
 		return d.holders
 	}
-	if age := time.Since(time.Unix(at.Unix())); 0 <= age && age < half { // else the clock was set
+	if age := time.Since(time.Unix(at.Unix())); 0 <= age && age < half { // a negative age: the clock was set
 		return d.holders
 	}
 	d.at, d.holders = at, nil
@@ -44,9 +44,8 @@ func (d *dump) poll() map[string]state.Holder {
 	return d.holders
 }
 
-// parseDump takes from what keepalived writes at SIGUSR1, for people to read, who
-// holds the VIPs of its instances that are backups. What it cannot make out is
-// left out.
+// parseDump returns the holders of VIPs of all backup instances in a dump, which
+// keepalived writes for people to read. Unreadable parts are skipped.
 func parseDump(data []byte) map[string]state.Holder {
 	out := map[string]state.Holder{}
 	name, backup := "", false
@@ -77,7 +76,7 @@ func parseDump(data []byte) map[string]state.Holder {
 	return out
 }
 
-// writtenAt returns the time of the last write of a file; the zero value if there is none.
+// writtenAt returns the modification time of a file; the zero value if there is none.
 func writtenAt(path string) (t syscall.Timespec, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// elect returns the VRRP settings of the node and the configuration to run, and moves the
-// node with the others.
+// elect returns the VRRP settings of the node and the configuration to run, and advances
+// a migration.
 func (j *Job) elect(f *facts.Facts) elected {
 	spec, t, e := &f.Cluster.Spec, readTarget(j.Root, &f.Cluster.Spec), &j.election
 	e.modeFile.report(t.Problem, j.Log)
@@ -27,7 +27,7 @@ func (j *Job) elect(f *facts.Facts) elected {
 		return keepalived.New(f.Cluster, &n)
 	}
 	kept := readSettings(j.below(keptSettings))
-	if j.bootstrap != nil { // no node of the cluster: it keeps the settings that it began with
+	if j.bootstrap != nil { // not a node of the cluster: keeps its initial settings
 		v := migration.InForce(spec.VRRP, kept)
 		return elected{settings: v, conf: conf(v)}
 	}
@@ -62,21 +62,21 @@ func (j *Job) elect(f *facts.Facts) elected {
 		e.wake(out.Again, j.loop.Now)
 	}
 	if kept != nil && out.Conf != nil && out.Settings != *kept {
-		j.announceHeld(out.Conf) // others may have had a VIP for a moment
+		j.announceHeld(out.Conf) // another node may have held a VIP for a moment
 	}
 	moves := state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: e.modeFile.count}
 	e.last = elected{settings: out.Settings, conf: out.Conf, leftOut: out.LeftOut, moves: moves, migration: out.Status}
 	return e.last
 }
 
-// tryOut checks a configuration that is not to run yet with keepalived's parser.
+// tryOut checks a future configuration with keepalived's parser.
 func (j *Job) tryOut(conf *keepalived.Conf) error {
 	data, err := templates.ExecuteFile(j.below(v1alpha1.KeepalivedTemplate), conf)
 	if err != nil {
 		return err
 	}
 	if e := &j.election; e.checked != string(data) || e.checkedErr != nil {
-		e.checked, e.checkedErr = string(data), j.daemon.Takes(context.Background(), data)
+		e.checked, e.checkedErr = string(data), j.daemon.Accepts(context.Background(), data)
 	}
 	return j.election.checkedErr
 }
@@ -87,7 +87,7 @@ func (j *Job) announceHeld(conf *keepalived.Conf) {
 	j.neighbours.Announce(slices.DeleteFunc(vipsOf(conf), func(vip netip.Addr) bool { return !slices.Contains(held, vip) }))
 }
 
-// nodesOf returns the nodes of the cluster as this one sees them, by name.
+// nodesOf returns the nodes of the cluster as this node sees them, by name.
 func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migration.Node) {
 	holds := map[string]bool{}
 	for _, p := range append(slices.Clone(list.Peers), list.Self) {
@@ -100,18 +100,18 @@ func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migr
 	return out
 }
 
-// unready returns why this node is not ready to move; empty if it is.
+// unready returns why this node cannot move yet; empty if it can.
 func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nodes.Bootstrap) string {
 	control := f.Node.Role == v1alpha1.RoleMaster || f.Node.Role == v1alpha1.RoleArbiter
 	switch {
 	case t.Problem != nil:
 		return t.Problem.Error()
 	case j.Source.Problem() != "":
-		return "cluster.yaml is not right"
+		return "cluster.yaml is invalid"
 	case control && b.Address.IsValid() && !b.Gone:
 		return "the bootstrap, " + b.Address.String() + ", is still there"
 	case control && openShift && !b.Gone:
-		return "nobody says yet that the bootstrap is gone (ConfigMap etcd-endpoints in openshift-etcd)"
+		return "waiting for the bootstrap to leave the annotations of ConfigMap etcd-endpoints in openshift-etcd"
 	}
 	return ""
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// election moves the node to other VRRP settings with the others. It is owned by the loop
-// goroutine, but for the listener.
+// election moves the node to other VRRP settings together with the other nodes. It is
+// owned by the loop goroutine, except for adverts.
 type election struct {
 	machine migration.Machine
 	adverts *advertListener
-	begun   time.Time // of the job
+	begun   time.Time // start of the job
 	timer   *time.Timer
 
 	modeFile   modeFile
-	checked    string // the configuration that keepalived's parser checked last
+	checked    string // the last configuration given to keepalived's parser
 	checkedErr error
 	storing    logging.Transitions
 	last       elected
-	idle       []string // why VIPs are left out, as it was logged
+	idle       []string // reasons for left-out VIPs, as logged last
 	deciding   logging.Transitions
 }
 
@@ -34,12 +34,12 @@ type election struct {
 type elected struct {
 	settings  v1alpha1.VRRPSettings
 	conf      *keepalived.Conf // nil while the settings are not known
-	leftOut   bool             // by the mode file
+	leftOut   bool             // by the mode file (without)
 	moves     state.Moves
 	migration *state.Migration
 }
 
-// wake calls now after a time, and cancels the call before.
+// wake calls now after a delay; a pending call is replaced.
 func (e *election) wake(after time.Duration, now func()) {
 	if e.timer == nil {
 		e.timer = time.AfterFunc(after, now)
@@ -48,8 +48,8 @@ func (e *election) wake(after time.Duration, now func()) {
 	}
 }
 
-// readSettings returns what writeSettings wrote, nil for a file that is missing
-// or worth nothing.
+// readSettings returns the settings stored by writeSettings, nil if the file is missing
+// or invalid.
 func readSettings(path string) *v1alpha1.VRRPSettings {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -48,8 +48,8 @@ func (c *cluster) holder(among ...string) string {
 	}
 }
 
-// checked says whether a node that takes part in the election of the API VIP knows how its
-// API server is.
+// checked reports whether a node in the election of the API VIP has checked its API
+// server.
 func (n *node) checked() bool {
 	n.t.Helper()
 	s, alive := n.state()

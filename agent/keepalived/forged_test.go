@@ -32,7 +32,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		n, peer := c.nodes[name], c.nodes[c.others(name)[0]]
 		flood := x.flood(forged, families["IPv4"].apiVIP, peer.address.Addr(), n.address.Addr(), 2)
 		testkit.Await(t, name+" to ignore the advert", func() bool {
-			return strings.Contains(n.agent.Output(), "advertisements of the new VRRP settings come before")
+			return strings.Contains(n.agent.Output(), "advertisements with the new VRRP settings ignored")
 		})
 		flood.Stop()
 		t.Logf("%s: %d adverts", name, flood.Sent())

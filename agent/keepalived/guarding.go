@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// guardGroups returns whose packets are let through to instances. nodes are all other
-// nodes of the cluster.
+// guardGroups returns the permitted senders of each instance. nodes are all other nodes
+// of the cluster.
 func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []guard.Group) {
 	for i := range instances {
 		x := &instances[i]
@@ -26,31 +26,31 @@ func guardGroups(instances []keepalived.Instance, nodes []v1alpha1.Peer) (out []
 	return out
 }
 
-// guardLag is how long after a reload the senders of before are let through: many
-// times what keepalived takes for one on a busy node.
+// guardLag is how long after a reload the previous senders stay permitted: many times
+// what keepalived takes to reload on a busy node.
 const guardLag = 3 * time.Second
 
-// guarding keeps the guard in step with keepalived: who is let through by the new
-// configuration is so before keepalived has it, and who was let through by the old one
-// until keepalived has it no more.
-type guarding struct {
+// guardState keeps the guard in step with keepalived: senders of the new configuration are
+// permitted before keepalived has it, and senders of the old one until keepalived has
+// dropped it.
+type guardState struct {
 	table guard.Guard
 	log   *slog.Logger
 
 	mu      sync.Mutex
 	wanted  []guard.Group // of the configuration
-	earlier []guard.Group // of those before
-	until   time.Time     // for how long the earlier count; zero: for ever
-	dropped uint64        // as it was logged
+	earlier []guard.Group // of earlier configurations
+	until   time.Time     // when earlier expires; zero: never
+	dropped uint64        // count logged last
 	logged  time.Time
 	failing logging.Transitions
 }
 
-// begin removes what an earlier agent left, whose list of peers may be old.
-func (g *guarding) begin() { g.report(g.table.Remove()) }
+// begin removes the rules of an earlier agent, whose list of peers may be outdated.
+func (g *guardState) begin() { g.report(g.table.Remove()) }
 
-// admit lets the senders of a configuration through that keepalived gets now.
-func (g *guarding) admit(groups []guard.Group) {
+// admit permits the senders of the configuration that keepalived gets next.
+func (g *guardState) admit(groups []guard.Group) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.earlier = guard.Merge(g.earlier, g.wanted)
@@ -58,16 +58,17 @@ func (g *guarding) admit(groups []guard.Group) {
 	g.report(g.table.Place(slices.Concat(g.wanted, g.earlier)))
 }
 
-// applied starts the time after which earlier senders are forgotten: keepalived runs the configuration that was admitted last.
-func (g *guarding) applied(now time.Time) {
+// applied starts the lag after which earlier senders are dropped: keepalived runs the
+// configuration admitted last.
+func (g *guardState) applied(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.until = now.Add(guardLag)
 }
 
-// poll forgets earlier senders when they have had their time, restores rules that are gone,
-// and logs when packets are dropped, at most once a minute.
-func (g *guarding) poll(now time.Time) {
+// poll drops expired senders, restores missing rules, and logs dropped packets at most
+// once a minute.
+func (g *guardState) poll(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted == nil {
@@ -78,7 +79,7 @@ func (g *guarding) poll(now time.Time) {
 	}
 	err := g.table.Place(slices.Concat(g.wanted, g.earlier))
 	if err == nil {
-		err = g.table.Look()
+		err = g.table.Poll()
 	}
 	g.report(err)
 	all, list := uint64(0), g.table.Dropped()
@@ -91,11 +92,11 @@ func (g *guarding) poll(now time.Time) {
 	}
 }
 
-// droppedEvery is the least time between two log lines about dropped packets.
+// droppedEvery is the least interval between log lines about dropped packets.
 const droppedEvery = time.Minute
 
-// end removes the rules: keepalived does not run.
-func (g *guarding) end() {
+// end removes the rules once keepalived has stopped.
+func (g *guardState) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.wanted != nil {
@@ -104,11 +105,11 @@ func (g *guarding) end() {
 	g.wanted, g.earlier, g.until = nil, nil, time.Time{}
 }
 
-func (g *guarding) report(err error) {
-	g.failing.Error(g.log, err, "VRRP packets are not filtered: any host that reaches this node can take its VIPs from it", "VRRP packets are filtered again")
+func (g *guardState) report(err error) {
+	g.failing.Error(g.log, err, "VRRP packets not filtered: any host that reaches this node can take over its VIPs", "VRRP packets filtered again")
 }
 
-func (g *guarding) state() state.Guard {
+func (g *guardState) state() state.Guard {
 	is, restored := g.table.InPlace()
 	return state.Guard{InPlace: is, Restored: restored, Dropped: g.table.Dropped()}
 }

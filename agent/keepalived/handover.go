@@ -10,19 +10,18 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// handOver gives the VIPs on this node to peers before keepalived is stopped (hard case
-// 43): without the points of its checks a peer is better, and takes the VIPs while they are
-// still here, so that clients are never without one. keepalived that is told to stop takes
-// the address away at once, and clients wait until a peer has it.
+// handOver moves the VIPs on this node to peers before keepalived stops (hard case 43):
+// without the points of its checks a peer has the higher priority and acquires the VIPs
+// while they are still here, so clients are never without one. A keepalived that stops
+// removes the address at once, and clients wait until a peer has it.
 //
-// Where no peer is better, or none is there, keepalived is stopped after a little more
-// than what it takes them. A bootstrap has no checks, and stops at once; so does keepalived
-// that was told to end by somebody else, as by systemd, which tells every process of a
-// container.
+// Without a better peer, keepalived stops a little after the time a takeover would need.
+// A bootstrap has no checks and stops at once, as does a keepalived that something else
+// stopped, such as systemd, which signals every process of a container.
 func (j *Job) handOver() {
 	d := j.decided.Load()
 	if j.members.InDoubt() {
-		return // nobody receives it: the holder of the VIP does not know this node
+		return // no peer receives it: the holder of the VIP does not know this node
 	}
 	if d == nil || len(d.conf.TrackFiles) == 0 {
 		return
@@ -36,19 +35,19 @@ func (j *Job) handOver() {
 		terms = append(terms, f.Term)
 	}
 	if err := j.checks.files.Withdraw(terms); err != nil {
-		j.Log.Warn("the VIPs cannot be given away by priority: keepalived gives them away when it stops", "error", err)
+		j.Log.Warn("cannot hand over VIPs by priority: keepalived releases them when it stops", "error", err)
 		return
 	}
 	began := time.Now()
 	gone := job.AwaitVIPs(vips, bound)
-	j.Log.Info("VIPs given away before the end", "vips", vips, "gone", gone, "after", time.Since(began).Round(time.Millisecond))
+	j.Log.Info("VIPs handed over before the end", "vips", vips, "gone", gone, "after", time.Since(began).Round(time.Millisecond))
 }
 
-// awaited returns the VIPs that a peer could take, and for how long to wait for it: as long
-// as a backup takes that receives a lower priority, and a second for a busy network of nodes.
+// awaited returns the VIPs that a peer could acquire, and how long to wait for that: the
+// down time of a backup that receives a lower priority, and a second for a busy network.
 func awaited(conf *keepalived.Conf) (vips []netip.Addr, bound time.Duration) {
 	for i := range conf.Instances {
-		if in := &conf.Instances[i]; in.QuietGroup == "" { // else nobody receives it
+		if in := &conf.Instances[i]; in.QuietGroup == "" { // else no peer receives it
 			vips = append(vips, in.VIP.Addr())
 			bound = max(bound, migration.DownTime(in)+time.Second)
 		}

@@ -26,7 +26,7 @@ func TestHardCase43HandOver(t *testing.T) {
 		}
 		return c.nodes[name].agent.Output()
 	}
-	if log := ends(first); !strings.Contains(log, "VIPs given away before the end") || !strings.Contains(log, "gone=true") {
+	if log := ends(first); !strings.Contains(log, "VIPs handed over before the end") || !strings.Contains(log, "gone=true") {
 		t.Errorf("%s did not hand its VIP over", first)
 	}
 	c.holder(second)

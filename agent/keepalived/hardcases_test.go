@@ -45,7 +45,7 @@ func TestHardCase01StaleVIP(t *testing.T) {
 	if got := stale.linksWith(stale.address.Addr()); !slices.Equal(got, []string{"eth0"}) {
 		t.Errorf("the node's own address is on %v", got)
 	}
-	if !strings.Contains(stale.agent.Output(), "restored an address that went with a VIP") {
+	if !strings.Contains(stale.agent.Output(), "address removed with a VIP restored") {
 		t.Error("the node's own address did not go with the VIP: this proves nothing")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// rename gives the node's link another name while it is down, as udev does.
+// rename renames the node's link while it is down, as udev does.
 func (n *node) rename(to string) {
 	n.t.Helper()
 	err := n.Do(func() error {

@@ -16,41 +16,41 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Files that the job keeps over restarts and reboots, in the one directory on the disk
-// that its pod may write to.
+// Files kept over restarts and reboots, in the one directory on disk that the pod may
+// write to.
 const (
 	keepDir      = "/etc/keepalived"
 	keptSettings = keepDir + "/.vipgen-vrrp.json"
 	keptEnd      = keepDir + "/.vipgen-bootstrap-gone"
-	// The record of events is there, too: events.FileName.
-	// keptQueues goes with a reboot, as the limits do.
+	// The record of events is next to them: events.FileName.
+	// keptQueues and keptVIPs end with a reboot, as limits and addresses do.
 	keptQueues = v1alpha1.RunDir + "/keepalived/queues.json"
 	keptVIPs   = v1alpha1.RunDir + "/keepalived/vips.json"
 )
 
-// Job runs keepalived on a node. It composes parts, each of which owns its state.
+// Job runs keepalived on a node. Each of its parts owns its state.
 type Job struct {
-	// Root is where the host's file system is.
+	// Root is the root of the host's file system.
 	Root string
-	// Source has the facts of the node, the other nodes among them.
+	// Source provides the facts of this node and of the others.
 	Source *facts.Source
-	// State is where jobs publish their states.
+	// State is the directory where jobs publish their states.
 	State *state.Dir
-	// Program is keepalived, looked up in PATH.
+	// Program is the keepalived binary, looked up in PATH.
 	Program string
 	Log     *slog.Logger
-	// Checks measures the checks of the node; it may be nil.
+	// Checks counts the health checks of the node; it may be nil.
 	Checks *health.Metrics
 
 	loop      *daemon.Debouncer
-	decided   atomic.Pointer[decision] // nil before the first
+	decided   atomic.Pointer[decision] // nil before the first decision
 	election  election
 	members   *membership.Membership
-	bootstrap *bootstrapLifetime // nil elsewhere than on the bootstrap
+	bootstrap *bootstrapLifetime // nil except on the bootstrap
 
 	checks     *checks
 	daemon     *child
-	guard      guarding
+	guard      guardState
 	vips       storedVIPs
 	neighbours *neighbours.Neighbours
 	tickler    *tickle.Tickler

@@ -25,7 +25,7 @@ keepalived releases its VIPs and ends.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent keepalived --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
 	Port:    func(p v1alpha1.Ports) int { return p.KeepalivedMonitor },
 	Conf:    v1alpha1.KeepalivedConf,
-	// Routers decide on an ingress VIP, the bootstrap on the API's.
+	// Routers decide on ingress VIPs, the bootstrap on API VIPs.
 	Watch: func(role string, o *nodes.Options) {
 		o.RouterPods = role != v1alpha1.RoleBootstrap && role != v1alpha1.RoleArbiter
 		o.Bootstrap = role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter || role == v1alpha1.RoleBootstrap
@@ -56,7 +56,7 @@ func rows(s *state.Keepalived) [][]string {
 	return append(out, job.LastReload(s.LastReload, cmp.Or(s.ClusterProblem, s.Problem)))
 }
 
-// settingsRows are the node's VRRP settings, and the progress of a switch to others.
+// settingsRows returns the node's VRRP settings, and the progress of a migration.
 func settingsRows(s *state.Keepalived) [][]string {
 	if s.VRRP == nil {
 		return nil
@@ -76,7 +76,7 @@ func settingsRows(s *state.Keepalived) [][]string {
 	return append(out, switches, []string{"  waits for", m.WaitsFor})
 }
 
-// guardRow says whether only peers' VRRP packets are taken, and how many others there were.
+// guardRow returns the state of the guard and its dropped packets.
 func guardRow(g *state.Guard) []string {
 	out := []string{"  guard", job.Either(g.InPlace, "in place", "not in place"), fmt.Sprintf("restored %d", g.Restored)}
 	for _, d := range g.Dropped {
@@ -85,7 +85,7 @@ func guardRow(g *state.Guard) []string {
 	return out
 }
 
-// whereHeld says who holds the VIP, as far as this node knows.
+// whereHeld describes the holder of the VIP, as far as this node knows.
 func whereHeld(i *state.Instance) string {
 	switch h := i.Holder; {
 	case i.Holds:
@@ -97,7 +97,7 @@ func whereHeld(i *state.Instance) string {
 	}
 }
 
-// sum says how the priority comes about.
+// sum describes a priority as the sum of its parts.
 func sum(i *state.Instance) string {
 	text := fmt.Sprintf("priority %d = %d", i.Priority, i.Base)
 	for _, t := range i.Terms {

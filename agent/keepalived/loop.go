@@ -16,11 +16,11 @@ import (
 	"github.com/vipgen/vipgen/templates"
 )
 
-// apply applies a new decision. It reports whether keepalived was started, stopped or told to
-// read its configuration.
+// apply applies a new decision. It reports whether keepalived was started, stopped or
+// reloaded.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	d, err := j.decide()
-	j.election.deciding.Error(j.Log, err, "the node stays as it is", "it is known again what the node is to run")
+	j.election.deciding.Error(j.Log, err, "cannot decide on the configuration of keepalived: the current one stays", "configuration of keepalived decided again")
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	target := daemon.Target{Conf: conf, Err: err, Stopped: !d.takesPart()}
 	if target.Stopped {
 		changed, err = j.daemon.Apply(ctx, target)
-		// Also when it did not run: what an earlier run left is still there.
+		// Even if it did not run: an earlier run may have left rules and VIPs.
 		j.guard.end()
 		j.neighbours.Limit(nil)
 		j.tickler.Follow(nil)
@@ -50,19 +50,19 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	}
 	j.guard.applied(time.Now())
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
-	j.election.storing.Error(j.Log, err, "the settings of VRRP in force will not be remembered", "the settings of VRRP in force are remembered again")
+	j.election.storing.Error(j.Log, err, "cannot store the VRRP settings in force", "VRRP settings in force stored again")
 	return changed, err
 }
 
-// leaveOut logs which VIPs are left out, and why, when that changed.
+// leaveOut logs the reasons for left-out VIPs when they change.
 func (j *Job) leaveOut(why []string) {
 	if !slices.Equal(why, j.election.idle) {
 		j.election.idle = slices.Clone(why)
-		j.Log.Info("VIPs that this node leaves out", "why", why)
+		j.Log.Info("VIPs left out", "why", why)
 	}
 }
 
-// decide returns what the node is to run now.
+// decide returns the configuration that the node should run now.
 func (j *Job) decide() (*decision, error) {
 	f, err := j.Source.Facts()
 	if err != nil {
@@ -110,8 +110,7 @@ func (j *Job) died(ctx context.Context) error {
 	return j.clean(ctx)
 }
 
-// clean removes VIPs that keepalived, which does not run now, did not (hard case
-// 1).
+// clean removes the VIPs that a stopped keepalived left behind (hard case 1).
 func (j *Job) clean(context.Context) error {
 	d := j.decided.Load()
 	if d == nil {

@@ -45,13 +45,13 @@ var (
 	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were invalid.")
 )
 
-// Labels. Prometheus has an "instance" of its own, which is the target.
+// Labels. Prometheus reserves "instance" for the target.
 var (
 	onVIP  = []string{"vrrp_instance", "vip"}
 	onTerm = []string{"vrrp_instance", "vip", "term"}
 )
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	own := monitor.Families{takesPart, leftOut, vipHeld, vipPriority, vipBase, termOn, termPoints, vipFault, peersOf,
 		vipTaken, vipLost, vipHeldFor, clientsKnown, clientsTold, lateBy, guarded, strangers,
@@ -59,7 +59,7 @@ func (j *Job) Describe(to chan<- *prometheus.Desc) {
 	append(own, monitor.DaemonFamilies...).Describe(to)
 }
 
-// Collect is part of prometheus.Collector. It collects the state that was published last.
+// Collect implements prometheus.Collector with the state published last.
 func (j *Job) Collect(to chan<- prometheus.Metric) {
 	s := j.publisher.last.Load()
 	if s == nil {
@@ -119,20 +119,19 @@ func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 	}
 }
 
-// stuckAfter is many times what the loop that publishes takes for a turn.
+// stuckAfter is many times the duration of a turn of the publishing loop.
 const stuckAfter = 30 * time.Second
 
-// answerTime is how long keepalived has for an answer.
+// answerTime bounds how long keepalived may take to answer.
 const answerTime = 3 * time.Second
 
-// Stuck returns which of the job's loops does not turn any more, for its liveness probe.
+// Stuck returns an error if one of the job's loops hangs, for its liveness probe.
 func (j *Job) Stuck() error {
 	return errors.Join(j.loop.Stuck(), j.publisher.watchdog.Stuck("the loop that watches the node", stuckAfter))
 }
 
-// Health returns a problem of the job, for /healthz: a loop that does not
-// turn, keepalived that is wanted and does not run or does not answer. A node that takes no
-// part has none.
+// Health returns a problem of the job for /healthz: a loop that hangs, or a wanted
+// keepalived that does not run or answer. A node that takes no part has none.
 func (j *Job) Health(ctx context.Context) error {
 	s := j.publisher.last.Load()
 	if s == nil {

@@ -39,7 +39,7 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 	return node
 }
 
-// plan gives all nodes a mode file with a time for the move.
+// plan writes a mode file with a time for the move on all nodes.
 func (c *cluster) plan(file string, at time.Time) {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -81,8 +81,8 @@ func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time
 	}
 }
 
-// cutOff gives a node an API server that has the nodes there are, and to which nothing
-// comes that the others announce.
+// cutOff replaces a node's API server with one that lists the nodes, but receives no
+// announcements.
 func (c *cluster) cutOff(n *node) {
 	c.t.Helper()
 	alone := newAPI(c.t)

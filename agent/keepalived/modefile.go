@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// readTarget reads the mode files below root: the user's wins as a whole, also when
-// it is invalid.
+// readTarget reads the mode files below root. The user's file replaces the other
+// entirely, even if invalid.
 func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 	for _, path := range []string{v1alpha1.UserModeFile, v1alpha1.ModeFile} {
 		data, err := os.ReadFile(filepath.Join(root, path))
@@ -45,15 +45,15 @@ func readTarget(root string, s *v1alpha1.ClusterConfigSpec) migration.Target {
 	return migration.Target{Settings: s.VRRP.Target}
 }
 
-// modeFile counts invalid mode files.
+// modeFile counts and logs invalid mode files.
 type modeFile struct {
-	refused string // the problem that was counted last
+	refused string // the problem counted last
 	count   int
 	failing logging.Transitions
 }
 
 func (m *modeFile) report(err error, log *slog.Logger) {
-	m.failing.Error(log, err, "the mode file is not right: the node keeps its VRRP settings", "the mode file is right again")
+	m.failing.Error(log, err, "mode file invalid: the node keeps its VRRP settings", "mode file valid again")
 	text := ""
 	if err != nil {
 		text = err.Error()

@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// get asks the job's monitor; code is 0 if nobody answers.
+// get requests a path of the job's monitor; code is 0 without an answer.
 func (n *node) get(path string) (code int, body string) {
 	n.t.Helper()
 	client := http.Client{Timeout: testkit.Patience, Transport: &http.Transport{

@@ -111,7 +111,7 @@ func (m *mixed) list(n *node, all ...netip.Prefix) {
 	}
 }
 
-// reload gives an operator's node peers, as its monitor does.
+// reload sets the peers of an operator's node, as its monitor does.
 func (m *mixed) reload(o *operatorsNode, peers []string) {
 	o.peers = peers
 	if conf, err := m.operatorsConf(o); err != nil {
@@ -162,8 +162,8 @@ func (m *mixed) operate(n *node, peers ...string) {
 	m.operators[n.name] = o
 }
 
-// adopt gives a node vipgen's agent in place of the operator's keepalived, and returns when
-// it takes part for all API VIPs.
+// adopt replaces the operator's keepalived of a node with vipgen's agent, and returns
+// when it takes part for all API VIPs.
 func (m *mixed) adopt(n *node) {
 	m.t.Helper()
 	m.leave(n)

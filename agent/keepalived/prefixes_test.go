@@ -67,7 +67,7 @@ func TestHardCase46Move(t *testing.T) {
 	}
 }
 
-// addAddress gives the node one more address where it has its own.
+// addAddress adds an address to the interface with the node's own.
 func (n *node) addAddress(p netip.Prefix) {
 	n.t.Helper()
 	links := n.linksWith(n.address.Addr())

@@ -14,24 +14,23 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// probeDaemon returns nil if the job is alive and keepalived is as it should be: it
-// answers, or it is not wanted. An answer is a fresh file with its state, which
-// its VRRP process writes from its main loop at SIGUSR1. It runs in the
-// container of the job, whose process IDs it shares, and returns soon after ctx
-// has ended.
+// probeDaemon returns nil if the job is alive and keepalived answers or is not wanted.
+// keepalived answers by dumping its state to a file from its VRRP process's main loop at
+// SIGUSR1. The probe runs in the container of the job, which shares its process IDs, and
+// returns soon after ctx ends.
 func probeDaemon(ctx context.Context, dir *state.Dir, root string) error {
 	s, err := state.Read[state.Keepalived](dir)
 	switch {
 	case err != nil:
 		return err
 	case s == nil:
-		return nil // the job has answered, and cannot say what it runs (hard case 54)
+		return nil // the job answered, but published no state (hard case 54)
 	}
 	return askDaemon(ctx, s, root)
 }
 
-// wroteState reports whether a line of keepalived's log says no more than that it wrote its
-// state, as each liveness probe asks it to.
+// wroteState reports whether a log line of keepalived only announces a state dump, which
+// each liveness probe requests.
 func wroteState(line []byte) bool {
 	return bytes.Contains(line, []byte("Printing VRRP data for process(")) || bytes.Contains(line, []byte("Printing parent data for process("))
 }
@@ -44,7 +43,7 @@ func askDaemon(ctx context.Context, s *state.Keepalived, root string) error {
 	case s.PID == 0:
 		return errors.New("keepalived does not run")
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("keepalived is still starting") // a signal now would end it
+		return errors.New("keepalived is still starting") // a signal now would kill it
 	}
 	dump := filepath.Join(root, dumpFile)
 	before, err := writtenAt(dump)

@@ -12,9 +12,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// redirects sets the fact of every API group on the node whether all of its VIPs
-// are redirected to HAProxy, each group by itself: a VIP that is new keeps the
-// others where they are.
+// redirects sets, for every API group, the fact whether all of its VIPs are redirected to
+// HAProxy, each group separately: a new VIP must not move the others.
 type redirects struct {
 	dir   *state.Dir
 	board *health.Board
@@ -23,7 +22,7 @@ type redirects struct {
 	groups []v1alpha1.Group
 }
 
-// run keeps the facts in step with the state of the firewall job until ctx ends.
+// run sets the facts from the state of the firewall job until ctx ends.
 func (r *redirects) run(ctx context.Context) error {
 	changed, err := r.dir.Watch(ctx, state.Firewall{})
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *redirects) poll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fw, err := state.Read[state.Firewall](r.dir)
-	// First the fact that spares the node: a redirect that is withdrawn means nothing then.
+	// First the fact that protects the node: with it, a missing redirect is harmless.
 	restarting := state.Fact{Name: health.FactRestarting, OK: fw != nil && fw.Restarting}
 	if restarting.OK {
 		r.board.Set(restarting)
@@ -63,8 +62,8 @@ func (r *redirects) poll() {
 	}
 }
 
-// redirect returns the fact of one group, from the state of the firewall job; nil if it does
-// not run.
+// redirect returns the fact of one group from the state of the firewall job, nil if that
+// does not run.
 func redirect(g *v1alpha1.Group, fw *state.Firewall, err error) state.Fact {
 	f := state.Fact{Name: health.Redirect(g)}
 	missing := func(vip netip.Addr) bool { return !slices.Contains(fw.VIPs, vip) }

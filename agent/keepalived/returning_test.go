@@ -191,7 +191,7 @@ func TestHardCase19PowerCycleWithoutAPI(t *testing.T) {
 	}
 }
 
-// file is what a file of the node says, nothing if there is none.
+// file returns the content of a file of the node, empty if there is none.
 func (n *node) file(path string) string {
 	data, _ := os.ReadFile(n.Path(path))
 	return string(data)

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// routerList is what the API said of the routers on this node.
+// routerList is the API's list of routers on this node.
 type routerList struct {
 	facts.Nodes
 	routers nodes.Routers

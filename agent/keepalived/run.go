@@ -19,8 +19,8 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// Run works until ctx ends. Then keepalived has given its VIPs away and ended,
-// and nothing that Run started is left.
+// Run works until ctx ends. When it returns keepalived has handed over its VIPs and
+// ended, and everything that Run started has stopped.
 func (j *Job) Run(ctx context.Context) error {
 	if err := j.prepare(ctx); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (j *Job) Run(ctx context.Context) error {
 		defer cancel() // exit when the watch fails: kubelet starts the job again
 		failed = j.Source.Watch(ctx, func(settled bool) {
 			if j.observe() {
-				j.loop.Now() // before the others hear this node no more, or it them
+				j.loop.Now() // before peers lose this node, or it them
 			} else {
 				j.loop.Changed(settled)
 			}
@@ -79,7 +79,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.guard.begin()
 	j.vips.path, j.vips.log = j.below(keptVIPs), j.Log
 	if err := j.vips.read(); err != nil {
-		j.Log.Warn("ignoring which VIPs an earlier keepalived may have left here", "error", err.Error())
+		j.Log.Warn("cannot read the stored VIPs of an earlier keepalived", "error", err.Error())
 	}
 	j.daemon = newDaemon(ctx, j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
 	j.daemon.Drain = j.handOver
@@ -91,7 +91,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 		j.bootstrap = newBootstrapLifetime(j.below(keptEnd), j.Log)
 	}
 	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
-	j.checks.board.Told = j.record.Check
+	j.checks.board.Notify = j.record.Check
 	j.daemon.Process.Command.Logged = func(line []byte) bool {
 		j.record.Line(line)
 		return !wroteState(line)

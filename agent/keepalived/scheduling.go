@@ -10,17 +10,17 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 )
 
-// scheduling has the process of keepalived that sends adverts run as soon as it wakes:
-// one that is late by three adverts is taken for dead by its peers.
+// scheduling raises the keepalived process that sends adverts to real-time priority: with a
+// delay of three adverts peers take it for dead.
 type scheduling struct {
-	file    string // has the process ID
+	file    string // holds the process ID
 	log     *slog.Logger
 	pid     int
 	policy  supervise.Scheduling // empty while keepalived does not run
 	failing logging.Transitions
 }
 
-// poll raises the priority of a process that is new, or that the kernel refused before.
+// poll raises the priority of a new process, or of one for which it failed before.
 func (h *scheduling) poll(running bool) {
 	pid := 0
 	if data, err := os.ReadFile(h.file); running && err == nil {
@@ -36,10 +36,10 @@ func (h *scheduling) poll(running bool) {
 	before := h.policy
 	policy, err := supervise.RaiseScheduling(pid)
 	if policy == "" {
-		return // it is gone
+		return // the process ended
 	}
 	h.pid, h.policy = pid, policy
-	h.failing.Warn(h.log, err, "keepalived competes for the cores with everything else: on a busy node it may be late, and lose its VIPs", "keepalived runs ahead of others")
+	h.failing.Warn(h.log, err, "keepalived runs without real-time scheduling: on a busy node it may be late, and lose its VIPs", "keepalived runs with real-time scheduling")
 	if policy != before {
 		h.log.Info("keepalived scheduling policy set", "by", policy)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/trackfile"
@@ -14,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// heldBy sets the holder of an instance that another host holds, with its name if it is a peer.
+// heldBy sets the holder of an instance that another node holds, named if it is a peer.
 func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1.Peer) {
 	h, known := holders[i.Name]
 	if !known || i.Holds {
@@ -28,12 +29,12 @@ func heldBy(i *state.Instance, holders map[string]state.Holder, peers []v1alpha1
 	i.Holder = &h
 }
 
-// holds reports whether a VIP is on this node by a published state, which may be nil.
+// holds reports whether the node holds a VIP by a published state, which may be nil.
 func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-// instanceStates returns the states of the VIPs of a configuration.
+// instanceStates returns the states of the instances in a configuration.
 func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {
@@ -62,19 +63,19 @@ func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []neti
 
 // publisher publishes the state of the job.
 type publisher struct {
-	last     atomic.Pointer[state.Keepalived] // nil before the first
+	last     atomic.Pointer[state.Keepalived] // nil before the first publication
 	watchdog liveness.Watchdog
 	failing  logging.Transitions
 }
 
-// publish publishes a state, and logs VIPs that came or left.
+// publish publishes a state, and logs acquired and released VIPs.
 func (p *publisher) publish(dir *state.Dir, s *state.Keepalived, log *slog.Logger) {
 	before := p.last.Swap(s)
 	for _, i := range s.Instances {
 		if i.Holds != holds(before, i.VIP) {
-			log.Info("VIP", "vip", i.VIP, "heldHere", i.Holds, "priority", i.Priority)
+			log.Info(job.Either(i.Holds, "VIP acquired", "VIP released"), "vip", i.VIP, "priority", i.Priority)
 		}
 	}
-	p.failing.Error(log, dir.Publish(*s), "the other jobs cannot be told how keepalived is", "the other jobs can be told again")
+	p.failing.Error(log, dir.Publish(*s), "cannot publish the state of keepalived", "state published again")
 	p.watchdog.Reset()
 }

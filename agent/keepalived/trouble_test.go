@@ -25,7 +25,7 @@ import (
 // log is written to by many goroutines.
 type log struct{ testkit.Log }
 
-// messages are those that were logged, sorted.
+// messages returns the logged messages, sorted.
 func (l *log) messages() (out []string) {
 	for _, m := range regexp.MustCompile(`(?m) msg=("[^"]*"|\S+)`).FindAllStringSubmatch(l.String(), -1) {
 		out = append(out, strings.Trim(m[1], `"`))
@@ -95,17 +95,17 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	}
 	turn(1)
 	lines := []string{
-		"VIPs that this node leaves out",
-		"configuration not applied, the last good one stays",
+		"VIPs left out",
+		"configuration not applied: the last valid one stays in use",
 		"check fails", "check fails", "check fails", "check fails", // HAProxy, its API servers, API, machine config server
 		"API server does not answer",
-		"no API server answers; going on with what was known last",
+		"no API server answers: the last known state stays in use",
 	}
 	expect("at first", lines...)
 
 	write(v1alpha1.ClusterConfigPath, "spec: [")
 	turn(1)
-	lines = append(lines, "cluster.yaml is not right, the last good one stays")
+	lines = append(lines, "cluster.yaml invalid: the last valid one stays in use")
 	expect("with a wrong cluster.yaml", lines...)
 
 	// What is there is no directory, and cannot be made one. It takes the place of the one
@@ -121,8 +121,8 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	exchange()
 	s := j.publisher.last.Load()
 	turn(1)
-	lines = append(lines, "the other jobs cannot be told how keepalived is", "track files cannot be written: priorities stay as they are",
-		"dead peers may keep living ones from hearing this node")
+	lines = append(lines, "cannot publish the state of keepalived", "cannot write track files: priorities stay unchanged",
+		"cannot limit neighbour queues: dead peers may delay advertisements to living ones")
 	expect("without the state directory", lines...)
 	if now := j.publisher.last.Load(); now == s {
 		t.Error("the job does not turn: this proves nothing")
@@ -132,7 +132,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write(v1alpha1.ClusterConfigPath, good)
 	write(v1alpha1.KeepalivedTemplate, keepalived.Template)
 	turn(1)
-	lines = append(lines, "cluster.yaml is right again", "configuration applied", "the other jobs can be told again", "track files can be written again",
-		"all living peers can hear this node again")
+	lines = append(lines, "cluster.yaml valid again", "configuration applied", "state published again", "track files written again",
+		"neighbour queues limited again")
 	expect("when all is well", lines...)
 }

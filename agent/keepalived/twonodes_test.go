@@ -54,12 +54,13 @@ func (c *cluster) neverTwo() (stop func()) {
 	return stop
 }
 
-// lateSplitBrain is what a machine explains that was late: a holder that got no time for
-// its adverts hears those of its successor, once a second with classic, when it has.
+// lateSplitBrain is the split brain explained by a late machine: a holder without CPU
+// time for its adverts receives its successor's, once a second with classic, when it runs
+// again.
 const lateSplitBrain = 2 * time.Second
 
-// stayed says whether the VIP was seen nowhere but where it was, and fails the test if not:
-// but for a machine that was late itself for as long as makes backups take over.
+// stayed reports whether the VIP stayed where it was, and fails the test if not, except
+// on a machine that was late for as long as a backup waits.
 func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bool {
 	c.t.Helper()
 	if slices.Equal(seen, []string{was}) {

@@ -14,9 +14,10 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// storedVIPs are the VIPs that a keepalived of this node may have put on an interface, over
-// restarts of the container and until the node boots. One that is killed leaves its VIPs (hard
-// case 1), and by the next start the cluster may have others: nobody else would remove those.
+// storedVIPs stores the VIPs that a keepalived of this node may have added to an
+// interface, over restarts of the container until the node boots. A killed keepalived
+// leaves its VIPs (hard case 1), and at the next start the cluster may have others:
+// nothing else would remove the old ones.
 type storedVIPs struct {
 	path string
 	log  *slog.Logger
@@ -27,7 +28,8 @@ type storedVIPs struct {
 	storing, removing logging.Transitions
 }
 
-// read reads what an earlier process stored; a file that cannot be read is ignored.
+// read reads the list stored by an earlier process. A file that cannot be read is
+// ignored.
 func (v *storedVIPs) read() error {
 	data, err := os.ReadFile(v.path)
 	switch {
@@ -44,10 +46,10 @@ func (v *storedVIPs) read() error {
 	return nil
 }
 
-// add stores VIPs before keepalived gets to know them, and forgets those that are gone.
+// add stores VIPs before keepalived gets them, and drops those that are gone.
 func (v *storedVIPs) add(added []netip.Addr, gone func(netip.Addr) bool) {
 	err := v.store(added, gone)
-	v.storing.Warn(v.log, err, "VIPs that change while keepalived is killed may be left here", "VIPs that may be left here are remembered again")
+	v.storing.Warn(v.log, err, "cannot store VIPs: some may stay on this node if keepalived is killed", "VIPs stored again")
 }
 
 func (v *storedVIPs) store(list []netip.Addr, gone func(netip.Addr) bool) error {
@@ -67,13 +69,13 @@ func (v *storedVIPs) store(list []netip.Addr, gone func(netip.Addr) bool) error 
 	return err
 }
 
-// remove removes the stored VIPs, and those of a configuration, from every interface (hard
-// case 1). It must not be called while keepalived runs.
+// remove removes the stored and the configured VIPs from every interface (hard case 1).
+// keepalived must not run.
 func (v *storedVIPs) remove(configured []netip.Addr) error {
 	v.mu.Lock()
 	list := append(slices.Clone(v.stored), configured...)
 	v.mu.Unlock()
 	err := removeVIPs(list, v.log)
-	v.removing.Error(v.log, err, "a VIP cannot be removed from this node, which does not hold it", "the VIPs are removed from this node")
+	v.removing.Error(v.log, err, "cannot remove leftover VIPs", "leftover VIPs removed")
 	return err
 }

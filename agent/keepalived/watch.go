@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pollEvery is the poll interval, pollBootstrapEvery that on the bootstrap, for facts that
-	// nothing notifies of.
+	// pollEvery is the poll interval for facts without notifications, pollBootstrapEvery
+	// the one on the bootstrap.
 	pollEvery          = time.Second
 	pollBootstrapEvery = 250 * time.Millisecond
 )
@@ -44,15 +44,15 @@ func (j *Job) watch(ctx context.Context) {
 	}
 }
 
-// observe takes the addresses of the node in. It reports whether keepalived has lost an
-// address that it receives adverts at, or the others send these elsewhere from now on: it
-// would take the VIP within a few of them.
+// observe records the addresses of the node. It reports whether keepalived lost an
+// address at which it receives adverts, or peers will send them to another one: it would
+// acquire the VIP within a few adverts.
 func (j *Job) observe() bool {
 	d := j.decided.Load()
 	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
 	list, err := nodeAddresses()
 	if err != nil {
-		return lost // the next change, or resync, tries again
+		return lost // the next change or resync tries again
 	}
 	var held, vips []netip.Addr
 	for _, a := range list {
@@ -64,7 +64,7 @@ func (j *Job) observe() bool {
 	}
 	before, acquired := j.record.Observe(time.Now(), vips, held)
 	j.neighbours.Announce(acquired)
-	j.tickler.See(held, acquired)
+	j.tickler.Observe(held, acquired)
 	j.record.Moves(instances, before, held)
 	return lost || membership.Deaf(instances, held)
 }

@@ -52,7 +52,7 @@ func TestFollow(t *testing.T) {
 		aside := filepath.Join(t.TempDir(), "aside")
 		return errors.Join(os.WriteFile(aside, []byte(text), 0o644), os.Rename(aside, file(dir, job)))
 	}
-	complaints := func() int { return strings.Count(out.String(), "is ignored") }
+	complaints := func() int { return strings.Count(out.String(), "level ignored") }
 	tests := []struct {
 		name       string
 		do         func() error

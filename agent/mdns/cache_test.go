@@ -140,7 +140,7 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 	}
 }
 
-// flood is what a neighbour can say in a packet about hosts that are not there.
+// flood returns the largest packet of a neighbour about nonexistent hosts.
 func flood(first, hosts int, ttl uint32) *dns.Msg {
 	msg := &dns.Msg{MsgHdr: dns.MsgHdr{Response: true}}
 	for i := range hosts {
@@ -236,8 +236,8 @@ func TestHardCase41OthersRecords(t *testing.T) {
 	equalHosts(t, c.hosts(after(10)), []state.Host{{Name: "h0", Addresses: testkit.Addrs("198.18.0.0")}, {Name: "master-0", Addresses: testkit.Addrs("192.0.2.1")}})
 }
 
-// BenchmarkPacketAtFullCache is what the largest packet costs that a neighbour can
-// send, when others have filled the cache.
+// BenchmarkPacketAtFullCache measures the largest packet of a neighbour while others have
+// filled the cache.
 func BenchmarkPacketAtFullCache(b *testing.B) {
 	c := newCache()
 	for i := range 2 * maxCached {

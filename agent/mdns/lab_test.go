@@ -136,7 +136,7 @@ func (p *proc) follow(out io.Reader) {
 	p.cmd.Wait()
 }
 
-// tell says what the node's addresses are.
+// tell sends the node's addresses to the process.
 func (p *proc) tell(addresses []netip.Addr) {
 	p.t.Helper()
 	if err := json.NewEncoder(p.in).Encode(addresses); err != nil {

@@ -8,94 +8,94 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// How the nodes agree on an instant. An announcement of a node takes up to three seconds to reach
-// the others (agent/nodes), and one more for a large cluster (announcementTime).
+// Agreement on an instant. An announcement takes up to three seconds to reach the others
+// (agent/nodes), and one more in a large cluster (announcementTime).
 const (
-	// leadTime is how far ahead an instant is that nobody planned.
+	// leadTime is how far ahead an unplanned instant is.
 	leadTime = 20 * time.Second
-	// grid is what such instants are multiples of, so that nodes that look within
-	// some seconds come to the same.
+	// grid rounds such instants, so that nodes that evaluate within some seconds choose
+	// the same one.
 	grid = 10 * time.Second
-	// marginTime is how long before the instant all must have agreed: twice what an
-	// announcement takes, so that one that is withdrawn is heard as well.
+	// marginTime is how long before the instant all must have agreed: twice the time of
+	// an announcement, so that a withdrawn one arrives as well.
 	marginTime = 8 * time.Second
 	// lateTime is how long after the instant a node may still move by its clock.
 	lateTime = 2 * time.Second
-	// mostMissed doubles leadTime so often.
+	// mostMissed bounds how often leadTime is doubled.
 	mostMissed = 2
-	// announcementTime is by how much an announcement is later for each node of the cluster.
+	// announcementTime is the additional delay of announcements for each node of the
+	// cluster.
 	announcementTime = 5 * time.Millisecond
 )
 
-// view is what a node knows when it looks at whether to move.
+// view is the input of an agreement.
 type view struct {
-	// now is by the wall clock, up by the monotonic one since some moment.
+	// now is the wall clock, up a monotonic clock.
 	now             time.Time
 	up              time.Duration
 	self            string
 	running, target v1alpha1.VRRPSettings
 	planned         time.Time // the instant of the mode file; zero for none
-	unready         string    // why this node is not ready; empty if it is
-	openShift       bool      // the machine config operator has a say
+	unready         string    // why this node is not ready; empty if ready
+	openShift       bool      // the machine config operator runs
 	fresh           bool      // an API server vouches for nodes
 	nodes           []Node    // all of the cluster, this one included, by name
 }
 
-// Node is a node of the cluster as its fellows see it.
+// Node is a node of the cluster as its peers see it.
 type Node struct {
 	Name   string
 	Update nodes.Update
-	// Holds says that it can hold a VIP.
+	// Holds reports that the node can hold a VIP.
 	Holds bool
-	// Announced is the zero value if it says nothing.
+	// Announced is its last announcement; the zero value for none.
 	Announced Announcement
 }
 
-// verdict is what comes of a view.
+// verdict is the result of an evaluation.
 type verdict struct {
-	// settled says that there is nothing to move to.
+	// settled reports that no move is pending.
 	settled bool
-	// say is what the node is to tell the others.
-	say Announcement
-	// waits says what for; empty once all have agreed.
+	// announcement is what this node announces.
+	announcement Announcement
+	// waits is the reason to wait; empty once all have agreed.
 	waits string
-	// at is the instant that this node proposes, agreed that all have agreed to
-	// it, and left how long there is to it, by the monotonic clock.
+	// at is the instant that this node proposes, agreed reports that all have agreed to
+	// it, and left is the remaining time by the monotonic clock.
 	at     time.Time
 	agreed bool
 	left   time.Duration
-	// late says that most others have moved, so that there is nothing to agree on.
+	// late reports that most others have moved, so that no agreement is needed.
 	late bool
 }
 
-// agreement is how far this node has come to one with the others.
+// agreement is the progress of this node towards an agreement.
 type agreement struct {
-	at     time.Time // the instant that it says; zero for none
-	agreed bool      // all said so, in time
-	// anchor is when at was chosen, anchorUp the same by the monotonic clock. From
-	// then on that one counts: a step of the wall clock changes nothing (hard case
-	// 27).
+	at     time.Time // the announced instant; zero for none
+	agreed bool      // all announced it, in time
+	// anchor is when at was chosen, anchorUp the same by the monotonic clock, which
+	// counts from then on: a step of the wall clock changes nothing (hard case 27).
 	anchor   time.Time
 	anchorUp time.Duration
-	// missed is how often not all had agreed in time: each time they get twice as
-	// long, up to mostMissed.
+	// missed is the number of instants without an agreement in time: each one doubles
+	// leadTime, up to mostMissed.
 	missed int
 }
 
-// look takes in what is known now.
-func (a *agreement) look(v view) verdict {
-	out := verdict{say: Announcement{Running: v.running.String()}}
+// evaluate evaluates a view.
+func (a *agreement) evaluate(v view) verdict {
+	out := verdict{announcement: Announcement{Running: v.running.String()}}
 	if understands(v.running, v.target) || v.running == v.target {
 		*a = agreement{}
-		out.settled, out.say.Ready = true, v.target.String()
+		out.settled, out.announcement.Ready = true, v.target.String()
 		return out
 	}
 	if v.unready != "" {
 		*a = agreement{}
-		out.say.Why, out.waits = v.unready, "this node: "+v.unready
+		out.announcement.Why, out.waits = v.unready, "this node: "+v.unready
 		return out
 	}
-	out.say.Ready = v.target.String()
+	out.announcement.Ready = v.target.String()
 	now := v.now.Round(0)
 	if !a.anchor.IsZero() {
 		now = a.anchor.Add(v.up - a.anchorUp)
@@ -108,7 +108,7 @@ func (a *agreement) look(v view) verdict {
 		*a = agreement{}
 		return out
 	}
-	out.say.At, out.at, out.left = a.at, a.at, a.at.Sub(now)
+	out.announcement.At, out.at, out.left = a.at, a.at, a.at.Sub(now)
 	switch other := v.otherwise(a.at); {
 	case other != "":
 		a.agreed = false
@@ -122,13 +122,13 @@ func (a *agreement) look(v view) verdict {
 	return out
 }
 
-// margin is marginTime, as the size of the cluster wants it.
+// margin returns marginTime for the size of the cluster.
 func (v *view) margin() time.Duration {
 	return marginTime + time.Duration(len(v.nodes))*announcementTime
 }
 
-// movers are the nodes that have to agree: those that can hold a VIP and do not run
-// the target already.
+// movers returns the nodes that have to agree: those that can hold a VIP and do not run
+// the target yet.
 func (v *view) movers() (out []Node) {
 	for _, n := range v.nodes {
 		if n.Holds && n.Announced.Running != v.target.String() {
@@ -138,7 +138,7 @@ func (v *view) movers() (out []Node) {
 	return out
 }
 
-// moved is how many of the others run the target.
+// moved returns the number of other nodes that run the target.
 func (v *view) moved() (there int) {
 	for _, n := range v.nodes {
 		if n.Holds && n.Name != v.self && n.Announced.Running == v.target.String() {
@@ -148,7 +148,7 @@ func (v *view) moved() (there int) {
 	return there
 }
 
-// mostMoved says whether most of the others run the target.
+// mostMoved reports whether most of the others run the target.
 func (v *view) mostMoved() bool {
 	others := 0
 	for _, n := range v.nodes {
@@ -159,7 +159,7 @@ func (v *view) mostMoved() bool {
 	return 2*v.moved() > others
 }
 
-// choose decides on the instant that this node says, or says why there is none.
+// choose chooses the instant to announce, or returns why there is none.
 func (a *agreement) choose(v view, now time.Time) (why string) {
 	set := func(at time.Time) {
 		if !a.at.Equal(at) {
@@ -197,8 +197,8 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 	return ""
 }
 
-// otherwise names a node that does not say this instant, or nothing. This one's
-// announcement counts when the others can have read it.
+// otherwise returns the nodes that do not announce this instant; empty for none. This
+// node's announcement counts once the API has it.
 func (v *view) otherwise(at time.Time) string {
 	var first string
 	others := 0
@@ -223,7 +223,7 @@ func more(n int) string {
 	return ""
 }
 
-// missing says what the cluster lacks for a move, or nothing.
+// missing returns what the cluster lacks for a move; empty for nothing.
 func (v *view) missing() string {
 	if !v.fresh {
 		return "an API server: none vouches for the list of nodes"
@@ -242,7 +242,7 @@ func (v *view) missing() string {
 	return first
 }
 
-// lacks says what a node lacks for a move.
+// lacks returns what a node lacks for a move; empty for nothing.
 func (v *view) lacks(n *Node) string {
 	u := n.Update
 	switch {

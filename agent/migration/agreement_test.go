@@ -103,19 +103,19 @@ func TestAgreement(t *testing.T) {
 			}
 			v.up = v.now.Sub(noon)
 			a := tt.before
-			got := a.look(v)
-			if !got.at.Equal(tt.want) || !got.say.At.Equal(tt.want) {
-				t.Errorf("at %v, says %v, want %v", got.at, got.say.At, tt.want)
+			got := a.evaluate(v)
+			if !got.at.Equal(tt.want) || !got.announcement.At.Equal(tt.want) {
+				t.Errorf("at %v, says %v, want %v", got.at, got.announcement.At, tt.want)
 			}
 			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
 				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
 			}
-			if ready := v.unready == ""; (got.say.Ready == fastSettings.String()) != ready {
-				t.Errorf("says %+v", got.say)
+			if ready := v.unready == ""; (got.announcement.Ready == fastSettings.String()) != ready {
+				t.Errorf("says %+v", got.announcement)
 			}
-			if text := got.say.Encode(); !nodes.VRRPText(text) || text == "" {
+			if text := got.announcement.Encode(); !nodes.ValidVRRPText(text) || text == "" {
 				t.Errorf("%q cannot be said", text)
-			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.say.At) || back.Ready != got.say.Ready {
+			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.announcement.At) || back.Ready != got.announcement.Ready {
 				t.Errorf("%q is heard as %+v", text, back)
 			}
 		})
@@ -132,17 +132,17 @@ func TestRerenderedForVirtual(t *testing.T) {
 	}
 	v.nodes[0].Announced.Ready = virtualSettings.String()
 	var a agreement
-	if got := a.look(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
+	if got := a.evaluate(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
 		t.Errorf("one node has it: %+v", got)
 	}
 	for i := range v.nodes {
 		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
 	}
-	if got := a.look(v); !got.agreed || !got.at.Equal(at) {
+	if got := a.evaluate(v); !got.agreed || !got.at.Equal(at) {
 		t.Errorf("all have it, and say the instant: %+v", got)
 	}
 	v.running = virtualSettings
-	if got := a.look(v); !got.settled {
+	if got := a.evaluate(v); !got.settled {
 		t.Errorf("it has moved: %+v", got)
 	}
 }
@@ -151,7 +151,7 @@ func TestSettled(t *testing.T) {
 	v := three()
 	v.running, v.unready = fastSettings, "whatever"
 	a := agreement{at: at, agreed: true}
-	if got := a.look(v); !got.settled || got.agreed || got.waits != "" || got.say.Running != fastSettings.String() {
+	if got := a.evaluate(v); !got.settled || got.agreed || got.waits != "" || got.announcement.Running != fastSettings.String() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -174,7 +174,7 @@ func TestWithout(t *testing.T) {
 			v.nodes[1+i].Announced.At = at
 		}
 		v.nodes = without(v.nodes, []string{"a"})
-		if got := new(agreement).look(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
+		if got := new(agreement).evaluate(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
 			t.Errorf("%s: %+v, %d have moved", name, got, v.moved())
 		}
 	}
@@ -184,20 +184,20 @@ func TestWithout(t *testing.T) {
 func TestHardCase27StepAfterAgreement(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Second, time.Hour} {
 		a, v := agreement{}, three()
-		a.look(v)
+		a.evaluate(v)
 		for i := range v.nodes {
 			v.nodes[i].Announced.At = at
 		}
 		v.now, v.up = v.now.Add(2*time.Second), 2*time.Second
-		if got := a.look(v); !got.agreed {
+		if got := a.evaluate(v); !got.agreed {
 			t.Fatalf("%+v", got)
 		}
 		v.now, v.up = v.now.Add(step), 20*time.Second
-		if got := a.look(v); !got.agreed || got.left != 7*time.Second {
+		if got := a.evaluate(v); !got.agreed || got.left != 7*time.Second {
 			t.Errorf("after a step by %v: %+v", step, got)
 		}
 		v.up = 27 * time.Second
-		if got := a.look(v); !got.agreed || got.left != 0 {
+		if got := a.evaluate(v); !got.agreed || got.left != 0 {
 			t.Errorf("after a step by %v, at the instant: %+v", step, got)
 		}
 	}
@@ -244,12 +244,12 @@ func TestAgreementSimulated(t *testing.T) {
 				if first > 0 && n.running == classicSettings && n.unready == "" {
 					n.running, n.moved = fastSettings, now // it hears those who moved
 				}
-				out := n.look(view{
+				out := n.evaluate(view{
 					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastSettings,
 					unready: n.unready, fresh: !n.away(now), nodes: n.others(list),
 				})
 				if !n.away(now) {
-					n.said = out.say
+					n.said = out.announcement
 				}
 				if out.agreed && out.left <= 0 && n.running == classicSettings {
 					n.running, n.moved = fastSettings, now

@@ -8,13 +8,13 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 )
 
-// Announcement is what a node says of its VRRP settings, on its Node, for the other nodes.
-// Settings are written as VRRPSettings.String.
+// Announcement is the state of a node's VRRP settings for the other nodes, stored on its
+// Node. Settings have the format of VRRPSettings.String.
 type Announcement struct {
 	// Running are the settings in force.
 	Running string `json:"running"`
-	// Ready are those that it could move to at once; empty while it is not ready,
-	// which Why explains.
+	// Ready are the settings that it could move to at once; empty while it is not ready,
+	// for the reason Why.
 	Ready string `json:"ready,omitempty"`
 	Why   string `json:"why,omitempty"`
 	// At is the instant of the move that it agrees to.
@@ -24,18 +24,18 @@ type Announcement struct {
 // maxWhy bounds a reason, in bytes: it is for people.
 const maxWhy = 300
 
-// Encode writes what ParseAnnouncement reads.
+// Encode encodes the announcement for ParseAnnouncement.
 func (a Announcement) Encode() string {
 	a.At = a.At.UTC()
 	a.Why = oneLine(a.Why)
 	data, err := json.Marshal(a)
-	if err != nil || !nodes.VRRPText(string(data)) {
+	if err != nil || !nodes.ValidVRRPText(string(data)) {
 		return ""
 	}
 	return string(data)
 }
 
-// oneLine makes a reason fit for an announcement: one short line of ASCII.
+// oneLine shortens a reason to one line of ASCII for an announcement.
 func oneLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	s = strings.Map(func(c rune) rune {
@@ -47,7 +47,8 @@ func oneLine(s string) string {
 	return s[:min(len(s), maxWhy)]
 }
 
-// ParseAnnouncement reads what another node says; ok is false for what no agent writes.
+// ParseAnnouncement parses the announcement of another node; ok is false if it is
+// invalid.
 func ParseAnnouncement(s string) (a Announcement, ok bool) {
 	if json.Unmarshal([]byte(s), &a) != nil || a.Running == "" {
 		return Announcement{}, false

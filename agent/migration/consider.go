@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// review looks at the move that was made last: whether all others have moved too.
+// review rolls the last move back if another node did not move.
 func (m *Machine) review(in *Input, out *Output) {
 	s := m.move
 	switch {
@@ -18,13 +18,13 @@ func (m *Machine) review(in *Input, out *Output) {
 		m.move = nil
 		return
 	case s.all:
-		return // it went with the others, one way or the other
+		return // moved with the others, or back
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
-	heard := in.Heard.of(pairsOf(old, fresh))
+	heard := in.Heard.matching(pairsOf(old, fresh))
 	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings] })
 	if lagging == "" {
-		out.Again = reviewTime // adverts that go on as before are no news
+		out.Again = reviewTime // unchanged adverts cause no evaluation
 		return
 	}
 	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "instance", lagging, "from", s.to.String(), "to", s.from.String())
@@ -36,7 +36,7 @@ func (m *Machine) review(in *Input, out *Output) {
 	m.agreement = agreement{}
 }
 
-// unready says why this node is not ready to move, or nothing.
+// unready returns why this node is not ready to move; empty if it is.
 func (m *Machine) unready(in *Input) string {
 	switch {
 	case in.Unready != "":
@@ -47,12 +47,12 @@ func (m *Machine) unready(in *Input) string {
 	return in.Refused
 }
 
-// without are the nodes but for those of that name.
+// without returns the nodes except the named ones.
 func without(list []Node, names []string) []Node {
 	return slices.DeleteFunc(slices.Clone(list), func(n Node) bool { return slices.Contains(names, n.Name) })
 }
 
-// consider looks at whether to move now, and tells the others how this node stands.
+// consider decides whether to move now, and announces the state of this node.
 func (m *Machine) consider(in *Input, out *Output) {
 	t := &in.Target
 	v := view{
@@ -62,16 +62,16 @@ func (m *Machine) consider(in *Input, out *Output) {
 	}
 	if m.Pending(in) {
 		if !m.cooldown.After(in.Now) {
-			m.move = nil // the last move is another matter
+			m.move = nil // the last move no longer counts
 		}
 		v.unready = m.unready(in)
 	}
-	got := m.agreement.look(v)
+	got := m.agreement.evaluate(v)
 	if t.Problem != nil {
 		got.settled, got.waits = false, v.unready
-		got.say = Announcement{Running: v.running.String(), Why: v.unready}
+		got.announcement = Announcement{Running: v.running.String(), Why: v.unready}
 	}
-	out.Announce = &got.say
+	out.Announce = &got.announcement
 	if got.settled {
 		m.status, m.instants, m.ignored = nil, nil, false
 		m.logWait("", out)
@@ -88,7 +88,7 @@ func (m *Machine) consider(in *Input, out *Output) {
 	m.goOrWait(in, &v, got, out)
 }
 
-// goOrWait begins a move if it is time, or says when to look again.
+// goOrWait begins a move when it is time, or sets the next evaluation.
 func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	begin := func(why string, all bool) {
 		out.log(slog.LevelInfo, "moving to other VRRP settings", "from", v.running.String(), "to", v.target.String(), "because", why)
@@ -97,8 +97,8 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 		m.counts.Moved++
 		m.status.Moving = true
 	}
-	heard := in.Heard.of(m.listen(in, v.running))
-	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, goesOn: heard.goesOn, said: v.moved() > 0}
+	heard := in.Heard.matching(m.listen(in, v.running))
+	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, continues: heard.continues, announced: v.moved() > 0}
 	switch {
 	case v.unready != "":
 	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:
@@ -114,16 +114,16 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	}
 	if e.heard && !m.ignored && m.instants != nil && !m.status.Moving {
 		m.ignored = true
-		out.log(slog.LevelWarn, "advertisements of the new VRRP settings come before any node is known to have moved: ignoring them", "goOn", e.goesOn)
+		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have moved", "goOn", e.continues)
 	}
 }
 
-// logWait logs what is waited for, when that changed.
+// logWait logs what the move waits for when that changes.
 func (m *Machine) logWait(what string, out *Output) {
 	if what != m.waits {
 		m.waits = what
 		if what != "" {
-			out.log(slog.LevelInfo, "moving to other VRRP settings has to wait", "for", what)
+			out.log(slog.LevelInfo, "move to other VRRP settings waits", "for", what)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func FuzzAnnouncement(f *testing.F) {
 		if strings.ContainsFunc(w.Why, func(c rune) bool { return c < ' ' || c > '~' }) || len(w.Why) > maxWhy {
 			t.Errorf("why: %q", w.Why)
 		}
-		if out := w.Encode(); out != "" && !nodes.VRRPText(out) {
+		if out := w.Encode(); out != "" && !nodes.ValidVRRPText(out) {
 			t.Errorf("%q", out)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// generation says which VRRP settings an advert has: those of before a migration, or the
-// new ones.
+// generation is the VRRP settings of an advert: those before a migration or the new
+// ones.
 type generation int
 
 const (
@@ -27,7 +27,7 @@ type Pair struct {
 	Old, New keepalived.Instance
 }
 
-// pairsOf pairs what two configurations of the same node have.
+// pairsOf pairs the instances of two configurations of a node.
 func pairsOf(old, fresh *keepalived.Conf) (out []Pair) {
 	for _, o := range old.Instances {
 		for _, n := range fresh.Instances {
@@ -39,7 +39,7 @@ func pairsOf(old, fresh *keepalived.Conf) (out []Pair) {
 	return out
 }
 
-// differ is what adverts of pairs are told apart by.
+// differ returns a key of the properties that tell the generations of pairs apart.
 func differ(pairs []Pair) (out string) {
 	for _, p := range pairs {
 		out += fmt.Sprintln(p.Name, p.Old.Version, len(p.Old.Peers) == 0, p.Old.AdvertInterval, p.New.Version, len(p.New.Peers) == 0, p.New.AdvertInterval)
@@ -47,8 +47,8 @@ func differ(pairs []Pair) (out string) {
 	return out
 }
 
-// generationOf says which settings an advert has. Those that VRRP itself does not tell
-// apart, as VRRPv3 of classic and fast in IPv6, differ in how often adverts come. One from
+// generationOf returns the generation of an advert. Where VRRP itself does not tell
+// (VRRPv3 of classic and fast in IPv6) the advertised interval does. An advert from
 // beyond the link has no settings with the full TTL: no move follows it.
 func (p *Pair) generationOf(a listener.Received) generation {
 	is := func(i *keepalived.Instance) bool {
@@ -73,22 +73,22 @@ func (p *Pair) generationOf(a listener.Received) generation {
 	return neither
 }
 
-// Heard is what a Hearing has taken in. The zero value is for nothing.
+// Heard is a copy of the adverts that a Hearing received; none in the zero value.
 type Heard struct {
-	differ string // of the pairs that were listened for
-	last   map[string]map[generation]time.Time
-	goesOn bool // a node goes on sending adverts with the new settings
+	differ    string // key of the followed pairs
+	last      map[string]map[generation]time.Time
+	continues bool // a node keeps sending adverts with the new settings
 }
 
-// of is what was heard of those pairs: nothing where others were listened for.
-func (h Heard) of(pairs []Pair) Heard {
+// matching returns the adverts of these pairs; none if others were followed.
+func (h Heard) matching(pairs []Pair) Heard {
 	if h.differ != differ(pairs) {
 		return Heard{}
 	}
 	return h
 }
 
-// any gives when an advert of a generation was heard last, of whichever instance.
+// any returns the time of the last advert of a generation, of any instance.
 func (h Heard) any(of generation) (last time.Time) {
 	for _, times := range h.last {
 		if t := times[of]; t.After(last) {
@@ -98,9 +98,9 @@ func (h Heard) any(of generation) (last time.Time) {
 	return last
 }
 
-// Hearing takes in the adverts of peers, whichever settings keepalived has itself. That
-// is the one thing that nodes which differ in the list of nodes, in their clocks or
-// in the API server that they read have in common. The zero value listens for nothing.
+// Hearing records the adverts of peers, with any VRRP settings: the one observation that
+// nodes share even if their lists of nodes, clocks or API servers differ. The zero value
+// follows nothing.
 type Hearing struct {
 	pairs     []Pair
 	differ    string
@@ -109,8 +109,8 @@ type Hearing struct {
 	sequences map[netip.Addr]sequence // of adverts with the new settings, by sender
 }
 
-// Follow has it take in the adverts of those instances from those peers. It forgets what
-// it has heard if these are other instances, or have other settings.
+// Follow records the adverts of these instances from these peers. It forgets recorded
+// adverts if instances or settings differ from before.
 func (h *Hearing) Follow(pairs []Pair, from []netip.Addr) {
 	if d := differ(pairs); d != h.differ {
 		h.last, h.sequences, h.differ = nil, nil, d
@@ -118,29 +118,29 @@ func (h *Hearing) Follow(pairs []Pair, from []netip.Addr) {
 	h.pairs, h.from = pairs, from
 }
 
-// Pairs are the instances that it follows.
+// Pairs returns the followed instances.
 func (h *Hearing) Pairs() []Pair { return h.pairs }
 
-// Heard is what was heard up to now.
+// Heard returns the adverts received so far.
 func (h *Hearing) Heard(now time.Time) Heard {
 	out := Heard{differ: h.differ, last: map[string]map[generation]time.Time{}}
 	for name, times := range h.last {
 		out.last[name] = maps.Clone(times)
 	}
 	for _, s := range h.sequences {
-		out.goesOn = out.goesOn || s.goesOn() && now.Sub(s.last) < heardTime
+		out.continues = out.continues || s.continues() && now.Sub(s.last) < heardTime
 	}
 	return out
 }
 
-// quietTime is for how long no advert came before one that is news: longer than the
-// interval of any profile, so that a holder that goes on is none.
+// quietTime is the gap before an advert that is news: longer than the interval of any
+// profile, so that the adverts of an active holder are not.
 const quietTime = 1500 * time.Millisecond
 
-// Note takes in an advert that came on a link. The last one of a holder that gives a VIP
-// away counts for nothing. It says whether that is news: the first advert of a generation
-// of an instance, or that those of a node that has moved go on.
-func (h *Hearing) Note(link string, a listener.Received, now time.Time) (news bool) {
+// Record records an advert received on a link, except the last one of a holder that
+// releases a VIP. It reports news: the first advert of a generation of an instance, or
+// adverts of a moved node that keep coming.
+func (h *Hearing) Record(link string, a listener.Received, now time.Time) (news bool) {
 	if a.Priority == 0 || !slices.Contains(h.from, a.Source) && !(a.Source.Is6() && a.Source.IsLinkLocalUnicast() && a.Destination.IsMulticast()) {
 		return false
 	}
@@ -168,20 +168,20 @@ func (h *Hearing) Note(link string, a listener.Received, now time.Time) (news bo
 	return news
 }
 
-// sequence are adverts with the new settings that one node sends without a break.
+// sequence is an uninterrupted series of adverts with the new settings from one node.
 type sequence struct {
 	first, last time.Time
 	interval    time.Duration
 	count       int
 }
 
-// goesOn says that they are no few packets, which anybody can have sent.
-func (s sequence) goesOn() bool { return s.count >= 3 && s.last.Sub(s.first) >= 2*s.interval }
+// continues reports whether there are more packets than a few that any host could forge.
+func (s sequence) continues() bool { return s.count >= 3 && s.last.Sub(s.first) >= 2*s.interval }
 
-// maxSequences bounds the senders that are told apart: link-local ones can be anybody's.
+// maxSequences bounds the tracked senders: link-local addresses can be anyone's.
 const maxSequences = 256
 
-// count takes in an advert with the new settings, and says whether the sender's go on
+// count counts an advert with the new settings, and reports whether the sender's continue
 // from now on.
 func (h *Hearing) count(from netip.Addr, now time.Time, interval time.Duration) bool {
 	if h.sequences == nil || len(h.sequences) >= maxSequences {
@@ -194,5 +194,5 @@ func (h *Hearing) count(from netip.Addr, now time.Time, interval time.Duration) 
 	}
 	after.last, after.interval, after.count = now, interval, after.count+1
 	h.sequences[from] = after
-	return after.goesOn() && !before.goesOn()
+	return after.continues() && !before.continues()
 }

@@ -102,14 +102,14 @@ func TestGoesOn(t *testing.T) {
 			tt.send(func(from netip.Addr, after time.Duration) {
 				a := a
 				a.Source = from
-				if h.Note(fresh.Interface, a, now.Add(after)) {
+				if h.Record(fresh.Interface, a, now.Add(after)) {
 					told++
 				}
 				if now.Add(after).After(last) {
 					last = now.Add(after)
 				}
 			})
-			if got := h.Heard(last).goesOn; got != tt.want {
+			if got := h.Heard(last).continues; got != tt.want {
 				t.Errorf("goes on: %t, want %t", got, tt.want)
 			}
 			if tt.want && told != 2 {

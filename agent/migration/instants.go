@@ -2,29 +2,29 @@ package migration
 
 import "time"
 
-// instant is a moment that this node has told the others, by the monotonic clock.
+// instant is an announced instant, by the monotonic clock.
 type instant struct {
 	at     time.Time
 	agreed bool // all nodes had said it
 }
 
-// instants are those that matter still. The others can have agreed on no instant that
-// this node did not tell them, also when it has withdrawn it since and they do not know
-// that yet: before it they do not move, unless a clock is wrong.
+// instants are the announced instants that still matter. The others can have agreed only
+// on an announced instant, even one withdrawn since without their knowledge: they do not
+// move before it, unless a clock is wrong.
 type instants []instant
 
 const (
-	// earlyTime is by how much the clock of another node may be ahead so that this one
-	// follows it before a node has said that it moved.
+	// earlyTime is how far ahead another node's clock may be for this node to follow it
+	// before any node announced its move.
 	earlyTime = marginTime
-	// afterTime is for how long after an instant adverts of others may belong to it.
+	// afterTime is how long after an instant adverts of others may result from it.
 	afterTime = lateTime + marginTime
-	// sameInstant is within which two instants are the same, as read from two clocks.
+	// sameInstant is the tolerance for equal instants read from two clocks.
 	sameInstant = time.Second
 )
 
-// note adds an instant, and forgets those that are over.
-func (m *instants) note(now, at time.Time, agreed bool) {
+// add adds an instant, and removes expired ones.
+func (m *instants) add(now, at time.Time, agreed bool) {
 	kept := (*m)[:0]
 	known := false
 	for _, o := range *m {
@@ -42,7 +42,7 @@ func (m *instants) note(now, at time.Time, agreed bool) {
 	*m = kept
 }
 
-// next is how long it is to the next instant, most at most.
+// next returns the time to the next instant, most at most.
 func (m instants) next(now time.Time, most time.Duration) time.Duration {
 	for _, o := range m {
 		if left := o.at.Sub(now); left > 0 {
@@ -52,19 +52,19 @@ func (m instants) next(now time.Time, most time.Duration) time.Duration {
 	return most
 }
 
-// evidence is what says that another node has moved.
+// evidence holds the signs that another node has moved.
 type evidence struct {
-	// heard says that an advert with the new settings came just now, and goesOn that those of
-	// one node have gone on for several of its intervals.
-	heard, goesOn bool
-	// said says that another node has told the API that it runs the new settings.
-	said bool
+	// heard reports a current advert with the new settings, continues that one node has
+	// sent them for several of its intervals.
+	heard, continues bool
+	// announced reports that another node has announced that it runs the new settings.
+	announced bool
 }
 
-// follow says whether this node, which is ready, moves because another has. Who can send
-// with a peer's address on the link can forge an advert, so one alone counts only when
-// the agreed instant has come by this node's own clock. Adverts that go on count when an
-// instant has come that may have been agreed, shortly before one that was, since a clock
+// follow reports whether this node, which is ready, moves because another has. A host on
+// the link can forge an advert with a peer's address, so a single one counts only once
+// the agreed instant has come by this node's own clock. Continued adverts count at an
+// instant that may have been agreed, shortly before one that was agreed, because a clock
 // may be wrong, and at any time with the announcement of a node.
 func (m instants) follow(now time.Time, e evidence) bool {
 	if !e.heard {
@@ -74,24 +74,24 @@ func (m instants) follow(now time.Time, e evidence) bool {
 		since := now.Sub(o.at)
 		switch {
 		case since > afterTime:
-		case since >= 0 && (o.agreed || e.goesOn):
+		case since >= 0 && (o.agreed || e.continues):
 			return true
-		case since >= -earlyTime && o.agreed && e.goesOn:
+		case since >= -earlyTime && o.agreed && e.continues:
 			return true
 		}
 	}
-	return e.goesOn && e.said
+	return e.continues && e.announced
 }
 
-// remember notes the instants that this node tells the others: the one of now, the one
-// that the API has of it, which may be from before its agent started, and the planned one.
+// remember adds the announced instants: the current one, the one in the API, which may be
+// older than the agent, and the planned one.
 func (m *Machine) remember(v *view, out verdict) {
 	if !out.at.IsZero() {
-		m.instants.note(v.now, v.now.Add(out.left), out.agreed)
+		m.instants.add(v.now, v.now.Add(out.left), out.agreed)
 	}
 	by := func(at time.Time) { // the wall clock
 		if !at.IsZero() {
-			m.instants.note(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
+			m.instants.add(v.now, v.now.Add(at.Sub(v.now.Round(0))), false)
 		}
 	}
 	by(v.planned)

@@ -7,9 +7,9 @@ import (
 
 func TestFollow(t *testing.T) {
 	one := evidence{heard: true}
-	many := evidence{heard: true, goesOn: true}
-	said := evidence{heard: true, said: true}
-	both := evidence{heard: true, goesOn: true, said: true}
+	many := evidence{heard: true, continues: true}
+	said := evidence{heard: true, announced: true}
+	both := evidence{heard: true, continues: true, announced: true}
 	tests := []struct {
 		name   string
 		at     time.Duration // of the instant, after now
@@ -34,7 +34,7 @@ func TestFollow(t *testing.T) {
 		{name: "not all had agreed yet", at: 5 * time.Second, heard: many},
 		{name: "a node says that it moved, and one advert came", none: true, heard: said},
 		{name: "a node says that it moved, and sends adverts", none: true, heard: both, want: true},
-		{name: "a node says that it moved, and is silent", none: true, heard: evidence{said: true}},
+		{name: "a node says that it moved, and is silent", none: true, heard: evidence{announced: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFollow(t *testing.T) {
 			now := time.Now()
 			if !tt.none {
 				// As it was told, before it passed.
-				m.note(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
+				m.add(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
 			}
 			if got := m.follow(now, tt.heard); got != tt.want {
 				t.Errorf("follows: %t, want %t", got, tt.want)
@@ -55,9 +55,9 @@ func TestFollow(t *testing.T) {
 func TestInstants(t *testing.T) {
 	now := time.Now()
 	var m instants
-	m.note(now, now.Add(20*time.Second), false)
-	m.note(now, now.Add(20*time.Second+time.Millisecond), true) // the same, by the wall clock
-	m.note(now.Add(13*time.Second), now.Add(50*time.Second), false)
+	m.add(now, now.Add(20*time.Second), false)
+	m.add(now, now.Add(20*time.Second+time.Millisecond), true) // the same, by the wall clock
+	m.add(now.Add(13*time.Second), now.Add(50*time.Second), false)
 	if len(m) != 2 || !m[0].agreed || m[1].agreed {
 		t.Fatalf("%+v", m)
 	}
@@ -67,11 +67,11 @@ func TestInstants(t *testing.T) {
 	if got := m.next(now.Add(13*time.Second), time.Second); got != time.Second {
 		t.Errorf("looks again in %v", got)
 	}
-	m.note(now.Add(20*time.Second+afterTime+time.Millisecond), now.Add(50*time.Second), false)
+	m.add(now.Add(20*time.Second+afterTime+time.Millisecond), now.Add(50*time.Second), false)
 	if len(m) != 1 || !m[0].at.Equal(now.Add(50*time.Second)) {
 		t.Errorf("%+v", m)
 	}
-	m.note(now.Add(time.Hour), now.Add(time.Minute), false)
+	m.add(now.Add(time.Hour), now.Add(time.Minute), false)
 	if len(m) != 0 {
 		t.Errorf("%+v", m)
 	}

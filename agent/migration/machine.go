@@ -1,10 +1,10 @@
 // Package migration moves the nodes of a cluster to other VRRP settings at one instant
-// (docs/upgrade.md): nodes that differ in these do not hear each other, and both hold
-// the VIP.
+// (docs/upgrade.md): nodes with different settings do not receive each other's adverts,
+// and both hold the VIP.
 //
-// It is a state machine without clocks, files or sockets. A Machine is told what its node
-// knows, and says which settings the node has, which configuration it runs, what it
-// announces to the others, which adverts it is to listen for and when to look again.
+// It is a state machine without clocks, files or sockets. A Machine gets the state of its
+// node and returns the settings, the configuration to run, the announcement, the adverts
+// to listen for, and the time of the next step.
 package migration
 
 import (
@@ -19,72 +19,71 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Target are the VRRP settings that the files of a node want, and when.
+// Target is the wanted VRRP settings in the files of a node, and the time of the move.
 type Target struct {
 	Settings v1alpha1.VRRPSettings
 	// Planned is the instant of the mode file; zero for none.
 	Planned time.Time
-	// Without are nodes that the others do not wait for.
+	// Without names the nodes that the others do not wait for.
 	Without []string
-	// Problem says what is wrong with the mode file; then Settings are those of
-	// cluster.yaml, and the node moves nowhere.
+	// Problem is an error of the mode file; then Settings are those of cluster.yaml, and
+	// the node does not move.
 	Problem error
 }
 
-// Input is what a node knows when it looks.
+// Input is the state of a node for one step.
 type Input struct {
-	// Now is by the wall clock, Up by the monotonic one since some moment.
+	// Now is the wall clock, Up a monotonic clock.
 	Now time.Time
 	Up  time.Duration
 	// Self is the node's name.
 	Self   string
 	Target Target
-	// Initial are the settings of a node that never ran any, Kept those that it ran last;
-	// nil if it never did.
+	// Initial are the settings of a node that never ran any, Kept the last ones; nil for
+	// none.
 	Initial v1alpha1.VRRPSettings
 	Kept    *v1alpha1.VRRPSettings
-	// Unregistered says that the node is not in the cluster's list, Stale that no API
-	// server vouches for the list, Listed that it has the node.
+	// Unregistered reports that the node is not in the cluster's list, Stale that no API
+	// server vouches for the list, Listed that it contains the node.
 	Unregistered, Stale, Listed bool
-	// OpenShift says that the machine config operator has a say.
+	// OpenShift reports that the machine config operator runs.
 	OpenShift bool
-	// Nodes are all of the cluster, this one included, by name.
+	// Nodes are all nodes of the cluster, this one included, by name.
 	Nodes []Node
-	// Unready is why this node is not ready to move, and Refused what keepalived's parser
-	// has against the new configuration; empty if it is ready. They count while the
-	// machine is Pending.
+	// Unready is why this node is not ready to move, Refused the error of keepalived's
+	// parser for the new configuration; empty if ready. They count while the machine is
+	// Pending.
 	Unready, Refused string
-	// Conf is what this node runs with some settings.
+	// Conf returns the configuration of this node with some settings.
 	Conf func(v1alpha1.VRRPSettings) *keepalived.Conf
-	// Held are the addresses of this node, VIPs among them.
+	// Held are the addresses of this node, VIPs included.
 	Held []netip.Addr
-	// Heard are the adverts of peers.
+	// Heard holds the adverts of peers.
 	Heard Heard
 }
 
-// Output is what comes of an Input.
+// Output is the result of a step.
 type Output struct {
-	// Settings are those of the node now. Conf is what it runs: of these settings, or of
-	// the old and the new ones during a move; nil while they are not known.
+	// Settings are the current settings of the node. Conf is the configuration to run, a
+	// mix of old and new settings during a move; nil while they are not known.
 	Settings v1alpha1.VRRPSettings
 	Conf     *keepalived.Conf
-	// LeftOut says that the mode file leaves this node out.
+	// LeftOut reports that the mode file leaves this node out.
 	LeftOut bool
-	// Announce is what the node is to tell the others from now on; nil for what it told them
-	// last.
+	// Announce is the announcement from now on; nil if unchanged.
 	Announce *Announcement
-	// Listen are the instances whose adverts are to be heard from now on.
+	// Listen are the instances whose adverts to listen for.
 	Listen []Pair
-	// Again is when to look again, from now; 0 for when that was said last.
+	// Again is the delay of the next step; 0 keeps the last one.
 	Again time.Duration
-	// Status is how far the move is; nil where there is none to make.
+	// Status is the progress of the move; nil if none is pending.
 	Status *state.Migration
 	Counts Counts
-	// Log is what happened.
+	// Log holds the lines to log.
 	Log []Line
 }
 
-// Line is one of a log, as for slog.Logger.Log.
+// Line is a log line, as for slog.Logger.Log.
 type Line struct {
 	Level slog.Level
 	Text  string
@@ -95,45 +94,45 @@ func (o *Output) log(level slog.Level, text string, args ...any) {
 	o.Log = append(o.Log, Line{level, text, args})
 }
 
-// Counts are what became of moves.
+// Counts counts moves by outcome.
 type Counts struct{ Moved, Back int }
 
-// Machine has the VRRP settings of a node, and how far it has come on the way to others.
-// The zero value is that of an agent that has just started.
+// Machine holds the VRRP settings of a node and its progress towards others. The zero
+// value is that of an agent that has just started.
 type Machine struct {
-	running *v1alpha1.VRRPSettings // nil until it is known
-	// learning is since when it is being found out what the others run.
+	running *v1alpha1.VRRPSettings // nil until known
+	// learning is when the node began to find out what the others run.
 	learning  time.Time
 	agreement agreement
 	instants  instants
-	move      *move // the last one, as long as it matters
-	// cooldown is until when the node is not ready to try again, and why.
+	move      *move // the last one, while it matters
+	// cooldown is when the node may try again after a roll-back, and cooldownWhy the
+	// reason.
 	cooldown    time.Time
 	cooldownWhy string
 
-	ignored   bool      // adverts with the new settings count for nothing, which was said
-	lateSince time.Time // most others say since then that they have moved
-	waits     string    // what is waited for, as it was logged
+	ignored   bool      // logged that adverts with the new settings are ignored
+	lateSince time.Time // when most others first announced that they have moved
+	waits     string    // reason to wait, as logged last
 	counts    Counts
 	status    *state.Migration
 }
 
 const (
-	// heardTime is how old an advert may be to count, however busy the node is.
+	// heardTime is the greatest age of an advert that counts, on a busy node.
 	heardTime = 2 * time.Second
-	// lateAnnouncementTime is for how long most others must have said that they moved
-	// before it counts without an advert: they may have gone back since, which they say
-	// later.
+	// lateAnnouncementTime is how long most others must have announced their move before
+	// it counts without adverts: they may have rolled back, and announce that later.
 	lateAnnouncementTime = 10 * time.Second
-	// learnTime is for how long, over the time that a holder has for its adverts, a node
-	// listens for what the others run before it goes by what it ran itself.
+	// learnTime is how long, beyond a holder's advert timeout, a starting node listens to
+	// the others before it uses its last settings.
 	learnTime = 500 * time.Millisecond
 )
 
-// moving says that a move has begun and is not done.
+// moving reports whether a move is in progress.
 func (m *Machine) moving() bool { return m.move != nil && m.move.done.IsZero() }
 
-// Pending says whether the node may have to move, so that Unready and Refused of the
+// Pending reports whether the node may have to move, so that Unready and Refused of the
 // input count.
 func (m *Machine) Pending(in *Input) bool {
 	running := m.running
@@ -144,7 +143,7 @@ func (m *Machine) Pending(in *Input) bool {
 	return !m.moving() && (t.Problem != nil || *running != t.Settings && !understands(*running, t.Settings))
 }
 
-// base are the settings that the node ran last, or began with.
+// base returns the settings that the node ran last, or the initial ones.
 func (in *Input) base() *v1alpha1.VRRPSettings {
 	if in.Kept != nil {
 		return in.Kept
@@ -156,7 +155,7 @@ func (in *Input) holds(vip string) bool {
 	return slices.ContainsFunc(in.Held, func(a netip.Addr) bool { return a.String() == vip })
 }
 
-// Step takes in what the node knows now.
+// Step evaluates the current state of the node.
 func (m *Machine) Step(in Input) (out Output) {
 	m.step(&in, &out)
 	if s := m.status; s != nil {
@@ -178,7 +177,7 @@ func (m *Machine) step(in *Input, out *Output) {
 		return
 	}
 	if understands(*m.running, t.Settings) && t.Problem == nil && !m.moving() {
-		*m.running = t.Settings // timing alone, which VRRPv3's backups take from the holder
+		*m.running = t.Settings // only timing, which VRRPv3 backups learn from the holder
 	}
 	m.review(in, out)
 	if !m.moving() {
@@ -191,7 +190,7 @@ func (m *Machine) step(in *Input, out *Output) {
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
 	out.Listen = pairsOf(old, fresh)
-	heard := in.Heard.of(out.Listen)
+	heard := in.Heard.matching(out.Listen)
 	list := units(old, fresh)
 	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings] }); again > 0 {
 		out.Again = again
@@ -200,13 +199,13 @@ func (m *Machine) step(in *Input, out *Output) {
 	}
 	running := s.to
 	m.running, m.status = &running, nil
-	out.Again = spare // and tell the others
-	out.log(slog.LevelInfo, "this node has other VRRP settings", "from", s.from.String(), "to", s.to.String())
+	out.Again = spare // to announce it
+	out.log(slog.LevelInfo, "VRRP settings changed", "from", s.from.String(), "to", s.to.String())
 	out.Settings, out.Conf = s.to, fresh
 }
 
-// stayOut tells the others that this node takes no part. What they run by the time that
-// it does again it finds out as if it started then.
+// stayOut announces that this node takes no part. When it takes part again, it learns the
+// settings as after a start.
 func (m *Machine) stayOut(t *Target, out *Output) {
 	m.running, m.move, m.agreement, m.instants = nil, nil, agreement{}, nil
 	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.IdleWithout}
@@ -214,8 +213,8 @@ func (m *Machine) stayOut(t *Target, out *Output) {
 	out.Announce = &Announcement{Running: "nothing", Why: vrrp.IdleWithout}
 }
 
-// learn finds out which VRRP settings the node is to have when its agent starts. What it
-// ran last need not be what the others run now: it may have been away when they moved.
+// learn determines the VRRP settings of a starting node. The last ones need not be those
+// of the others: the node may have been away when they moved.
 func (m *Machine) learn(in *Input, out *Output) (known bool) {
 	base, wanted := *in.base(), in.Target.Settings
 	choose := func(v v1alpha1.VRRPSettings, why string) bool {
@@ -232,9 +231,9 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 		if !m.learning.IsZero() {
 			out.Listen = pairsOf(in.Conf(base), in.Conf(wanted))
 		}
-		return false // it is to stay out anyway, and the others are not known
+		return false // it stays out anyway, and the others are not known
 	}
-	says := func(v v1alpha1.VRRPSettings) (n int) {
+	count := func(v v1alpha1.VRRPSettings) (n int) {
 		for _, o := range in.Nodes {
 			if o.Name != in.Self && o.Holds && o.Announced.Running == v.String() {
 				n++
@@ -242,15 +241,15 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 		}
 		return n
 	}
-	switch there, here := says(wanted), says(base); {
-	case in.Stale: // it may be old
+	switch there, here := count(wanted), count(base); {
+	case in.Stale: // may be outdated
 	case there > 0 && here == 0:
 		return choose(wanted, "the other nodes say so")
 	case here > 0 && there == 0:
 		return choose(base, "the other nodes say so")
 	}
 	out.Listen = pairsOf(in.Conf(base), in.Conf(wanted))
-	heard := in.Heard.of(out.Listen)
+	heard := in.Heard.matching(out.Listen)
 	switch before, after := heard.any(oldSettings), heard.any(newSettings); {
 	case after.After(before):
 		return choose(wanted, "adverts of other nodes")
@@ -268,14 +267,14 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 		out.Again = left
 		return false
 	}
-	if says(wanted) > says(base) {
+	if count(wanted) > count(base) {
 		return choose(wanted, "most of the other nodes said so")
 	}
 	return choose(base, "no other node says otherwise")
 }
 
-// listen are the instances whose adverts may matter: as long as this node could follow
-// the others, and while it may have to go back.
+// listen returns the instances whose adverts may matter: while this node could follow the
+// others, and while it may have to roll back.
 func (m *Machine) listen(in *Input, running v1alpha1.VRRPSettings) []Pair {
 	from, to := running, in.Target.Settings
 	if m.move != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// cluster is what node a, of a, b and c, knows: all are ready for the fast settings.
+// cluster returns the input of node a, of a, b and c: all are ready for the fast
+// settings.
 func cluster(after time.Duration) Input {
 	in := Input{
 		Now: noon.Add(after), Up: after, Self: "a", Initial: classicSettings, Listed: true,
@@ -44,7 +45,7 @@ func (in Input) hears(v v1alpha1.VRRPSettings, number int) Input {
 	h.Follow(pairsOf(in.Conf(classicSettings), in.Conf(fastSettings)), from)
 	i := instanceOf(v)
 	for n := range number {
-		h.Note("eth0", listener.Received{TTL: 255, Advert: vrrp.Advert{
+		h.Record("eth0", listener.Received{TTL: 255, Advert: vrrp.Advert{
 			Source: from[0], Version: v.Version, RouterID: uint8(i.RouterID), Priority: 60, Interval: i.Interval(), VIPs: []netip.Addr{i.VIP.Addr()},
 		}}, in.Now.Add(-time.Duration(number-1-n)*i.Interval()))
 	}
@@ -199,7 +200,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// settingsOf are those that an instance was made of.
+// settingsOf returns the settings of an instance.
 func settingsOf(t *testing.T, i *keepalived.Instance) *v1alpha1.VRRPSettings {
 	t.Helper()
 	v := v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast, Version: i.Version, AdvertIntervalMS: int(i.Interval().Milliseconds())}

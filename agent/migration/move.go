@@ -9,46 +9,45 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// move is one from some VRRP settings to others, instance by instance. Who
-// goes first is such that the VIP is always held: keepalived keeps its state over a
-// reload when an instance changes its version or interval, and begins anew, without
-// the VIP, when the mode changes.
+// move is a move between VRRP settings, instance by instance, in an order that keeps the
+// VIP held: keepalived keeps its state over a reload if version or interval of an
+// instance change, and restarts it without the VIP if the mode changes.
 type move struct {
 	from, to v1alpha1.VRRPSettings
 	began    time.Time
-	// all at once: to catch up with the others, or to go back with them.
+	// all moves all instances at once: to catch up with the others, or to roll back.
 	all bool
-	// moved has the instances and sync groups that have the new settings.
+	// moved has the instances and sync groups with the new settings.
 	moved map[string]bool
 	done  time.Time // when all of them did; zero before
 }
 
 const (
-	// headStart is for how long, at most, the holder goes on as before while the
-	// others wait for it with a longer timer.
+	// headStart bounds how long the holder keeps its settings while backups switch to a
+	// longer timer.
 	headStart = time.Second
-	// spare is what a reload takes, and more, on a busy node.
+	// spare is more than the duration of a reload on a busy node.
 	spare = 500 * time.Millisecond
-	// settleTime is how long after a move should be over an advert with the old settings
-	// means that somebody did not move.
+	// settleTime is how long after the end of a move an advert with the old settings
+	// shows that a node did not move.
 	settleTime = 2 * time.Second
-	// guardTime is for how long after a move such an advert has this node go back.
-	// Later, the sender is a lagging peer, and is to move.
+	// guardTime is how long after a move such an advert causes a roll-back. Later, the
+	// sender is a lagging peer, and has to move.
 	guardTime = time.Minute
-	// reviewTime is how often this node looks for such adverts meanwhile.
+	// reviewTime is the interval of checks for such adverts.
 	reviewTime = time.Second
-	// cooldownTime is how long a node that went back is not ready to try again.
+	// cooldownTime is how long after a roll-back a node does not try again.
 	cooldownTime = 10 * time.Minute
 )
 
-// unit is what moves at once: an instance, or a sync group.
+// unit is an instance, or a sync group, which moves at once.
 type unit struct {
 	name string
-	Pair // of an instance of it
+	Pair // of one of its instances
 	vips []string
 }
 
-// units pairs what two configurations of the same node have.
+// units pairs the instances and sync groups of two configurations of a node.
 func units(old, fresh *keepalived.Conf) (out []unit) {
 	group := map[string]string{}
 	for _, g := range fresh.SyncGroups {
@@ -71,14 +70,14 @@ func units(old, fresh *keepalived.Conf) (out []unit) {
 	return out
 }
 
-// DownTime is how long a backup waits for an advert at most before it takes over.
+// DownTime bounds how long a backup waits for an advert before it takes over.
 func DownTime(i *keepalived.Instance) time.Duration { return vrrp.LongestDownInterval(i.Interval()) }
 
-// anew says that keepalived begins anew with an instance.
+// anew reports whether keepalived restarts the instance.
 func (p *Pair) anew() bool { return (len(p.Old.Peers) == 0) != (len(p.New.Peers) == 0) }
 
-// waits says how long after the beginning an instance moves, and whether it does so
-// as soon as somebody is heard who has moved.
+// waits returns how long after the beginning an instance moves, and whether it moves
+// sooner when adverts of a moved node arrive.
 func (p *Pair) waits(holds bool) (delay time.Duration, orHeard bool) {
 	old, fresh := DownTime(&p.Old), DownTime(&p.New)
 	switch {
@@ -92,15 +91,16 @@ func (p *Pair) waits(holds bool) (delay time.Duration, orHeard bool) {
 	return old / 4, true
 }
 
-// settled is how long after the beginning nobody is to send adverts with the old
-// settings any more.
+// settled returns how long after the beginning no node sends adverts with the old
+// settings.
 func (p *Pair) settled() time.Duration {
 	a, _ := p.waits(true)
 	b, _ := p.waits(false)
 	return max(a, b) + settleTime
 }
 
-// step notes what moves by now, and says when to look again; 0 for never.
+// step records the units that move by now, and returns the delay of the next step; 0 for
+// none.
 func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
 	for i := range list {
 		u := &list[i]
@@ -123,7 +123,7 @@ func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, hea
 	return again
 }
 
-// mix is the configuration in which some units have moved.
+// mix returns the configuration in which only some units have moved.
 func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 	if !s.done.IsZero() {
 		return fresh
@@ -149,8 +149,8 @@ func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 	return &out
 }
 
-// lagging names an instance whose adverts still come with the old settings, so that a
-// peer has not moved; nothing if there is none.
+// lagging returns an instance with adverts that still have the old settings, because a
+// peer has not moved; empty for none.
 func (s *move) lagging(list []unit, heard func(instance string) time.Time) string {
 	for i := range list {
 		u := &list[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// instanceOf is what a node with two peers runs.
+// instanceOf returns an instance of a node with two peers.
 func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 	i := &keepalived.Instance{
 		Name: "demo_API_0", Version: v.Version, Interface: "eth0", RouterID: 10, VIP: netip.MustParsePrefix("192.0.2.5/32"),

@@ -87,7 +87,7 @@ func server(t *testing.T, s *Server) *running {
 	return r
 }
 
-// get asks on a new connection.
+// get sends a request on a new connection.
 func get(t *testing.T, host string, port int, path string) (code int, body string, err error) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patient}
@@ -128,7 +128,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	number, l := freePort(t)
 	l.Close()
 	r.port.Store(int64(number))
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 	hosts := []string{"127.0.0.1"}
 	if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // as the kernel has it
 		l.Close()
@@ -190,14 +190,14 @@ func TestPorts(t *testing.T) {
 	}
 	r.log.none(t)
 	other.Close()
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 	if code, _, err := get(t, "127.0.0.1", taken, "/healthz"); code != http.StatusOK {
 		t.Errorf("%d %v", code, err)
 	}
 	next, l := freePort(t)
 	l.Close()
 	r.port.Store(int64(next))
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 	if code, _, err := get(t, "127.0.0.1", next, "/healthz"); code != http.StatusOK {
 		t.Errorf("%d %v", code, err)
 	}
@@ -227,7 +227,7 @@ func TestAddresses(t *testing.T) {
 	number, l := freePort(t)
 	l.Close()
 	r.port.Store(int64(number))
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 	if code, body, err := get(t, "127.0.0.2", number, "/metrics"); code != http.StatusOK || !strings.Contains(body, `vipgen_build_info{revision="abc",version="v1.2.3"} 1`) || !strings.Contains(body, "vipgen_clock_timestamp_seconds ") {
 		t.Errorf("%d %v\n%s", code, err, body)
 	}
@@ -249,7 +249,7 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("loopback: %d %v", code, err)
 	}
 	outside.Store(new([]netip.Addr))
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 }
 
 // Whoever opens connections and says nothing, or asks on and on over one, does
@@ -259,7 +259,7 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	number, l := freePort(t)
 	l.Close()
 	r.port.Store(int64(number))
-	r.log.await(t, "are served")
+	r.log.await(t, "health served")
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func (g generator) makeCluster() {
 	}
 }
 
-// address gives a link an address, which may be one that does not count.
+// address adds an address to a link, possibly an unusable one.
 func (g generator) address(link int, network netip.Prefix) {
 	a := operator.Address{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
 	v6 := network.Addr().Is6()
@@ -147,7 +147,7 @@ func (g generator) route(r operator.Route) {
 	g.n.snapshot.Routes = append(g.n.snapshot.Routes, Route{Link: r.Link, Destination: r.Destination, Gateway: r.Gateway, Metric: r.Metric, Advertised: r.Advertised})
 }
 
-// routes gives links default routes, IPv4 by metric first.
+// routes adds default routes, IPv4 by metric first.
 func (g generator) routes() {
 	n := g.n
 	has := func(link int, v6 bool) (out []netip.Prefix) {

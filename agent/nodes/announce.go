@@ -15,17 +15,18 @@ import (
 	"github.com/vipgen/vipgen/agent/logging"
 )
 
-// vrrpAnnotation holds what the agent of a node says of its VRRP settings, on its Node.
+// vrrpAnnotation is the annotation on a Node in which its agent announces its VRRP
+// settings.
 const vrrpAnnotation = "vipgen.io/vrrp"
 
 const (
-	// announceAgain is how long after a failure, or a word that is not seen, it is
-	// said again.
+	// announceAgain is the delay before an announcement is repeated that failed or is not
+	// seen.
 	announceAgain = 2 * time.Second
 	// announceTimeout bounds one request.
 	announceTimeout = 5 * time.Second
-	// spreadPerNode is over how long, for each node of the cluster, all of them
-	// spread what they say: every word reaches every node.
+	// spreadPerNode is the time, per node of the cluster, over which announcements are
+	// spread: each one reaches every node.
 	spreadPerNode = 5 * time.Millisecond
 )
 
@@ -34,7 +35,7 @@ var announceRights = rights{
 	"nothing of vipgen: the Node authorizer lets a node change its own Node; check that it is on",
 }
 
-// announcer keeps one annotation of this node as the agent wants it.
+// announcer writes one annotation of this node.
 type announcer struct {
 	client *client
 	self   string
@@ -42,8 +43,8 @@ type announcer struct {
 
 	mu     sync.Mutex
 	wanted string
-	seen   string // as the API has it
-	fresh  bool   // an API server vouches for that
+	seen   string // in the API
+	fresh  bool   // an API server vouches for seen
 	size   int    // of the cluster
 	wake   chan struct{}
 }
@@ -52,7 +53,7 @@ func newAnnouncer(c *client, self string) *announcer {
 	return &announcer{client: c, self: self, wake: make(chan struct{}, 1)}
 }
 
-func (a *announcer) note(do func()) {
+func (a *announcer) update(do func()) {
 	a.mu.Lock()
 	do()
 	a.mu.Unlock()
@@ -62,17 +63,17 @@ func (a *announcer) note(do func()) {
 	}
 }
 
-// due says whether there is something to say, and somebody to say it to.
+// due reports whether an announcement is pending and an API server reachable.
 func (a *announcer) due() bool { return a.fresh && a.wanted != "" && a.wanted != a.seen }
 
-// delay spreads what the nodes of a large cluster say at the same time.
+// delay spreads the simultaneous announcements of a large cluster.
 func (a *announcer) delay() time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(a.self))
 	return time.Duration(h.Sum32()%1000) * spreadPerNode * time.Duration(a.size) / 1000
 }
 
-// run says what is wanted while the API has something else, until ctx ends.
+// run writes the wanted announcement while the API has another one, until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -104,8 +105,8 @@ func (a *announcer) run(ctx context.Context) {
 			if apierrors.IsForbidden(err) {
 				err = fmt.Errorf("%w; missing: %s; apply: %s", err, announceRights.rule, announceRights.remedy)
 			}
-			a.Warn(a.client.log, err, "the other nodes cannot be told the VRRP settings of this one", "the other nodes are told the VRRP settings of this one again")
-			// Until the watch shows it, or in case that it never does.
+			a.Warn(a.client.log, err, "cannot announce the VRRP settings of this node", "VRRP settings of this node announced again")
+			// Repeated until the watch shows the announcement.
 			waiting = true
 			timer.Reset(announceAgain)
 		}
@@ -124,21 +125,21 @@ func (a *announcer) patch(ctx context.Context, text string) error {
 	})
 }
 
-// Announce makes the agents of all nodes know what this one says of its VRRP settings,
-// from now on and over changes of the API server: an annotation of this node's
-// Node, which is all that a node may write there. Empty says nothing more.
+// Announce publishes the VRRP settings of this node to the agents of all nodes, in an
+// annotation of this node's Node, the only object that a node may change. An empty text
+// announces nothing more.
 func (w *Watcher) Announce(text string) {
 	w.announcer.mu.Lock()
 	same := w.announcer.wanted == text
 	w.announcer.mu.Unlock()
 	if !same {
-		w.announcer.note(func() { w.announcer.wanted = text })
+		w.announcer.update(func() { w.announcer.wanted = text })
 	}
 }
 
-// look takes in what the API has.
-func (a *announcer) look(s *Snapshot) {
-	a.note(func() {
+// observe takes the announcement in the API from a snapshot.
+func (a *announcer) observe(s *Snapshot) {
+	a.update(func() {
 		if a.fresh = !s.Stale; s.Stale {
 			return
 		}

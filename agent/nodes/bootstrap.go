@@ -10,42 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// The etcd operator says in an annotation of this ConfigMap where the host that
-// bootstraps the cluster is, and removes the annotation when it is gone.
+// The etcd operator stores the address of the bootstrap host in an annotation of this
+// ConfigMap, and removes the annotation when the host is gone.
 const (
 	endpointsNamespace = "openshift-etcd"
 	endpointsName      = "etcd-endpoints"
 )
 
-// Bootstrap is what is known of the host that bootstraps the cluster; nothing in
-// the zero value.
+// Bootstrap is the known state of the bootstrap host; the zero value if unknown.
 type Bootstrap struct {
-	// Address is where it is, or was.
+	// Address is its current or last address.
 	Address netip.Addr `json:"address,omitzero"`
-	// Gone says that the cluster does without it by now.
+	// Gone reports that the cluster no longer needs it.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// bootstrapWatch finds out about it.
+// bootstrapWatch watches the state of the bootstrap host.
 type bootstrapWatch struct {
 	log   *slog.Logger
 	store *store[configMapObject, string] // the annotation
 	watch *resource[configMapObject]
 
-	mu    sync.Mutex
-	known Bootstrap
-	bad   string // last said about the annotation
+	mu     sync.Mutex
+	known  Bootstrap
+	logged string // invalid annotation logged last
 }
 
-// newBootstrapWatch goes on from what is known. The rights are for one object, so
-// the request names it. changed is called after something did.
+// newBootstrapWatch returns a watch that starts with a known state. The rights cover one
+// object, so the request names it. changed is called after changes.
 func newBootstrapWatch(c *client, known Bootstrap, changed func(), log *slog.Logger) *bootstrapWatch {
 	b := &bootstrapWatch{log: log, known: known}
 	b.store = &store[configMapObject, string]{
 		keep: func(c *configMapObject) string { return c.Annotations.EtcdBootstrap },
 		same: func(a, b string) bool { return a == b },
 		changed: func(bool) {
-			if b.look() {
+			if b.update() {
 				changed()
 			}
 		},
@@ -69,10 +68,10 @@ func (b *bootstrapWatch) current() Bootstrap {
 	return b.known
 }
 
-// look takes in what the ConfigMap says, and tells whether that is news. While
-// there is no ConfigMap, what was known stands: a cluster that is being installed
-// gets it late, and one that lost it has no bootstrap again for that.
-func (b *bootstrapWatch) look() bool {
+// update evaluates the ConfigMap, and reports whether the state changed. Without a
+// ConfigMap the known state stays: a new cluster gets it late, and one that lost it gets
+// no bootstrap back.
+func (b *bootstrapWatch) update() bool {
 	texts, _, _ := b.store.get()
 	if len(texts) == 0 {
 		return false
@@ -83,20 +82,20 @@ func (b *bootstrapWatch) look() bool {
 	address, err := netip.ParseAddr(texts[0])
 	switch {
 	case texts[0] == "":
-		b.known.Gone = true // where it was, it may still be on its way out
+		b.known.Gone = true // the address stays: the host may still be shutting down
 	case err == nil && usable(address):
 		b.known = Bootstrap{Address: address}
-	default: // there is one, wherever it is
+	default: // it exists, at an unknown address
 		b.known.Gone, bad = false, texts[0]
 	}
-	if bad != "" && bad != b.bad {
-		b.log.Warn("where the bootstrap host is cannot be read",
+	if bad != "" && bad != b.logged {
+		b.log.Warn("cannot parse the address of the bootstrap host",
 			"configmap", endpointsNamespace+"/"+endpointsName, "annotation", bad)
 	}
-	b.bad = bad
+	b.logged = bad
 	if b.known == before {
 		return false
 	}
-	b.log.Info("bootstrap host", "address", b.known.Address, "gone", b.known.Gone)
+	b.log.Info("bootstrap host changed", "address", b.known.Address, "gone", b.known.Gone)
 	return true
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// How often things are looked at.
+// Poll intervals.
 const (
-	reloadEvery  = 10 * time.Second // files that may have rotated
-	probeEvery   = 5 * time.Second  // servers that are preferred to the one in use
-	refusedEvery = 10 * time.Second // what RBAC refused to show
+	reloadEvery  = 10 * time.Second // of files that may have rotated
+	probeEvery   = 5 * time.Second  // of servers preferred to the one in use
+	refusedEvery = 10 * time.Second // of resources refused by RBAC
 )
 
 // client sends requests to the first API server that answers.
@@ -33,20 +33,20 @@ type client struct {
 	log                    *slog.Logger
 	reload, probe, refused time.Duration
 
-	mu      sync.Mutex
-	spec    *v1alpha1.ClusterConfigSpec
-	nodes   []v1alpha1.Peer
-	conn    *connection // nil before the first kubeconfig was read
-	failed  failures
-	watches map[*openWatch]struct{}
-	inUse   string // the server that answered last; empty if none did
-	contact time.Time
-	silent  bool // no server answered, which was said
+	mu          sync.Mutex
+	spec        *v1alpha1.ClusterConfigSpec
+	nodes       []v1alpha1.Peer
+	conn        *connection // nil before the first kubeconfig was read
+	failed      failures
+	watches     map[*openWatch]struct{}
+	inUse       string // the server that answered last; empty if none answers
+	contact     time.Time
+	unreachable bool // no server answers, already logged
 
-	loading logging.Transitions // with the kubeconfig
+	loading logging.Transitions // loading the kubeconfig
 }
 
-// openWatch is a watch that goes on.
+// openWatch is a running watch.
 type openWatch struct {
 	watch.Interface
 	client *client
@@ -64,8 +64,8 @@ func (w *openWatch) Stop() {
 	w.Interface.Stop()
 }
 
-// run keeps the credentials current and goes back to better servers, until ctx
-// ends; then nothing is left open.
+// run reloads the credentials and returns to preferred servers until ctx ends. Then it
+// closes all connections.
 func (c *client) run(ctx context.Context) {
 	reload, probe := time.NewTicker(c.reload), time.NewTicker(c.probe)
 	defer reload.Stop()
@@ -94,9 +94,9 @@ func (c *client) current() *connection {
 	return c.conn
 }
 
-// connection returns the one with the credentials that are on disk now, or the
-// last good ones. Credentials are compared by content: it does not matter which
-// of the files changed, or how.
+// connection returns a connection with the credentials on disk, or the last valid ones.
+// Credentials are compared by content, so that it does not matter which file changed, or
+// how.
 func (c *client) connection() (*connection, error) {
 	creds, err := loadCredentials(c.kubeconfig, c.serverName)
 	c.mu.Lock()
@@ -105,7 +105,7 @@ func (c *client) connection() (*connection, error) {
 	if err == nil && (old == nil || !creds.equal(old.credentials)) {
 		fresh, err = newConnection(creds)
 	}
-	c.loading.Warn(c.log, err, "cannot use the kubeconfig", "can use the kubeconfig again", "have", c.conn != nil)
+	c.loading.Warn(c.log, err, "cannot use the kubeconfig", "kubeconfig usable again", "have", c.conn != nil)
 	if fresh != nil {
 		c.conn, c.failed = fresh, failures{}
 	}
@@ -113,7 +113,7 @@ func (c *client) connection() (*connection, error) {
 	c.mu.Unlock()
 
 	if fresh != nil && old != nil {
-		c.log.Info("credentials have rotated", "kubeconfig", c.kubeconfig)
+		c.log.Info("credentials rotated", "kubeconfig", c.kubeconfig)
 		c.stopWatches(func(string) bool { return true })
 		old.close()
 	}
@@ -129,16 +129,15 @@ func (c *client) setSpec(spec *v1alpha1.ClusterConfigSpec) {
 	c.spec = spec
 }
 
-// setNodes replaces the nodes that are known.
+// setNodes replaces the known nodes.
 func (c *client) setNodes(nodes []v1alpha1.Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes = nodes
 }
 
-// order returns the servers, the preferred one first. Nodes that the cluster's
-// configuration names count until they are in the list of nodes, which the
-// bootstrap never is.
+// order returns the servers by preference. Peers in the cluster's configuration count
+// until they are in the list of nodes, which never contains the bootstrap.
 func (c *client) order(conn *connection) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,8 +150,8 @@ func (c *client) order(conn *connection) []string {
 	return servers(c.spec, c.self, c.role, conn.server, nodes)
 }
 
-// try does something with the first server that it works with. Errors of the
-// request rather than of the server are returned as they are.
+// try calls do with the servers in order until it succeeds. Errors of the request, not of
+// the server, are returned at once.
 func (c *client) try(ctx context.Context, do func(*rest.RESTClient, string) error) error {
 	conn, err := c.connection()
 	if err != nil {
@@ -160,7 +159,7 @@ func (c *client) try(ctx context.Context, do func(*rest.RESTClient, string) erro
 	}
 	errs := []error{errors.New("no API server to read from")}
 	for _, server := range c.order(conn) {
-		if c.away(server) {
+		if c.backingOff(server) {
 			continue
 		}
 		r, err := conn.client(server)
@@ -173,44 +172,44 @@ func (c *client) try(ctx context.Context, do func(*rest.RESTClient, string) erro
 		case err == nil:
 			c.succeeded(server)
 			return nil
-		case ofRequest(err):
+		case isRequestError(err):
 			return err
-		case conn != c.current(): // it was closed under the request
+		case conn != c.current(): // closed during the request
 			return c.try(ctx, do)
 		}
 		c.fail(server, err)
 		errs = append(errs, fmt.Errorf("%s: %w", server, err))
 	}
-	c.nobody()
+	c.logUnreachable()
 	return errors.Join(errs...)
 }
 
-// ofRequest says that another server would answer the same, or that the
-// reflector knows what to do.
-func ofRequest(err error) bool {
+// isRequestError reports whether another server would answer the same, or the reflector
+// handles the error.
+func isRequestError(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-func (c *client) away(server string) bool {
+func (c *client) backingOff(server string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.failed.away(server, time.Now())
+	return c.failed.backingOff(server, time.Now())
 }
 
 func (c *client) succeeded(server string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failed, server)
-	c.contact, c.silent = time.Now(), false
+	c.contact, c.unreachable = time.Now(), false
 	if c.inUse != server {
 		c.log.Info("reading from API server", "server", server, "before", c.inUse)
 		c.inUse = server
 	}
 }
 
-// contacted says whether an API server is read from, and when one last was: a
-// watch that goes on is contact for all of its time.
+// contacted reports whether an API server is reachable, and the time of the last contact.
+// A running watch is permanent contact.
 func (c *client) contacted() (reachable bool, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,17 +227,17 @@ func (c *client) fail(server string, err error) {
 	}
 }
 
-func (c *client) nobody() {
+func (c *client) logUnreachable() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.silent {
-		c.log.Warn("no API server answers; going on with what was known last", "before", c.inUse)
+	if !c.unreachable {
+		c.log.Warn("no API server answers: the last known state stays in use", "before", c.inUse)
 	}
-	c.inUse, c.silent = "", true
+	c.inUse, c.unreachable = "", true
 }
 
-// watching adds a watch to those that a change of credentials or server ends.
-func (c *client) watching(w watch.Interface, server string) watch.Interface {
+// trackWatch registers a watch, which a change of credentials or server ends.
+func (c *client) trackWatch(w watch.Interface, server string) watch.Interface {
 	o := &openWatch{Interface: w, client: c, server: server}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,8 +245,8 @@ func (c *client) watching(w watch.Interface, server string) watch.Interface {
 	return o
 }
 
-// stopWatches ends the watches on some servers. Whoever had them starts anew
-// where they ended.
+// stopWatches ends the watches on some servers. Their reflectors restart where they
+// ended.
 func (c *client) stopWatches(on func(server string) bool) {
 	c.mu.Lock()
 	var end []*openWatch
@@ -262,8 +261,7 @@ func (c *client) stopWatches(on func(server string) bool) {
 	}
 }
 
-// prefer looks whether a better server than the one in use is ready, and then
-// ends the watches on worse ones.
+// prefer ends the watches on worse servers once a preferred one is ready.
 func (c *client) prefer(ctx context.Context) {
 	conn := c.current()
 	if conn == nil {
@@ -282,7 +280,7 @@ func (c *client) prefer(ctx context.Context) {
 	c.mu.Unlock()
 	for i := range min(max(worst, 0), len(order)) {
 		server := order[i]
-		if c.away(server) {
+		if c.backingOff(server) {
 			continue
 		}
 		if err := c.ready(ctx, conn, server); err != nil {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// feed hands the latest of a series of values to all who subscribed. Whoever is
-// slow misses values, never the latest one.
+// feed sends the latest of a series of values to all subscribers. A slow subscriber
+// misses values, never the latest one.
 type feed[T any] struct {
 	mu     sync.Mutex
 	latest *T
 	subs   map[chan T]struct{}
 }
 
-// subscribe returns a channel with the latest value, if there is one, and those
-// that come, until ctx ends.
+// subscribe returns a channel with the latest value, if any, and later ones until ctx
+// ends.
 func (f *feed[T]) subscribe(ctx context.Context) <-chan T {
 	c := make(chan T, 1)
 	f.mu.Lock()
@@ -40,14 +40,14 @@ func (f *feed[T]) publish(v T) {
 	f.latest = &v
 	for c := range f.subs {
 		select {
-		case <-c: // what nobody took
+		case <-c: // not read yet
 		default:
 		}
 		c <- v
 	}
 }
 
-// current returns the latest value, if there is one.
+// current returns the latest value, if any.
 func (f *feed[T]) current() (v T, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

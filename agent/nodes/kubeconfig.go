@@ -19,21 +19,20 @@ import (
 	"github.com/vipgen/vipgen/internal/loopback"
 )
 
-// credentials are those of a kubeconfig, with the contents of the files that it
-// refers to.
+// credentials holds the contents of a kubeconfig and of the files that it refers to.
 type credentials struct {
 	server string // base URL
 	token  string
 	tls    rest.TLSClientConfig
 }
 
-// loadCredentials reads a kubeconfig. Server certificates are verified for the
-// name that it says (tls-server-name, else the host of its server), whichever
-// server is connected to; serverName replaces that name if not empty.
+// loadCredentials reads a kubeconfig. Server certificates are verified for its
+// tls-server-name, else for the host of its server, on every server; serverName replaces
+// that name if not empty.
 //
-// On OpenShift that is api-int.<domain>: every API server has a certificate of
-// that name, chosen by SNI, and it is signed by a CA of the kubeconfig. The one
-// that is served without SNI, or for an address, is that of the service network.
+// On OpenShift the name is api-int.<domain>: every API server has a certificate for it,
+// chosen by SNI and signed by a CA of the kubeconfig. The certificate without SNI, or for
+// an address, is that of the service network.
 func loadCredentials(path, serverName string) (*credentials, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func loadCredentials(path, serverName string) (*credentials, error) {
 		token = bytes.TrimSpace(token)
 		c.BearerToken = string(token)
 	}
-	// A file that is being written, or was when the disk was full, is no wish to do
-	// without credentials.
+	// A file that is being written, or was when the disk was full, does not mean to use
+	// no credentials.
 	for _, f := range []struct {
 		name string
 		data []byte
@@ -95,12 +94,12 @@ func (c *credentials) equal(o *credentials) bool {
 		bytes.Equal(c.tls.CertData, o.tls.CertData) && bytes.Equal(c.tls.KeyData, o.tls.KeyData)
 }
 
-// Limits of a connection. A watch on a server that hangs, or whose address is
-// gone, ends after pingAfter and pingTimeout, and the next server is read after
-// one dialTimeout: sooner than a node that has moved takes part again
-// (agent/keepalived/membership's joinTime), which this node must know by then.
+// Limits of a connection. A watch on a hung or removed server ends after pingAfter and
+// pingTimeout, and the next server is read after one dialTimeout: sooner than a moved
+// node takes part again (joinTime in agent/keepalived/membership), which this node must
+// know by then.
 const (
-	dialTimeout   = 1500 * time.Millisecond // a SYN may be lost once; also of the TLS handshake
+	dialTimeout   = 1500 * time.Millisecond // allows for one lost SYN; also for the TLS handshake
 	headerTimeout = 10 * time.Second
 	pingAfter     = 2 * time.Second // without a frame received
 	pingTimeout   = 2 * time.Second
@@ -157,7 +156,7 @@ func (c *connection) client(server string) (*rest.RESTClient, error) {
 		APIPath:        "/api",
 		ContentConfig:  rest.ContentConfig{GroupVersion: &coreV1, NegotiatedSerializer: codecs},
 		UserAgent:      "vipgen-agent",
-		QPS:            -1, // the reflectors and failures keep the pace
+		QPS:            -1, // reflectors and failures limit the rate
 		WarningHandler: rest.NoWarnings{},
 	}, c.http)
 	if err == nil {
@@ -166,7 +165,7 @@ func (c *connection) client(server string) (*rest.RESTClient, error) {
 	return r, err
 }
 
-// ready asks a server whether it is.
+// ready returns nil if a server is ready.
 func (c *connection) ready(req *http.Request) error {
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -179,7 +178,7 @@ func (c *connection) ready(req *http.Request) error {
 	return nil
 }
 
-// close ends all connections, with what goes on over them.
+// close ends all connections and the requests on them.
 func (c *connection) close() {
 	c.http.CloseIdleConnections()
 	c.dialer.CloseAll()

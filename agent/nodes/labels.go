@@ -7,14 +7,14 @@ import (
 	"unique"
 )
 
-// labels are those of an object, sorted by key. Nodes have dozens, most of which
-// are the same on thousands of nodes: with a map for each node, and strings of
-// its own, they would take most of the agent's memory.
+// labels are the labels of an object, sorted by key. Nodes have dozens, most of them the
+// same on thousands of nodes: a map and own strings per node would take most of the
+// agent's memory.
 type labels []label
 
 type label struct{ Key, Value string }
 
-// newLabels keeps one copy of each string for all nodes.
+// newLabels returns labels that share one copy of each string.
 func newLabels(m map[string]string) labels {
 	if len(m) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func newLabels(m map[string]string) labels {
 	return l
 }
 
-// get returns the value of a label, or nothing.
+// get returns the value of a label, empty if there is none.
 func (l labels) get(key string) string {
 	i, ok := slices.BinarySearchFunc(l, key, func(l label, key string) int { return strings.Compare(l.Key, key) })
 	if !ok {
@@ -36,7 +36,7 @@ func (l labels) get(key string) string {
 	return l[i].Value
 }
 
-// only returns the labels with the keys that are wanted.
+// only returns the labels with wanted keys.
 func (l labels) only(wanted func(key string) bool) map[string]string {
 	var m map[string]string
 	for _, x := range l {
@@ -51,7 +51,7 @@ func (l labels) only(wanted func(key string) bool) map[string]string {
 	return m
 }
 
-// UnmarshalJSON reads an object of strings.
+// UnmarshalJSON implements json.Unmarshaler.
 func (l *labels) UnmarshalJSON(data []byte) error {
 	var m map[string]string
 	err := json.Unmarshal(data, &m)
@@ -59,7 +59,7 @@ func (l *labels) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// MarshalJSON writes an object of strings.
+// MarshalJSON implements json.Marshaler.
 func (l labels) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l.only(func(string) bool { return true }))
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// controlPlane selects the Nodes of the control plane, in two lists since a selector knows
-// no "or". Kubernetes has the first label from 1.20 on; on old clusters of OpenShift there
-// are Nodes with the other one alone.
+// controlPlane selects the Nodes of the control plane, in two lists because selectors
+// have no "or". Kubernetes sets the first label from 1.20 on; old OpenShift clusters have
+// Nodes with the second one only.
 var controlPlane = []string{
 	v1alpha1.RoleLabel("control-plane"),
 	v1alpha1.RoleLabel(v1alpha1.RoleMaster) + ",!" + v1alpha1.RoleLabel("control-plane"),
 }
 
-// lists are Nodes, by one or more selectors of labels.
+// lists holds Nodes, by one or more label selectors.
 type lists []nodeList
 
 type nodeList struct {
@@ -27,7 +27,7 @@ type nodeList struct {
 	*store[nodeObject, *record]
 }
 
-// newLists are those of all Nodes, or of the control plane alone.
+// newLists returns lists of all Nodes, or of the control plane only.
 func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, changed func(now bool)) (out lists) {
 	selectors := []string{""}
 	if controlPlaneAlone {
@@ -41,8 +41,8 @@ func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, chan
 	return out
 }
 
-// restore begins with what was known last. Each list counts as having had all of it, so that
-// nothing is missing before the last of them has come from the API.
+// restore starts with the last known state. Each list gets all of it, so that no node is
+// missing before the last list has been read.
 func (l lists) restore(records []*record) {
 	for _, one := range l {
 		for _, r := range records {
@@ -64,7 +64,7 @@ func (l lists) run(ctx context.Context, w *Watcher) {
 	}
 }
 
-// get is store.get for all of them: a Node counts once.
+// get merges store.get of all lists; each Node is returned once.
 func (l lists) get() (items []*record, stale, synced bool) {
 	synced = true
 	for _, one := range l {

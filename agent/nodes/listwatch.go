@@ -14,35 +14,35 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// listTimeout is how long a list from one server may take as a whole.
+// listTimeout bounds the duration of a list from one server.
 const listTimeout = time.Minute
 
-// resource is what a reflector lists and watches, objects of type T.
+// resource lists and watches objects of type T for a reflector.
 type resource[T any] struct {
 	client    *client
 	name      string // such as "nodes"
 	namespace string // empty for all
 	selectors metav1.ListOptions
 	refusals  refusals
-	// reached is told whether the API server vouches for what is known.
+	// reached is called with whether the API server vouches for the known state.
 	reached func(bool)
 }
 
-// IsWatchListSemanticsUnSupported tells the reflector to list and then watch:
-// one way for all releases of API servers, and readList is as frugal.
+// IsWatchListSemanticsUnSupported makes the reflector list and then watch, as all
+// releases of API servers support; readList needs no more memory.
 func (r *resource[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
-// List is part of cache.ListerWatcher.
+// List implements cache.ListerWatcher.
 func (r *resource[T]) List(o metav1.ListOptions) (runtime.Object, error) {
 	return r.ListWithContext(context.Background(), o)
 }
 
-// Watch is part of cache.ListerWatcher.
+// Watch implements cache.ListerWatcher.
 func (r *resource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return r.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext is part of cache.ListerWatcherWithContext.
+// ListWithContext implements cache.ListerWatcherWithContext.
 func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if r.refusals.refused {
 		select {
@@ -67,14 +67,14 @@ func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions)
 	return list, err
 }
 
-// WatchWithContext is part of cache.ListerWatcherWithContext.
+// WatchWithContext implements cache.ListerWatcherWithContext.
 func (r *resource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
 	var w watch.Interface
 	err := r.client.try(ctx, func(c *rest.RESTClient, server string) error {
 		raw, err := r.request(c, o).Watch(ctx)
 		if err == nil {
-			w = r.client.watching(raw, server)
+			w = r.client.trackWatch(raw, server)
 		}
 		return err
 	})
@@ -90,25 +90,24 @@ func (r *resource[T]) request(c *rest.RESTClient, o metav1.ListOptions) *rest.Re
 
 func (r *resource[T]) outcome(ctx context.Context, verb string, err error) {
 	if ctx.Err() != nil && err != nil {
-		return // the agent is ending
+		return // the agent stops
 	}
-	r.refusals.note(verb, r.name, err)
+	r.refusals.record(verb, r.name, err)
 	switch {
 	case err == nil:
 		r.reached(true)
-	case !ofRequest(err) || apierrors.IsForbidden(err):
+	case !isRequestError(err) || apierrors.IsForbidden(err):
 		r.reached(false)
 	}
 }
 
-// reflectorPace is between attempts. It does not grow: servers that fail are left
-// alone by failures, refusals are waited for before a list, and client-go would
-// remember for two minutes that the API was away, and be as late with the next
-// change of server.
+// reflectorPace is the interval between attempts. It does not grow: failures keeps the
+// agent off failing servers, and a list waits after a refusal. client-go would remember
+// for two minutes that the API was away, and delay the next change of server as much.
 var reflectorPace = wait.Backoff{Duration: 250 * time.Millisecond, Jitter: 0.5}
 
-// reflect keeps the store as the API has it until ctx ends. What client-go would
-// log is known from the outcome of requests, and said once.
+// reflect keeps the store in step with the API until ctx ends. It silences client-go,
+// because outcome logs failures once.
 func (r *resource[T]) reflect(ctx context.Context, store cache.ReflectorStore, object runtime.Object) {
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	quiet, pace := klog.Logger{}, reflectorPace

@@ -15,17 +15,17 @@ var (
 	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
 )
 
-// Metrics are those of a Watcher; Watcher gives it, nil while there is none.
+// Metrics exports the metrics of a Watcher. The function returns nil while there is none.
 type Metrics struct {
 	Watcher func() *Watcher
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m Metrics) Describe(to chan<- *prometheus.Desc) {
 	monitor.Families{apiReachable, apiContact, nodesKnown, nodesStale, nodesInvalid, registered}.Describe(to)
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	w := m.Watcher()
 	if w == nil {
@@ -38,7 +38,7 @@ func (m Metrics) Collect(to chan<- prometheus.Metric) {
 	nodesKnown.Put(to, float64(len(s.all())))
 	nodesStale.PutBool(to, !known || s.Stale)
 	nodesInvalid.Put(to, float64(w.invalid.Load()))
-	if !w.partial || s.Registered { // else nobody asked
+	if !w.partial || s.Registered { // else not watched
 		registered.PutBool(to, s.Registered)
 	}
 }

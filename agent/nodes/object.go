@@ -11,15 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// The objects of the API have types of their own here, with the fields that are
-// needed and no others. What is dropped is never in memory at all, which counts
-// with 2,000 nodes that each carry the list of their images, and the binary goes
-// without the types of the whole API.
+// The package has its own types for API objects, with only the fields that it needs.
+// Other fields are never in memory, which counts with 2,000 nodes that each list their
+// images, and the binary does without the types of the whole API.
 
-// coreV1 is the API's group and version of all that is read.
+// coreV1 is the group and version of all objects read.
 var coreV1 = schema.GroupVersion{Version: "v1"}
 
-// codecs decode what watches send.
+// codecs decodes the events of watches.
 var codecs = newCodecs()
 
 func newCodecs() runtime.NegotiatedSerializer {
@@ -31,7 +30,7 @@ func newCodecs() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(s).WithoutConversion()
 }
 
-// meta is the part of an object's metadata that is needed.
+// meta holds the needed metadata of an object.
 type meta struct {
 	Name            string       `json:"name"`
 	Namespace       string       `json:"namespace"`
@@ -41,11 +40,10 @@ type meta struct {
 	Annotations     annotations  `json:"annotations"`
 }
 
-// annotations are those that are needed.
+// annotations holds the needed annotations.
 type annotations struct {
-	// Of OVN-Kubernetes, each a JSON list of strings: all addresses of the host,
-	// with and without prefix length (hard case 12), and those that it only
-	// holds for pods (hard case 10).
+	// Of OVN-Kubernetes, each a JSON list of strings: all addresses of the host, with and
+	// without prefix length (hard case 12), and those held only for pods (hard case 10).
 	HostCIDRs          string `json:"k8s.ovn.org/host-cidrs"`
 	HostAddresses      string `json:"k8s.ovn.org/host-addresses"`
 	SecondaryEgressIPs string `json:"k8s.ovn.org/secondary-host-egress-ips"`
@@ -54,13 +52,13 @@ type annotations struct {
 	CurrentConfig string `json:"machineconfiguration.openshift.io/currentConfig"`
 	DesiredConfig string `json:"machineconfiguration.openshift.io/desiredConfig"`
 	State         string `json:"machineconfiguration.openshift.io/state"`
-	// Of the agent on that node.
+	// Of the agent on the node.
 	VRRP string `json:"vipgen.io/vrrp"`
 	// Of the installer, on the ConfigMap etcd-endpoints.
 	EtcdBootstrap string `json:"alpha.installer.openshift.io/etcd-bootstrap"`
 }
 
-// GetObjectMeta makes the objects known to client-go.
+// GetObjectMeta implements metav1.ObjectMetaAccessor.
 func (m *meta) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, ResourceVersion: m.ResourceVersion}
 }
@@ -81,8 +79,8 @@ type nodeAddress struct {
 	Address string `json:"address"`
 }
 
-// DeepCopyObject is part of runtime.Object. Objects are never changed, so a
-// copy of the top is enough.
+// DeepCopyObject implements runtime.Object. Objects are never changed, so a shallow copy
+// is enough.
 func (n *nodeObject) DeepCopyObject() runtime.Object { c := *n; return &c }
 
 type podObject struct {
@@ -99,7 +97,7 @@ type podCondition struct {
 	Status string `json:"status"`
 }
 
-// DeepCopyObject is part of runtime.Object, as nodeObject's.
+// DeepCopyObject implements runtime.Object like nodeObject's.
 func (p *podObject) DeepCopyObject() runtime.Object { c := *p; return &c }
 
 type configMapObject struct {
@@ -107,7 +105,7 @@ type configMapObject struct {
 	meta            `json:"metadata"`
 }
 
-// DeepCopyObject is part of runtime.Object, as nodeObject's.
+// DeepCopyObject implements runtime.Object like nodeObject's.
 func (c *configMapObject) DeepCopyObject() runtime.Object { o := *c; return &o }
 
 type list[T any] struct {
@@ -116,11 +114,11 @@ type list[T any] struct {
 	Items []T
 }
 
-// DeepCopyObject is part of runtime.Object, as nodeObject's.
+// DeepCopyObject implements runtime.Object like nodeObject's.
 func (l *list[T]) DeepCopyObject() runtime.Object { c := *l; return &c }
 
-// readList decodes a list as it comes in, object by object: that of 2,000 nodes
-// is tens of megabytes, of which little is kept.
+// readList decodes a list from a stream, object by object: a list of 2,000 nodes is tens
+// of megabytes, of which little is kept.
 func readList[T any](r io.Reader) (runtime.Object, error) {
 	l := new(list[T])
 	d := json.NewDecoder(r)
@@ -147,7 +145,7 @@ func readList[T any](r io.Reader) (runtime.Object, error) {
 	return l, expect(d, json.Delim('}'))
 }
 
-// readItems reads an array, or null, which is what an empty one may be.
+// readItems decodes an array, or null for an empty one.
 func readItems[T any](d *json.Decoder, items *[]T) error {
 	start, err := d.Token()
 	if err != nil || start == nil {

@@ -32,7 +32,7 @@ func goodNodes() []string {
 	return out
 }
 
-// watchedNodes is what a watcher on master-0 makes of a list of Nodes.
+// watchedNodes is a watcher on master-0 with a list of Nodes.
 type watchedNodes struct {
 	*Watcher
 	log  bytes.Buffer
@@ -51,7 +51,7 @@ func oddCluster() *v1alpha1.ClusterConfig {
 	return c
 }
 
-// watchNodes gives a watcher the list as the API sends it.
+// watchNodes returns a watcher that read the list.
 func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	t.Helper()
 	w := &watchedNodes{path: filepath.Join(t.TempDir(), "nodes.json")}
@@ -78,7 +78,7 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	return w
 }
 
-// check says that the good nodes are all there, that what is known can be in every
+// check verifies that all good nodes are known, that the known state is valid in every
 // configuration, and that it is on disk for the next start.
 func (w *watchedNodes) check(t testing.TB) {
 	t.Helper()
@@ -161,7 +161,7 @@ func TestHardCase37OddNode(t *testing.T) {
 					t.Errorf("%s has %d addresses", p.Name, len(p.Addresses))
 				}
 			}
-			if lines := strings.Count(w.log.String(), "ignoring"); (c.said != "") != (lines == 1) || !strings.Contains(w.log.String(), c.said) {
+			if lines := strings.Count(w.log.String(), "Nodes ignored"); (c.said != "") != (lines == 1) || !strings.Contains(w.log.String(), c.said) {
 				t.Errorf("the log does not say %q once:\n%s", c.said, w.log.String())
 			}
 			if got := w.invalid.Load(); (got == 1) != (c.said != "") {

@@ -78,7 +78,7 @@ func TestRealAPIServer(t *testing.T) {
 
 	t.Run("rotation", func(t *testing.T) {
 		r.rotate()
-		await(t, r.log, "the rotation", func() bool { return r.log.lines("credentials have rotated") == 1 })
+		await(t, r.log, "the rotation", func() bool { return r.log.lines("credentials rotated") == 1 })
 		r.move("worker-0", "192.0.2.22")
 		r.awaitPeers(w, false, "worker-0=192.0.2.22")
 	})
@@ -173,7 +173,7 @@ func testAnnounce(t *testing.T, r real, w *Watcher) {
 	if err := other.patch(t.Context(), "x"); !apierrors.IsForbidden(err) {
 		t.Errorf("saying something on another node's Node: %v", err)
 	}
-	if n := r.log.lines("cannot be told"); n != 0 {
+	if n := r.log.lines("cannot announce"); n != 0 {
 		t.Errorf("%d complaints:\n%s", n, r.log)
 	}
 }

@@ -9,35 +9,34 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// record is what is kept of a Node, and written to disk. It depends on the Node
-// alone: what the cluster's configuration says about its addresses is applied
-// when a Snapshot is made, because that configuration can change.
+// record is the part of a Node that is kept, also on disk. It depends on the Node only:
+// rules of the cluster's configuration, which may change, are applied in a Snapshot.
 type record struct {
 	Name string `json:"name"`
-	// Addresses are those of the Node's status, in its order.
+	// Addresses are the addresses in the Node's status, in order.
 	Addresses []netip.Addr `json:"addresses"`
-	// Host are those of OVN-Kubernetes' annotations, sorted.
+	// Host are the addresses in OVN-Kubernetes' annotations, sorted.
 	Host []netip.Addr `json:"host,omitempty"`
-	// Networks are those that Host is in, as far as the annotations say so, sorted.
+	// Networks are the networks of Host in the annotations, sorted.
 	Networks []netip.Prefix `json:"networks,omitempty"`
 	Labels   labels         `json:"labels,omitempty"`
 	Update   Update         `json:"update,omitzero"`
-	// VRRP is what the agent there says of its VRRP settings; see Watcher.Announce.
+	// VRRP is the announcement of the node's agent; see Watcher.Announce.
 	VRRP string `json:"vrrp,omitempty"`
 
-	// invalid says what of the Node is left out because it is not valid.
+	// invalid lists the invalid parts of the Node, which are left out.
 	invalid []string
 }
 
-// Update is how far a node's update is.
+// Update is the progress of a node's update.
 type Update struct {
-	// CurrentConfig and DesiredConfig are the names of the rendered
-	// MachineConfigs that the node has and is to have.
+	// CurrentConfig and DesiredConfig name the node's current and target rendered
+	// MachineConfig.
 	CurrentConfig string `json:"currentConfig,omitempty"`
 	DesiredConfig string `json:"desiredConfig,omitempty"`
-	// State is "Done" when the node has nothing to do.
+	// State is "Done" when no update is pending.
 	State string `json:"state,omitempty"`
-	// KubeletVersion is such as "v1.34.2".
+	// KubeletVersion is, for example, "v1.34.2".
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
 }
 
@@ -46,8 +45,7 @@ func (r *record) equal(o *record) bool {
 		slices.Equal(r.Host, o.Host) && slices.Equal(r.Networks, o.Networks) && slices.Equal(r.Labels, o.Labels) && slices.Equal(r.invalid, o.invalid)
 }
 
-// newRecord takes from a Node what is kept of it. Whatever the Node holds, the
-// record is valid but for its name.
+// newRecord returns the record of a Node. All of it is valid except possibly the name.
 func newRecord(n *nodeObject) *record {
 	r := &record{
 		Name:   n.Name,
@@ -66,8 +64,7 @@ func newRecord(n *nodeObject) *record {
 	}
 	keep := func(a netip.Addr) bool { return usable(a) && !egress[a] }
 	for _, s := range n.Status.Addresses {
-		// ExternalIP is that of a cloud's address translation; the other types
-		// are names.
+		// ExternalIP is the address of a cloud's NAT; the other types are names.
 		if s.Type != "InternalIP" {
 			continue
 		}
@@ -75,7 +72,7 @@ func newRecord(n *nodeObject) *record {
 			r.Addresses = append(r.Addresses, a)
 		}
 	}
-	// Releases that write host-cidrs no longer keep host-addresses current.
+	// Releases with host-cidrs no longer update host-addresses.
 	host := n.Annotations.HostCIDRs
 	if host == "" {
 		host = n.Annotations.HostAddresses
@@ -91,16 +88,15 @@ func newRecord(n *nodeObject) *record {
 	}
 	for _, l := range r.Labels {
 		if name, ok := strings.CutPrefix(l.Key, v1alpha1.RoleLabel("")); ok && !v1alpha1.ValidName(name) {
-			r.note("role %.80q", name) // the label stays: groups may select by it
+			r.discard("role %.80q", name) // the label stays: groups may select it
 		}
 	}
-	r.tidy()
+	r.sanitize()
 	return r
 }
 
-// parseAll reads a JSON list of addresses with prefix length, or without, which is
-// then that of a host. What is no address is left out: nobody but OVN-Kubernetes
-// vouches for it.
+// parseAll parses a JSON list of addresses, with prefix length or as hosts. Invalid
+// entries are left out: only OVN-Kubernetes writes the list.
 func parseAll(s string) []netip.Prefix {
 	var texts []string
 	if s == "" || json.Unmarshal([]byte(s), &texts) != nil {
@@ -122,28 +118,28 @@ func parseAll(s string) []netip.Prefix {
 	return out
 }
 
-// ovnMasquerade is a network that OVN-Kubernetes has on every node for itself,
-// with fd69::2 as the node (hard case 10).
+// ovnMasquerade is OVN-Kubernetes' internal network on every node, with fd69::2 as the
+// node (hard case 10).
 var ovnMasquerade = netip.MustParsePrefix("fd69::/112")
 
 func usable(a netip.Addr) bool {
 	return v1alpha1.UsableAddress(a) == "" && !ovnMasquerade.Contains(a)
 }
 
-// peer is the node as its fellows see it. A family that the status lacks comes
-// from the annotations (hard case 12): the addresses in the nodes' networks if
-// there is any, for the annotations list storage networks and the like too; first one in
-// the VIPs' network, which the operator's own keepalived takes (baremetal-runtimecfg,
-// getNodeIpForRequestedIpStack). So does an address in a network of VIPs that the status has
-// none in. A VIP never is a node's address.
+// peer returns the node as its peers see it. An address family missing in the status
+// comes from the annotations (hard case 12): addresses in the nodes' networks if there
+// are any, because the annotations also list storage networks and the like; one in the
+// VIPs' network first, like the operator's own keepalived (baremetal-runtimecfg,
+// getNodeIpForRequestedIpStack). So does an address in a VIP network without one in the
+// status. A VIP is never a node's address.
 func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
-	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels.only(selecting(spec))}
+	p := v1alpha1.Peer{Name: r.Name, Role: role(r.Labels), Labels: r.Labels.only(isSelector(spec))}
 	for _, a := range r.Addresses {
 		if !isVIP(spec, a) {
 			p.Addresses = append(p.Addresses, a)
 		}
 	}
-	// The rule asks for networks alone, and goes by those of that node.
+	// NodeNetworks looks at the networks of this node only.
 	networks := spec.NodeNetworks([]v1alpha1.Interface{{Addresses: r.Networks}})
 	vipNetworks := spec.VIPNetworks(networks)
 	status := p.Addresses
@@ -183,9 +179,9 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 	return p
 }
 
-// selecting says which labels decide what a node does: roles, and those that
-// groups select their nodes by.
-func selecting(spec *v1alpha1.ClusterConfigSpec) func(key string) bool {
+// isSelector returns a predicate for label keys that decide what a node does: roles, and
+// the node selectors of groups.
+func isSelector(spec *v1alpha1.ClusterConfigSpec) func(key string) bool {
 	return func(key string) bool {
 		return strings.HasPrefix(key, v1alpha1.RoleLabel("")) ||
 			slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { _, ok := g.NodeSelector[key]; return ok })
@@ -196,10 +192,9 @@ func isVIP(spec *v1alpha1.ClusterConfigSpec, a netip.Addr) bool {
 	return slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, a) })
 }
 
-// role is the pool that the labels say. Nodes of a custom pool have the
-// worker's label too; nodes with no such label are taken for workers, and so are
-// those whose label is no name of a pool (hard case 37). The bootstrap host is no
-// Node.
+// role returns the pool of a node by its labels. Nodes of a custom pool have the worker
+// label, too; nodes without a role label, or with one that names no valid pool (hard case
+// 37), are workers. The bootstrap host is no Node.
 func role(l labels) string {
 	has := func(role string) bool {
 		return slices.ContainsFunc(l, func(l label) bool { return l.Key == v1alpha1.RoleLabel(role) })

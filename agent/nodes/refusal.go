@@ -8,12 +8,12 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// rightsName is the name of the rights that the renderer emits. templates/manifest
-// has them; a test compares.
+// rightsName is the name of the rendered RBAC objects in templates/manifest; a test
+// compares them.
 const rightsName = "vipgen-agent"
 
-// rights are what it takes to read a resource: the rule that lets it, and what to
-// do where it is missing.
+// rights describes the rule that grants access to a resource, and the remedy where it is
+// missing.
 type rights struct{ rule, remedy string }
 
 var (
@@ -21,8 +21,8 @@ var (
 		`a rule with apiGroups [""], resources [nodes], verbs [get list watch]`,
 		"manifests/clusterrole.yaml and manifests/clusterrolebinding.yaml (ClusterRole " + rightsName + ", bound to the group system:nodes)",
 	}
-	// Pods of its own node are what the Node authorizer lets every node read, so
-	// there is no manifest for them.
+	// The Node authorizer lets every node read its own pods, so there is no manifest for
+	// them.
 	podsRights = rights{
 		`a rule with apiGroups [""], resources [pods], verbs [get list watch]`,
 		"nothing of vipgen: the Node authorizer lets a node read its own pods; check that it is on",
@@ -33,33 +33,33 @@ var (
 	}
 )
 
-// refusals says once that RBAC refuses to show a resource, and once that it no
-// longer does (hard case 22).
+// refusals logs once that RBAC refuses access to a resource, and once that it no longer
+// does (hard case 22).
 type refusals struct {
 	log     *slog.Logger
 	rights  rights
 	refused bool
 }
 
-// userOf finds whom the API server refused.
-var userOf = lazy.Regexp(`User "([^"]+)"`)
+// userPattern finds the refused user in an error of the API server.
+var userPattern = lazy.Regexp(`User "([^"]+)"`)
 
-// note looks at the outcome of a request to list or watch a resource. Only a
-// watch that comes about shows that nothing is missing: a list went before it.
-func (r *refusals) note(verb, resource string, err error) {
+// record takes the outcome of a request to list or watch a resource. Only a successful
+// watch shows that no right is missing: a list went before it.
+func (r *refusals) record(verb, resource string, err error) {
 	switch {
 	case apierrors.IsForbidden(err) && !r.refused:
 		r.refused = true
-		r.log.Error("the API server refuses to "+verb+" "+resource+"; going on with what was known last",
+		r.log.Error("the API server refuses to "+verb+" "+resource+": the last known state stays in use",
 			"user", user(err), "missing", r.rights.rule, "apply", r.rights.remedy, "answer", err.Error())
 	case err == nil && verb == "watch" && r.refused:
 		r.refused = false
-		r.log.Info("the API server lets this node list and watch " + resource + " again")
+		r.log.Info("the API server allows this node to list and watch " + resource + " again")
 	}
 }
 
 func user(err error) string {
-	if m := userOf().FindStringSubmatch(err.Error()); m != nil {
+	if m := userPattern().FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	return "unknown"

@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// replacedEvery is how often to look whether the kubeconfig was replaced.
+	// replacedEvery is the poll interval for a replaced kubeconfig.
 	replacedEvery = 10 * time.Second
-	// replacedFor is how long no API server answers before that counts, and
-	// replacedSpread over how long the nodes of a cluster act on it: the kubeconfigs of
-	// all of them are replaced at once when the API's certificate authority changes.
+	// replacedFor is how long no API server must answer before a replaced kubeconfig
+	// counts, and replacedSpread the time over which the nodes of a cluster act on it:
+	// all kubeconfigs are replaced at once when the API's certificate authority changes.
 	replacedFor    = time.Minute
 	replacedSpread = 10 * time.Minute
 )
 
-// AwaitReplaced returns true when the job of a node cannot go on with its kubeconfig: it
-// is mounted as a file, another file has its name on the host, as after the machine
-// config operator has removed it for kubelet to make anew, and no API server has
-// answered for a while. Only a container that starts sees the other file. It returns
-// false when ctx ends.
+// AwaitReplaced returns true when the job cannot continue with its kubeconfig: it is
+// mounted as a file, the host has another file of that name (the machine config operator
+// removed it so that kubelet writes a new one), and no API server has answered for a
+// while. Only a new container sees the new file. It returns false when ctx ends.
 func AwaitReplaced(ctx context.Context, kubeconfig, node string, stale func() bool) bool {
 	spread := fnv.New32a()
 	spread.Write([]byte(node))
@@ -44,7 +43,8 @@ func AwaitReplaced(ctx context.Context, kubeconfig, node string, stale func() bo
 	}
 }
 
-// replaced says that no name leads to the file any more, but this mount of it.
+// replaced reports whether the file is unlinked on the host and remains only as this
+// mount.
 func replaced(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -17,29 +17,28 @@ const (
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 )
 
-// Routers says which ingress controllers have router pods on this node (hard case
-// 21). It is shared by all who got it; nobody may change it.
+// Routers lists the ingress controllers with router pods on this node (hard case 21). It
+// is shared between subscribers and must not be changed.
 type Routers struct {
-	// Ready are the names of the ingress controllers, sorted.
+	// Ready names the ingress controllers with a ready router, sorted.
 	Ready []string
-	// Present are the names of those that have any router pod here, also one that
-	// starts or ends, sorted.
+	// Present names those with any router pod, even one that starts or ends, sorted.
 	Present []string
-	// Stale says that no API server vouches for this now.
+	// Stale reports that no API server vouches for the data now.
 	Stale bool
 }
 
-// Has says whether the ingress controller has a ready router on this node.
+// Has reports whether the ingress controller has a ready router on this node.
 func (r Routers) Has(controller string) bool { return slices.Contains(r.Ready, controller) }
 
-// Foreign says whether the routers on this node are of other ingress controllers
-// alone: what answers at the routers' port is none of this one's.
+// Foreign reports whether only routers of other ingress controllers run on this node:
+// they answer at the routers' port.
 func (r Routers) Foreign(controller string) bool {
 	return len(r.Present) > 0 && !slices.Contains(r.Present, controller)
 }
 
-// routers watches the router pods of one node. A node may read its own pods, and
-// only those, so the request names the node.
+// routers watches the router pods of this node. A node may read only its own pods, so the
+// request names the node.
 type routers struct {
 	log   *slog.Logger
 	store *store[podObject, router]
@@ -48,11 +47,11 @@ type routers struct {
 	mu    sync.Mutex // one publish at a time
 }
 
-// router is what is kept of a router pod.
+// router is the part of a router pod that is kept.
 type router struct {
 	controller string
 	ready      bool
-	over       bool // its containers have ended for good
+	over       bool // its containers have terminated
 }
 
 func newRouters(c *client, node string, log *slog.Logger) *routers {
@@ -72,8 +71,8 @@ func newRouters(c *client, node string, log *slog.Logger) *routers {
 	return r
 }
 
-// newRouter takes from a pod what is kept of it. One that is being deleted may
-// still answer, but is on its way out.
+// newRouter returns the router of a pod. One that is being deleted may still answer, but
+// is about to end.
 func newRouter(p *podObject) router {
 	ready := slices.Contains(p.Status.Conditions, podCondition{Type: "Ready", Status: "True"})
 	return router{
@@ -84,8 +83,8 @@ func newRouter(p *podObject) router {
 
 func (r *routers) run(ctx context.Context) { r.watch.reflect(ctx, r.store, &podObject{}) }
 
-// publish hands on what is known, without delay: there are few pods on a node,
-// and a VIP waits for them.
+// publish publishes changes without delay: a node has few router pods, and a VIP waits
+// for them.
 func (r *routers) publish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,10 +98,10 @@ func (r *routers) publish() {
 		return
 	}
 	r.feed.publish(now)
-	r.log.Info("routers on this node", "ready", some(now.Ready), "present", some(now.Present), "stale", now.Stale)
+	r.log.Info("routers changed", "ready", summarize(now.Ready), "present", summarize(now.Present), "stale", now.Stale)
 }
 
-// routersOf says what router pods of a node come to.
+// routersOf aggregates the router pods of a node.
 func routersOf(pods []router, stale bool) Routers {
 	out := Routers{Stale: stale}
 	for _, p := range pods {
@@ -122,8 +121,8 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// Routers returns a channel as Subscribe does, for the ingress controllers with
-// a ready router on this node. It takes Options.RouterPods; else nothing comes.
+// Routers returns a channel like Subscribe's for the ingress controllers with a ready
+// router on this node. Without Options.RouterPods it returns nil.
 func (w *Watcher) Routers(ctx context.Context) <-chan Routers {
 	if w.routers == nil {
 		return nil

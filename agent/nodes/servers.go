@@ -11,16 +11,14 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// servers returns the base URLs of the API servers that a node may read from,
-// the preferred one first. kubeconfig is the server that the kubeconfig names,
-// nodes are all that are known.
+// servers returns the base URLs of the API servers that a node may read from, by
+// preference. kubeconfig is the server in the kubeconfig, nodes are all known nodes.
 //
-// That of the node itself comes first, then those of the control-plane nodes at
-// their own addresses. The one of the kubeconfig is the API VIP, or a name for
-// it, as a rule: it comes last, and not at all on nodes that take part in
-// deciding who holds that VIP (hard case 5). The exception is an arbiter that
-// knows no control-plane node: it has no API server itself and no other way to
-// get to know the first.
+// The node's own API server comes first, then those of the control-plane nodes at their
+// own addresses. The server of the kubeconfig is normally the API VIP or a name for it:
+// it comes last, and is left out on nodes that take part in the election of that VIP
+// (hard case 5), except on an arbiter that knows no control-plane node: it has no API
+// server, and no other way to learn of the first.
 func servers(spec *v1alpha1.ClusterConfigSpec, self, role, kubeconfig string, nodes []v1alpha1.Peer) []string {
 	local := "https://localhost:" + strconv.Itoa(spec.Ports.API)
 	if role == v1alpha1.RoleBootstrap {
@@ -39,10 +37,9 @@ func servers(spec *v1alpha1.ClusterConfigSpec, self, role, kubeconfig string, no
 	return compact(out)
 }
 
-// peerServers are the API servers of other nodes: of the control plane, each
-// node starting at another one so that they share the load, then of the
-// bootstrap. A node that is reached by two families has two, the second after
-// all others have been tried: a node that is gone is waited for once.
+// peerServers returns the API servers of other nodes: of the control plane, rotated by
+// node name to share the load, then of the bootstrap. The second address family of a node
+// comes after all others, so that a dead node costs one timeout.
 func peerServers(spec *v1alpha1.ClusterConfigSpec, self string, nodes []v1alpha1.Peer) []string {
 	var masters, bootstraps []v1alpha1.Peer
 	for _, p := range nodes {
@@ -63,10 +60,10 @@ func peerServers(spec *v1alpha1.ClusterConfigSpec, self string, nodes []v1alpha1
 	return append(urls(masters, spec.Ports.API), urls(bootstraps, spec.Ports.API)...)
 }
 
-func urls(of []v1alpha1.Peer, port int) []string {
+func urls(peers []v1alpha1.Peer, port int) []string {
 	var out []string
 	for _, is4 := range []bool{true, false} {
-		for _, p := range of {
+		for _, p := range peers {
 			i := slices.IndexFunc(p.Addresses, func(a netip.Addr) bool { return a.Is4() == is4 })
 			if i >= 0 {
 				out = append(out, "https://"+netip.AddrPortFrom(p.Addresses[i], uint16(port)).String())
@@ -76,7 +73,7 @@ func urls(of []v1alpha1.Peer, port int) []string {
 	return out
 }
 
-// compact removes all but the first of equal strings.
+// compact removes duplicates after the first.
 func compact(in []string) []string {
 	var out []string
 	for _, s := range in {
@@ -87,31 +84,30 @@ func compact(in []string) []string {
 	return out
 }
 
-// A server that fails is left alone for a while, longer each time.
+// Bounds of the delay after which a failed server is tried again.
 const (
 	backoffMin = time.Second
 	backoffMax = 3 * time.Second
 )
 
-// jittered is a little less than d, at random, so that nodes do not come all at
-// once.
+// jittered returns d less a random part, so that the nodes do not ask all at once.
 func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d/4))) }
 
-// failures remembers which servers failed.
+// failures tracks failed servers.
 type failures map[string]*failure
 
 type failure struct {
-	wait  time.Duration // before the next attempt
-	until time.Time     // of the next attempt
+	wait  time.Duration // delay of the next attempt
+	until time.Time     // time of the next attempt
 }
 
-// away says whether the server is to be left alone.
-func (f failures) away(server string, now time.Time) bool {
+// backingOff reports whether the server must not be tried yet.
+func (f failures) backingOff(server string, now time.Time) bool {
 	x := f[server]
 	return x != nil && now.Before(x.until)
 }
 
-// add notes that the server failed, and says whether that is news.
+// add records a failure, and reports whether it is the first.
 func (f failures) add(server string, now time.Time) (news bool) {
 	x := f[server]
 	if x == nil {
@@ -124,8 +120,7 @@ func (f failures) add(server string, now time.Time) (news bool) {
 	return news
 }
 
-// retry lets a server be tried again at once. That it failed stays known until
-// it has been of use.
+// retry allows an attempt at once. The failure is remembered until one succeeds.
 func (f failures) retry(server string) {
 	if x := f[server]; x != nil {
 		x.until = time.Time{}

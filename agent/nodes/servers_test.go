@@ -52,14 +52,14 @@ func TestHardCase05Servers(t *testing.T) {
 func TestFailures(t *testing.T) {
 	now := time.Unix(1000, 0)
 	f := failures{}
-	if f.away("a", now) {
+	if f.backingOff("a", now) {
 		t.Error("away before it failed")
 	}
 	if !f.add("a", now) {
 		t.Error("the first failure is no news")
 	}
 	for range 10 {
-		if !f.away("a", now.Add(backoffMin/2)) || f.away("a", now.Add(backoffMax)) {
+		if !f.backingOff("a", now.Add(backoffMin/2)) || f.backingOff("a", now.Add(backoffMax)) {
 			t.Errorf("away until %v", f["a"].until.Sub(now))
 		}
 		if f.add("a", now) {
@@ -69,7 +69,7 @@ func TestFailures(t *testing.T) {
 	if wait := f["a"].until.Sub(now); wait > backoffMax || wait < backoffMax*3/4 {
 		t.Errorf("after many failures away for %v", wait)
 	}
-	if f.retry("a"); f.away("a", now) {
+	if f.retry("a"); f.backingOff("a", now) {
 		t.Error("away after retry")
 	}
 	f.retry("b")

@@ -10,34 +10,34 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Snapshot is what is known of the cluster's nodes at one time. It is shared by
-// all who got it; nobody may change it.
+// Snapshot is the known state of the cluster's nodes at one time. It is shared between
+// subscribers and must not be changed.
 type Snapshot struct {
 	// Peers are all other nodes, sorted by name.
 	Peers []v1alpha1.Peer
-	// Registered says that this node is in the cluster's list of nodes.
+	// Registered reports that this node is in the cluster's list of nodes.
 	Registered bool
-	// Self is this node as its fellows see it, where it is Registered.
+	// Self is this node as its peers see it, if Registered.
 	Self v1alpha1.Peer
-	// Updates say how far each node's update is, this one's included, sorted by
+	// Updates holds the update progress of each node, this one's included, sorted by
 	// name.
 	Updates []NodeUpdate
-	// Bootstrap is the host that bootstraps the cluster, if it is watched.
+	// Bootstrap is the bootstrap host, if watched.
 	Bootstrap Bootstrap
-	// Stale says that no API server vouches for this now: it is what was known
-	// when one last did, perhaps before the agent started.
+	// Stale reports that no API server vouches for the data now: it is the last known
+	// state, perhaps from before the agent started.
 	Stale bool
 }
 
-// NodeUpdate is how far the update of the node with that name is.
+// NodeUpdate is the update progress of the named node.
 type NodeUpdate struct {
 	Name string
 	Update
-	// VRRP is what the agent there says of its VRRP settings; empty for nothing.
+	// VRRP is the announcement of the node's agent; empty for none.
 	VRRP string
 }
 
-// newSnapshot is for the node called self. The records are sorted by name.
+// newSnapshot returns the snapshot for the node self. The records are sorted by name.
 func newSnapshot(records []*record, self string, spec *v1alpha1.ClusterConfigSpec, stale bool, b Bootstrap) *Snapshot {
 	s := &Snapshot{Stale: stale, Bootstrap: b}
 	if isVIP(spec, b.Address) {
@@ -73,8 +73,8 @@ func (s *Snapshot) all() []v1alpha1.Peer {
 	return append([]v1alpha1.Peer{s.Self}, s.Peers...)
 }
 
-// diff says which nodes came, went, have other addresses, or are otherwise not
-// as they were.
+// diff returns the names of nodes that joined, left, changed addresses (moved) or
+// anything else (changed).
 func diff(before, after []v1alpha1.Peer) (joined, left, moved, changed []string) {
 	old := make(map[string]v1alpha1.Peer, len(before))
 	for _, p := range before {
@@ -100,8 +100,8 @@ func diff(before, after []v1alpha1.Peer) (joined, left, moved, changed []string)
 	return joined, left, moved, changed
 }
 
-// some names the first of many, for a line of a log.
-func some(names []string) string {
+// summarize joins the first few names for a log line.
+func summarize(names []string) string {
 	const enough = 5
 	if len(names) > enough {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ","), len(names)-enough)

@@ -18,18 +18,18 @@ const (
 	maxStateBytes = 16 << 20
 )
 
-// state is the last known state as it is on disk. It holds no time: what it says
-// is as old as its last change, and it is replaced by what the API says.
+// state is the last known state on disk. It holds no time: it is as old as its last
+// change, and the API replaces it.
 type state struct {
 	Version int `json:"version"`
-	// Cluster keeps the state of another cluster from being used.
+	// Cluster prevents the use of another cluster's state.
 	Cluster   string    `json:"cluster"`
 	Bootstrap Bootstrap `json:"bootstrap,omitzero"`
 	Nodes     []*record `json:"nodes"`
 }
 
-// encode writes what decodeState reads. Nodes that would make the file larger than
-// maxBytes are left out, those that take most of it first.
+// encode encodes the state for decodeState. Nodes beyond maxBytes are left out, the
+// largest first.
 func (s state) encode(maxBytes int) ([]byte, error) {
 	s.Version = stateVersion
 	data, err := json.Marshal(s)
@@ -37,7 +37,7 @@ func (s state) encode(maxBytes int) ([]byte, error) {
 		return nil, err
 	}
 	if excess := len(data) + 1 - maxBytes; excess > 0 {
-		if s.Nodes, err = smallest(s.Nodes, excess); err != nil {
+		if s.Nodes, err = dropLargest(s.Nodes, excess); err != nil {
 			return nil, err
 		}
 		if data, err = json.Marshal(s); err != nil {
@@ -47,8 +47,8 @@ func (s state) encode(maxBytes int) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// smallest are the records without the largest, which take at least that many bytes.
-func smallest(nodes []*record, excess int) ([]*record, error) {
+// dropLargest removes the largest records until they free at least excess bytes.
+func dropLargest(nodes []*record, excess int) ([]*record, error) {
 	size := make(map[*record]int, len(nodes))
 	for _, r := range nodes {
 		data, err := json.Marshal(r)
@@ -70,9 +70,9 @@ func smallest(nodes []*record, excess int) ([]*record, error) {
 	return slices.DeleteFunc(slices.Clone(nodes), func(r *record) bool { return drop[r] }), nil
 }
 
-// selected are the records with the labels that are wanted alone. With all of
-// them, reading the file would take most of the time to a first configuration.
-func selected(nodes []*record, wanted func(key string) bool) []*record {
+// withLabels returns the records with wanted labels only. With all labels, reading the
+// file would take most of the time to a first configuration.
+func withLabels(nodes []*record, wanted func(key string) bool) []*record {
 	out := make([]*record, 0, len(nodes))
 	for _, r := range nodes {
 		c := *r
@@ -85,18 +85,19 @@ func selected(nodes []*record, wanted func(key string) bool) []*record {
 // stored is a record on disk.
 type stored struct {
 	record
-	err error // why it is none
+	err error // why the record is invalid
 }
 
-// UnmarshalJSON reads a record, and never fails, so that the others are read too.
+// UnmarshalJSON implements json.Unmarshaler. It never fails, so that the other records
+// are read too.
 func (s *stored) UnmarshalJSON(data []byte) error {
 	s.err = json.Unmarshal(data, &s.record)
 	return nil
 }
 
-// decodeState reads what encode made for the same cluster. What comes from
-// the disk ends up in the daemons' configuration, so what is not valid of it is left
-// out; see record.tidy. err says what, or that all of it is worth nothing.
+// decodeState decodes the state of a cluster. The content ends up in the daemons'
+// configuration, so invalid parts are left out (record.sanitize); err lists them, or
+// reports why nothing was usable.
 func decodeState(data []byte, cluster string) (s state, err error) {
 	var file struct {
 		state
@@ -109,7 +110,7 @@ func decodeState(data []byte, cluster string) (s state, err error) {
 	case s.Version != stateVersion:
 		return state{}, fmt.Errorf("version %d, not %d", s.Version, stateVersion)
 	case s.Cluster != cluster:
-		return state{}, fmt.Errorf("it is of cluster %.100q, not %q", s.Cluster, cluster)
+		return state{}, fmt.Errorf("cluster %.100q, not %q", s.Cluster, cluster)
 	}
 	var bad []string
 	if b := s.Bootstrap; b.Address.IsValid() && !usable(b.Address) {
@@ -127,19 +128,18 @@ func decodeState(data []byte, cluster string) (s state, err error) {
 			bad = append(bad, fmt.Sprintf("node %d: %.80q is not after %.80q", i, r.Name, last))
 			continue
 		}
-		r.tidy()
+		r.sanitize()
 		last = r.Name
 		s.Nodes = append(s.Nodes, r)
 	}
 	s.Nodes, _, err = validRecords(s.Nodes)
 	if len(bad) > 0 {
-		err = errors.Join(errors.New(some(bad)), err)
+		err = errors.Join(errors.New(summarize(bad)), err)
 	}
 	return s, err
 }
 
-// readState reads the file of the last known state; none is no error. err and what
-// comes with it are as of decodeState.
+// readState reads and decodes a state file. A missing file is no error.
 func readState(path, cluster string) (s state, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

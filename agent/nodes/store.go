@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// store is where a reflector puts what it reads: of each object of type T the
-// part V, by name.
+// store is the store of a reflector: it keeps the part V of each object of type T, by
+// name.
 type store[T, V any] struct {
 	keep func(*T) V
 	same func(a, b V) bool
-	// urgent says whether a change of an item is not to wait for others; old is the zero
-	// value for one that comes, now for one that goes. It may be nil: no change is.
+	// urgent reports whether a change of an item must not be delayed; old is zero for an
+	// added item, now for a removed one. A nil urgent delays all changes.
 	urgent func(old, now V) bool
-	// changed is called, without locks held, when the content or stale changed.
-	// now says that a change is urgent, or that this is the first content from the API.
+	// changed is called without locks after changes of items or staleness. now is true
+	// for an urgent change, and for the first content from the API.
 	changed func(now bool)
 
 	mu      sync.Mutex
@@ -26,10 +26,10 @@ type store[T, V any] struct {
 	reached bool // the API vouches for them now
 }
 
-// Add is part of cache.ReflectorStore.
+// Add implements cache.ReflectorStore.
 func (s *store[T, V]) Add(obj any) error { return s.Update(obj) }
 
-// Update is part of cache.ReflectorStore.
+// Update implements cache.ReflectorStore.
 func (s *store[T, V]) Update(obj any) error {
 	name, v := nameOf(obj), s.keep(obj.(*T))
 	s.mu.Lock()
@@ -40,14 +40,14 @@ func (s *store[T, V]) Update(obj any) error {
 	}
 	s.mu.Unlock()
 	if changed {
-		s.changed(s.presses(old, v))
+		s.changed(s.isUrgent(old, v))
 	}
 	return nil
 }
 
-func (s *store[T, V]) presses(old, now V) bool { return s.urgent != nil && s.urgent(old, now) }
+func (s *store[T, V]) isUrgent(old, now V) bool { return s.urgent != nil && s.urgent(old, now) }
 
-// Delete is part of cache.ReflectorStore.
+// Delete implements cache.ReflectorStore.
 func (s *store[T, V]) Delete(obj any) error {
 	name := nameOf(obj)
 	s.mu.Lock()
@@ -56,12 +56,12 @@ func (s *store[T, V]) Delete(obj any) error {
 	s.mu.Unlock()
 	if ok {
 		var none V
-		s.changed(s.presses(old, none))
+		s.changed(s.isUrgent(old, none))
 	}
 	return nil
 }
 
-// Replace is part of cache.ReflectorStore.
+// Replace implements cache.ReflectorStore.
 func (s *store[T, V]) Replace(list []any, _ string) error {
 	items := make(map[string]V, len(list))
 	for _, obj := range list {
@@ -70,7 +70,7 @@ func (s *store[T, V]) Replace(list []any, _ string) error {
 	s.mu.Lock()
 	now := !s.synced
 	for name, old := range s.items {
-		now = now || s.presses(old, items[name])
+		now = now || s.isUrgent(old, items[name])
 	}
 	s.items, s.synced = items, true
 	s.mu.Unlock()
@@ -78,12 +78,12 @@ func (s *store[T, V]) Replace(list []any, _ string) error {
 	return nil
 }
 
-// Resync is part of cache.ReflectorStore.
+// Resync implements cache.ReflectorStore.
 func (s *store[T, V]) Resync() error { return nil }
 
 func nameOf(obj any) string { return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().GetName() }
 
-// setReached notes whether the API vouches for the items.
+// setReached sets whether the API vouches for the items.
 func (s *store[T, V]) setReached(reached bool) {
 	s.mu.Lock()
 	changed := s.reached != reached
@@ -94,8 +94,8 @@ func (s *store[T, V]) setReached(reached bool) {
 	}
 }
 
-// get returns the items sorted by name, whether they are stale, and whether they
-// ever came from the API.
+// get returns the items sorted by name, whether they are stale, and whether they ever
+// came from the API.
 func (s *store[T, V]) get() (items []V, stale, synced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

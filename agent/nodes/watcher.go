@@ -15,36 +15,35 @@ import (
 	"github.com/vipgen/vipgen/internal/atomicfile"
 )
 
-// Options say what a Watcher watches, and for whom.
+// Options configure a Watcher.
 type Options struct {
 	// Node is the name of this node, as the API knows it.
 	Node string
 	// Role is the pool of this node. It decides which API servers are read.
 	Role string
-	// Cluster says what the VIPs, machine networks, ports and the peers known
-	// beforehand are. SetCluster changes it.
+	// Cluster holds the VIPs, machine networks, ports and configured peers. SetCluster
+	// replaces it.
 	Cluster *v1alpha1.ClusterConfig
 	// Kubeconfig is the path of a kubeconfig, such as
 	// /var/lib/kubelet/kubeconfig. It may appear and change at any time.
 	Kubeconfig string
-	// ServerName is the name that the certificates of API servers are verified
-	// for. Empty: what the kubeconfig says, api-int.<domain> on OpenShift.
+	// ServerName is the name for which certificates of API servers are verified. Empty:
+	// the kubeconfig's, api-int.<domain> on OpenShift.
 	ServerName string
-	// StateFile is the path of the last known state, in a directory that
-	// exists. It is this Watcher's alone. Empty: none is kept.
+	// StateFile is the path of the last known state, in an existing directory, used by
+	// this Watcher only. Empty: no state is stored.
 	StateFile string
-	// Quiet is for how long nothing may change before a change is handed on,
-	// 100 ms if 0. MaxDelay is the longest that a change waits, and the shortest
-	// time between two, 3 s if 0.
+	// Quiet is how long nothing may change before a delivery, 100 ms if 0. MaxDelay is
+	// the longest delay of a change and the least interval between deliveries, 3 s if 0.
 	Quiet, MaxDelay time.Duration
-	// ControlPlane says to watch the Nodes of the control plane alone: this node is
-	// Registered only if it is one of them.
+	// ControlPlane watches only the Nodes of the control plane: other nodes are never
+	// Registered.
 	ControlPlane bool
-	// RouterPods says to watch the router pods of this node too.
+	// RouterPods also watches the router pods of this node.
 	RouterPods bool
-	// Bootstrap says to watch too where the host is that bootstraps the cluster.
+	// Bootstrap also watches the state of the bootstrap host.
 	Bootstrap bool
-	// Log is where it is said what changed and why.
+	// Log receives changes and failures.
 	Log *slog.Logger
 }
 
@@ -52,7 +51,7 @@ type Options struct {
 type Watcher struct {
 	node      string
 	stateFile string
-	partial   bool // Nodes of the control plane alone
+	partial   bool // only Nodes of the control plane
 	pace      pace
 	log       *slog.Logger
 	client    *client
@@ -62,18 +61,18 @@ type Watcher struct {
 	feed      feed[Snapshot]
 	announcer *announcer
 
-	change chan bool // something changed; true: hand it on at once
+	change chan bool // a change; true: deliver it at once
 
 	mu      sync.Mutex
 	cluster *v1alpha1.ClusterConfig
 
-	saving  logging.Transitions // of the last known state
-	reading logging.Transitions // of Nodes that are not valid
-	invalid atomic.Int64        // how many those are
+	saving  logging.Transitions // storing the last known state
+	reading logging.Transitions // invalid Nodes
+	invalid atomic.Int64        // number of invalid Nodes
 }
 
-// New returns a Watcher that has the last known state, if there is one on disk,
-// and does nothing until Run.
+// New returns a Watcher with the last known state on disk, if any. It does nothing until
+// Run.
 func New(o Options) (*Watcher, error) {
 	switch {
 	case o.Node == "" || o.Role == "":
@@ -103,7 +102,7 @@ func New(o Options) (*Watcher, error) {
 		},
 	}
 	w.announcer = newAnnouncer(w.client, o.Node)
-	w.nodes = newLists(o.ControlPlane, w.concerns, w.changed)
+	w.nodes = newLists(o.ControlPlane, w.affectsSelf, w.changed)
 	if o.RouterPods {
 		w.routers = newRouters(w.client, o.Node, o.Log)
 	}
@@ -115,11 +114,11 @@ func New(o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Subscribe returns a channel that gets the latest Snapshot, if there is one,
-// and then each that differs from the one before, until ctx ends. Whoever is
-// slow misses some, never the latest. The channel is not closed.
+// Subscribe returns a channel with the latest Snapshot, if any, and then each that
+// differs from the one before, until ctx ends. A slow subscriber misses some, never the
+// latest. The channel is not closed.
 //
-// No Snapshot comes before the API answered or a state was found on disk.
+// No Snapshot is sent before the API answered or a state was found on disk.
 func (w *Watcher) Subscribe(ctx context.Context) <-chan Snapshot { return w.feed.subscribe(ctx) }
 
 // Current returns the latest Snapshot; ok is false before the first.
@@ -134,8 +133,8 @@ func (w *Watcher) SetCluster(c *v1alpha1.ClusterConfig) {
 	w.changed(true)
 }
 
-// Run watches until ctx ends. It is called once; nothing is left when it
-// returns.
+// Run watches until ctx ends, and must be called once. When it returns, everything has
+// stopped.
 func (w *Watcher) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { w.client.run(ctx) })
@@ -151,19 +150,19 @@ func (w *Watcher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// readState gives the state on disk, as far as it is worth something.
+// readState returns the valid parts of the state on disk.
 func (w *Watcher) readState() state {
 	if w.stateFile == "" {
 		return state{}
 	}
 	known, err := readState(w.stateFile, w.cluster.Metadata.Name)
 	if err != nil {
-		w.log.Warn("ignoring the last known state on disk, as far as it is not valid", "file", w.stateFile, "error", err.Error())
+		w.log.Warn("invalid parts of the last known state on disk ignored", "file", w.stateFile, "error", err.Error())
 	}
 	return known
 }
 
-// restore begins with what was known last (hard case 19).
+// restore starts with the last known state (hard case 19).
 func (w *Watcher) restore(records []*record) {
 	if len(records) == 0 {
 		return
@@ -172,14 +171,14 @@ func (w *Watcher) restore(records []*record) {
 	w.publish("the last known state on disk")
 }
 
-// giveBackAfter is how long after a change the memory that was taken to read and
-// apply it goes back to the system: a list of thousands of nodes takes several
-// times what is kept of it, and Go would keep most of that for minutes.
-const giveBackAfter = 5 * time.Second
+// freeMemoryAfter is how long after a change unused memory is returned to the system:
+// reading a list of thousands of nodes takes several times what is kept, and Go would
+// keep most of it for minutes.
+const freeMemoryAfter = 5 * time.Second
 
-// concerns says that the others see this node itself in another way: what they send
-// goes elsewhere, or nowhere, as soon as they know.
-func (w *Watcher) concerns(old, now *record) bool {
+// affectsSelf reports whether the others see this node differently: they send adverts
+// elsewhere, or nowhere, as soon as they know.
+func (w *Watcher) affectsSelf(old, now *record) bool {
 	if old == nil || now == nil {
 		return old != nil && old.Name == w.node
 	}
@@ -187,7 +186,7 @@ func (w *Watcher) concerns(old, now *record) bool {
 		slices.Equal(old.Networks, now.Networks) && slices.Equal(old.Labels, now.Labels))
 }
 
-// changed wakes deliver up.
+// changed wakes deliver.
 func (w *Watcher) changed(now bool) {
 	for {
 		select {
@@ -199,14 +198,14 @@ func (w *Watcher) changed(now bool) {
 	}
 }
 
-// deliver publishes changes at the pace, until ctx ends.
+// deliver publishes changes, paced, until ctx ends.
 func (w *Watcher) deliver(ctx context.Context) {
 	var first, last, handed time.Time
 	urgent := false
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
-	used := time.NewTimer(giveBackAfter) // by restore
+	used := time.NewTimer(freeMemoryAfter) // for restore
 	defer used.Stop()
 	for {
 		select {
@@ -226,7 +225,7 @@ func (w *Watcher) deliver(ctx context.Context) {
 			first, urgent = time.Time{}, false
 			if w.publish("the API") {
 				handed = time.Now()
-				used.Reset(giveBackAfter)
+				used.Reset(freeMemoryAfter)
 			}
 		case <-used.C:
 			debug.FreeOSMemory()
@@ -234,9 +233,8 @@ func (w *Watcher) deliver(ctx context.Context) {
 	}
 }
 
-// publish hands on what is known now if it differs from what was, and says
-// whether it did. Before anything is known there is nothing to hand on: an
-// empty list of peers would be a lie.
+// publish publishes the current state if it differs, and reports whether it did. Before
+// any data there is nothing to publish: an empty list of peers would be wrong.
 func (w *Watcher) publish(source string) bool {
 	w.mu.Lock()
 	cluster := w.cluster
@@ -248,28 +246,28 @@ func (w *Watcher) publish(source string) bool {
 	all, stale, synced := w.nodes.get()
 	records, invalid, err := validRecords(all)
 	w.invalid.Store(int64(invalid))
-	w.reading.Warn(w.log, err, "ignoring what is not valid in Nodes", "all Nodes are valid again")
+	w.reading.Warn(w.log, err, "invalid data in Nodes ignored", "all Nodes valid again")
 	if !synced && len(records) == 0 {
 		return false
 	}
 	s := newSnapshot(records, w.node, &cluster.Spec, stale, bootstrap)
-	w.announcer.look(s)
+	w.announcer.observe(s)
 	old, ok := w.feed.current()
 	if !ok || !s.equal(&old) {
 		w.client.setNodes(s.all())
 		w.feed.publish(*s)
-		w.say(source, &old, s, !ok)
+		w.logChanges(source, &old, s, !ok)
 	} else {
 		ok = false
 	}
 	if synced {
-		kept := selected(records, selecting(&cluster.Spec))
+		kept := withLabels(records, isSelector(&cluster.Spec))
 		w.save(state{Cluster: cluster.Metadata.Name, Bootstrap: bootstrap, Nodes: kept})
 	}
 	return ok
 }
 
-func (w *Watcher) say(source string, old, s *Snapshot, first bool) {
+func (w *Watcher) logChanges(source string, old, s *Snapshot, first bool) {
 	joined, left, moved, changed := diff(old.all(), s.all())
 	args := []any{"from", source, "nodes", len(s.all()), "registered", s.Registered, "stale", s.Stale}
 	for _, x := range []struct {
@@ -277,13 +275,13 @@ func (w *Watcher) say(source string, old, s *Snapshot, first bool) {
 		names []string
 	}{{"joined", joined}, {"left", left}, {"moved", moved}, {"changed", changed}} {
 		if len(x.names) > 0 && !first {
-			args = append(args, x.what, some(x.names))
+			args = append(args, x.what, summarize(x.names))
 		}
 	}
-	w.log.Info("nodes", args...)
+	w.log.Info("nodes changed", args...)
 }
 
-// save keeps the state for the next start, if it changed.
+// save stores the state for the next start, if it changed.
 func (w *Watcher) save(s state) {
 	if w.stateFile == "" {
 		return
@@ -292,5 +290,5 @@ func (w *Watcher) save(s state) {
 	if err == nil {
 		_, err = atomicfile.Write(w.stateFile, data, 0o600)
 	}
-	w.saving.Warn(w.log, err, "cannot keep the last known state on disk", "can keep the last known state on disk again", "file", w.stateFile)
+	w.saving.Warn(w.log, err, "cannot store the last known state on disk", "last known state stored on disk again", "file", w.stateFile)
 }

@@ -56,7 +56,7 @@ func newHost(t testing.TB, api *daemon.APIServer) *host {
 	return h
 }
 
-// rotate gives the node a new certificate.
+// rotate replaces the certificate of the node.
 func (h *host) rotate() {
 	h.t.Helper()
 	h.opts.Kubeconfig = daemon.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
@@ -259,7 +259,7 @@ func TestRotation(t *testing.T) {
 	pair, err := h.ca.Client("system:node:master-0")
 	testkit.Must(t, err)
 	for i, text := range []string{"", string(pair.Cert)} {
-		rotated := h.log.lines("credentials have rotated")
+		rotated := h.log.lines("credentials rotated")
 		if err := os.WriteFile(current, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestRotation(t *testing.T) {
 		addr := fmt.Sprintf("192.0.2.%d", 98+i)
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
-		if n := h.log.lines("credentials have rotated"); n != rotated {
+		if n := h.log.lines("credentials rotated"); n != rotated {
 			t.Error("credentials were taken from a file that has none")
 		}
 	}
@@ -350,7 +350,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ = h.run()
-	await(t, h.log, "a complaint", func() bool { return h.log.lines("ignoring the last known state") == 1 })
+	await(t, h.log, "a complaint", func() bool { return h.log.lines("invalid parts of the last known state") == 1 })
 	if s, ok := w.Current(); ok {
 		t.Errorf("a snapshot from a broken file: %+v", s)
 	}
@@ -376,7 +376,7 @@ func TestStateCannotBeWritten(t *testing.T) {
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
-	h.said("cannot keep the last known state", 1)
+	h.said("cannot store the last known state", 1)
 }
 
 func TestHardCase20ManyNodes(t *testing.T) {
@@ -454,7 +454,7 @@ func TestOptionsChecked(t *testing.T) {
 	}
 }
 
-// cluster is what an administrator changes by an API server.
+// cluster changes objects through an API server.
 type cluster struct{ api *daemon.APIServer }
 
 // newCluster makes a cluster without nodes. Its API server is one that no node knows:

@@ -13,29 +13,29 @@ import (
 	"github.com/vipgen/vipgen/internal/rawio"
 )
 
-// answersName is the file, below the directory of a job, that says when its daemon answered
-// last. It has a directory to itself: each write wakes up all who watch its directory.
+// answersName is the file, in the directory of a job, with the time of its daemon's last
+// answer. It has its own directory: each write wakes all watchers of the directory.
 const answersName = "daemon/answered"
 
-// Answers is when the daemon of a job answered that job last. Others that want to know
-// whether it answers need not ask it as well.
+// Answers stores the time of the last answer of a job's daemon, so that other jobs need
+// not probe it, too.
 type Answers struct {
 	path string
 	now  func() time.Duration
 }
 
-// Answers are those of that job's daemon.
+// Answers returns the Answers of a job's daemon.
 func (d *Dir) Answers(j Job) *Answers {
 	return &Answers{path: filepath.Join(d.path, j.JobName(), answersName), now: monotonic}
 }
 
-// monotonic is the kernel's monotonic clock, which all containers share and nobody sets
-// (hard case 27).
+// monotonic returns the kernel's monotonic clock, which all containers share and nothing
+// sets (hard case 27).
 func monotonic() time.Duration { return rawio.Clock(unix.CLOCK_MONOTONIC) }
 
-// Note says that the daemon has answered just now. It takes the room of what is there, so
-// that a full disk keeps it from nothing. Where it fails, readers find out for themselves.
-func (a *Answers) Note() error {
+// Record records an answer of the daemon. It overwrites the previous one in place, which
+// works on a full disk. If it fails, readers probe the daemon.
+func (a *Answers) Record() error {
 	const flags = unix.O_WRONLY | unix.O_CREAT
 	file, err := rawio.Open(a.path, flags, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
@@ -53,9 +53,10 @@ func (a *Answers) Note() error {
 	return nil
 }
 
-// Ago is how long ago the daemon answered. It is an error if that is not known, as while the
-// job is of a version that does not say it, and the daemon is to be asked then.
-func (a *Answers) Ago() (time.Duration, error) {
+// Age returns the time since the daemon's last answer. It fails if that is unknown, for
+// example because the job's version does not record it; then the caller probes the
+// daemon.
+func (a *Answers) Age() (time.Duration, error) {
 	file, err := rawio.Open(a.path, unix.O_RDONLY, 0)
 	if err != nil {
 		return 0, fmt.Errorf("shared state: %w", err)
@@ -75,7 +76,7 @@ func (a *Answers) Ago() (time.Duration, error) {
 	}
 	ago := a.now() - time.Duration(at)
 	if ago < 0 {
-		return 0, errors.New("shared state " + a.path + ": a time that is still to come")
+		return 0, errors.New("shared state " + a.path + ": a time in the future")
 	}
 	return ago, nil
 }

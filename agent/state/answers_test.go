@@ -19,7 +19,7 @@ func TestAnswers(t *testing.T) {
 	clock := func() time.Duration { return now }
 	writer, reader := d.Answers(value{}), d.Answers(value{})
 	writer.now, reader.now = clock, clock
-	if _, err := reader.Ago(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := reader.Age(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("before the first answer: %v", err)
 	}
 	for _, tt := range []struct {
@@ -48,11 +48,11 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		if tt.write {
-			if err := writer.Note(); err != nil {
+			if err := writer.Record(); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
-		if got, err := reader.Ago(); got != tt.want || (err != nil) != tt.fails {
+		if got, err := reader.Age(); got != tt.want || (err != nil) != tt.fails {
 			t.Errorf("%s: %v, error %v; want %v", tt.name, got, err, tt.want)
 		}
 	}
@@ -65,11 +65,11 @@ func TestAnswersClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if err := d.Answers(value{}).Note(); err != nil {
+	if err := d.Answers(value{}).Record(); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		ago, err := d.Answers(value{}).Ago()
+		ago, err := d.Answers(value{}).Age()
 		if err != nil || ago > time.Since(began) {
 			t.Fatalf("%v, error %v, %v after the test began", ago, err, time.Since(began))
 		}
@@ -82,7 +82,7 @@ func TestAnswersClock(t *testing.T) {
 // Who waits for what a job publishes is not woken up by each answer.
 func TestAnswersWakeNobody(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := errors.Join(d.Publish(value{}), d.Answers(value{}).Note()); err != nil {
+	if err := errors.Join(d.Publish(value{}), d.Answers(value{}).Record()); err != nil {
 		t.Fatal(err)
 	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
@@ -93,7 +93,7 @@ func TestAnswersWakeNobody(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(d.file(value{}.JobName())), unix.IN_ALL_EVENTS); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Answers(value{}).Note(); err != nil {
+	if err := d.Answers(value{}).Record(); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := unix.Read(fd, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
@@ -108,13 +108,13 @@ func TestAnswersOddFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := d.Answers(value{})
-	if err := errors.Join(a.Note(), os.Remove(a.path), os.Symlink("../state.json", a.path)); err != nil {
+	if err := errors.Join(a.Record(), os.Remove(a.path), os.Symlink("../state.json", a.path)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Note(); err == nil {
+	if err := a.Record(); err == nil {
 		t.Error("a link was followed")
 	}
-	if _, err := a.Ago(); err == nil {
+	if _, err := a.Age(); err == nil {
 		t.Error("a link was read")
 	}
 }

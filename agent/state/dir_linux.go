@@ -15,33 +15,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is the directory with those of the jobs. A writer holds a lock (flock(2)) on each
-// file that it published, which the kernel takes away when the writer ends, in whatever
-// way: so a reader knows whether the writer lives without a clock, a heartbeat or a
-// process ID, which would mean nothing in another container.
+// Dir is the directory with the states of the jobs. A writer holds a lock (flock(2)) on
+// each published file, which the kernel releases when the writer ends in any way: readers
+// know whether the writer lives without a clock, a heartbeat or a process ID, which means
+// nothing in another container.
 type Dir struct {
 	path string
 	mu   sync.Mutex
 	held map[string]published
-	late map[string]*time.Timer // writes that are tried again
+	late map[string]*time.Timer // pending retries
 }
 
-// maxSize is many times what a job says, in bytes.
+// maxSize bounds a state at many times its usual size, in bytes.
 const maxSize = 4 << 20
 
-// writeAgain is when to try again what could not be written.
+// writeAgain is the delay before a failed write is repeated.
 const writeAgain = time.Second
 
-// published is a file that this process wrote, open for the sake of its lock.
+// published is a file written by this process, open to hold its lock.
 type published struct {
 	file *os.File
 	data []byte
 }
 
-// fileName is what a job says, in its directory.
+// fileName is the file with the state of a job in its directory.
 const fileName = "state.json"
 
-// Open makes the directory if it is missing.
+// Open opens a directory, and creates it if it is missing.
 func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("shared state: %w", err)
@@ -51,14 +51,13 @@ func Open(path string) (*Dir, error) {
 
 func (d *Dir) file(name string) string { return filepath.Join(d.path, name, fileName) }
 
-// Publish makes j, as JSON, what readers of the job see from now on, until this
-// process ends or publishes anew. A job has one writer; where a pod is replaced
-// and two of them meet, the later one counts.
+// Publish publishes j, as JSON, until this process ends or publishes anew. A job has one
+// writer; while a pod is replaced and two writers meet, the later one counts.
 //
-// On a full disk j takes the room of what was published before (hard case 54). Where it does
-// not fit, what was published before does not count any more, since it is not so: readers
-// find no writer. It is tried again until it is there or replaced; the error is for the log.
-// Whether a job lives is asked otherwise (internal/liveness).
+// On a full disk j overwrites the previous state in place (hard case 54). If it does not
+// fit, the previous state is withdrawn, because it is outdated: readers find no writer.
+// Publish retries until the state is written or replaced; the error is for the log.
+// Liveness is independent of it (internal/liveness).
 func (d *Dir) Publish(j Job) error {
 	name := j.JobName()
 	data, err := json.Marshal(j)
@@ -96,15 +95,15 @@ func (d *Dir) publish(name string, data []byte) error {
 		delete(d.held, name)
 	}
 	d.later(name, data)
-	// The temporary file has another name at every attempt, whereas the same
-	// failure is to read the same.
+	// The temporary file has another name at every attempt, but repeated failures must
+	// have the same text.
 	if number := syscall.Errno(0); errors.As(err, &number) {
 		err = number
 	}
 	return fmt.Errorf("shared state %s: %w", d.file(name), err)
 }
 
-// later tries again unless something else was published meanwhile.
+// later retries, unless another state is published first.
 func (d *Dir) later(name string, data []byte) {
 	var timer *time.Timer
 	timer = time.AfterFunc(writeAgain, func() {
@@ -117,14 +116,14 @@ func (d *Dir) later(name string, data []byte) {
 	d.late[name] = timer
 }
 
-// write puts a file in place that is locked already, so that there is no moment
-// at which a reader takes it for one of a writer that is gone.
+// write renames a file into place that is already locked, so that no reader takes it for
+// one of a dead writer.
 func (d *Dir) write(name string, data []byte) (*os.File, error) {
 	dir := filepath.Join(d.path, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, "."+fileName+".*") // for root alone: who can open a file can lock it
+	f, err := os.CreateTemp(dir, "."+fileName+".*") // only for root: anyone who can open a file can lock it
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func place(f *os.File, data []byte, path string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// owns says whether the open file is the one that the path names.
+// owns reports whether the path names the open file.
 func owns(f *os.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -154,7 +153,7 @@ func owns(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// Close withdraws all that was published.
+// Close withdraws all published states.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,14 +172,13 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read reads what a job of that type published. It is nil when there is nothing or its
-// writer is gone.
+// Read returns the published state of a job, nil if there is none or its writer is dead.
 func Read[T Job](d *Dir) (*T, error) {
 	v := new(T)
 	name := (*v).JobName()
 	for {
-		// Another job may have been taken over: nobody waits for a FIFO, or follows a
-		// link, that stands in the place of its file.
+		// Another job may be compromised: do not block on a FIFO, or follow a link, in
+		// place of its file.
 		f, err := os.OpenFile(d.file(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -201,11 +199,11 @@ func Read[T Job](d *Dir) (*T, error) {
 	}
 }
 
-// read reads an open file. It is stale when it was replaced meanwhile and not
-// locked any more for that reason alone.
+// read reads an open file. It is stale if it was replaced meanwhile, and unlocked only
+// for that reason.
 func read(f *os.File, path string, v any) (alive, stale bool, err error) {
-	// A shared lock, so that readers do not take each other for the writer. It
-	// goes with the open file, at once.
+	// A shared lock, so that readers do not take each other for the writer. Closing the
+	// file releases it.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if err == nil {
 		return false, !owns(f, path), nil

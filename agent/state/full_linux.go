@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve is the least room that a file has for what is published next, in bytes. Together
-// with the data it makes whole pages, which /run gives in any case.
+// reserve is the least free room in a file for the next state, in bytes. Padded files
+// fill whole pages, which /run allocates anyway.
 const reserve = 4096
 
-// padded ends data with spaces, so that more can take its place on a full disk.
+// padded appends spaces to data, so that a longer state can replace it on a full disk.
 func padded(data []byte) []byte {
 	size := (len(data) + 2*reserve - 1) / reserve * reserve
 	return append(bytes.Clone(data), bytes.Repeat([]byte(" "), size-len(data))...)
 }
 
-// errRoom is the error of data that is longer than what was published before.
+// errRoom reports a state longer than the file of the previous one.
 var errRoom = errors.New("no room in the file")
 
-// overwrite writes data in the place of what the file, which this process has locked, says.
-// It takes no new block of the disk. That the file is closed wakes up those who watch it.
+// overwrite overwrites the state in a file locked by this process, without a new block on
+// disk. Closing the file wakes its watchers.
 func (d *Dir) overwrite(name string, locked *os.File, data []byte) error {
 	if !owns(locked, d.file(name)) {
 		return os.ErrNotExist
@@ -53,11 +53,12 @@ func (d *Dir) overwrite(name string, locked *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// writes counts what this process has written in place.
+// writes counts the writes in place by this process.
 var writes atomic.Uint64
 
-// stamp writes a number into the end of white space, a tab for each bit that is set: a reader
-// that twice gets the same mixture of states, as they come in turn, sees that they differ.
+// stamp encodes a number in the trailing white space, a tab for each set bit: a reader
+// that reads the same mixture of states twice, because states alternate, notices the
+// difference.
 func stamp(space []byte, n uint64) {
 	for i := len(space) - 1; i >= 0 && n > 0; i, n = i-1, n/2 {
 		if n%2 == 1 {
@@ -66,11 +67,12 @@ func stamp(space []byte, n uint64) {
 	}
 }
 
-// unsettled is the first byte of a file while it is overwritten, which JSON never has.
+// unsettled is the first byte of a file while it is overwritten; JSON never begins with
+// it.
 var unsettled = []byte("!")
 
-// settled reads a file that its writer may overwrite meanwhile: what is read twice, and not
-// marked as unsettled, is of one state, as the mark is there before anything changes.
+// settled reads a file that its writer may overwrite: data read twice, and not marked
+// unsettled, is a single state, because the mark is written before any change.
 func settled(f *os.File) (data []byte, err error) {
 	for range 100 {
 		before := data

@@ -9,52 +9,52 @@ import (
 
 // Keepalived is the state of the keepalived job.
 type Keepalived struct {
-	// Wanted says whether keepalived is to run.
+	// Wanted reports whether keepalived should run.
 	Wanted bool `json:"wanted"`
 	Daemon
-	// Scheduling is the policy of the process that sends adverts, by its name in
-	// sched(7).
+	// Scheduling is the scheduling policy of the process that sends adverts, by its name
+	// in sched(7).
 	Scheduling string `json:"scheduling,omitempty"`
-	// Idle says, a line each, why VIPs of this node's role are left out.
+	// Idle has a line for each reason why VIPs of this node's role are left out.
 	Idle []string `json:"idle,omitempty"`
 	// VRRP are the settings in force.
 	VRRP *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
-	// Migration is the move to others; nil where there is none to make.
+	// Migration is the pending move to other settings; nil for none.
 	Migration *Migration `json:"migration,omitempty"`
 	Moves     Moves      `json:"moves,omitzero"`
 	Instances []Instance `json:"instances,omitempty"`
 	Facts     []Fact     `json:"facts,omitempty"`
-	// Guard keeps packets of strangers from keepalived.
+	// Guard drops packets of hosts outside of the groups before keepalived.
 	Guard Guard `json:"guard"`
-	// ClusterProblem says why cluster.yaml on disk is not used.
+	// ClusterProblem is why cluster.yaml on disk is not used.
 	ClusterProblem string `json:"clusterProblem,omitempty"`
 }
 
-// Instance is one VIP.
+// Instance is the state of one VIP.
 type Instance struct {
 	Name      string     `json:"name"`
 	VIP       netip.Addr `json:"vip"`
 	Interface string     `json:"interface"`
-	// Source is where the peers' adverts come to; the zero value in multicast mode.
+	// Source is the address that receives the peers' adverts; zero in multicast mode.
 	Source netip.Addr   `json:"source,omitzero"`
 	Peers  []netip.Addr `json:"peers,omitempty"`
-	// Holds says that the VIP is on an interface of this node.
+	// Holds reports that the VIP is on an interface of this node.
 	Holds bool `json:"holds"`
-	// Holder is who holds it where this node does not, as keepalived knew when it
-	// was probed last; nil if it knew of nobody.
+	// Holder is the other node that holds the VIP, by keepalived's last dump; nil if
+	// unknown.
 	Holder *Holder `json:"holder,omitempty"`
-	// Clients is how many connections of clients to the VIP its holder has told this node
-	// of, which tells them if the VIP comes here; 0 on the holder.
+	// Clients is the number of clients in lists of the VIP's holder, which this node
+	// notifies if it acquires the VIP; 0 on the holder.
 	Clients int `json:"clients,omitempty"`
-	// Priority is Base with the points of all terms that are on. Fault says that
-	// a veto is on, so that the node cannot hold the VIP.
+	// Priority is Base plus the points of all terms that are on. Fault reports that a
+	// veto is on, so that the node cannot hold the VIP.
 	Priority int    `json:"priority"`
 	Base     int    `json:"base"`
 	Fault    bool   `json:"fault,omitempty"`
 	Terms    []Term `json:"terms,omitempty"`
 }
 
-// Term is one part of a priority; one without points is a veto.
+// Term is a part of a priority; one without points is a veto.
 type Term struct {
 	Name    string `json:"name"`
 	Points  int    `json:"points"`
@@ -62,53 +62,55 @@ type Term struct {
 	Meaning string `json:"meaning"`
 }
 
-// Holder is another node that holds a VIP, as the adverts that come here say.
+// Holder is another node that holds a VIP, by its adverts.
 type Holder struct {
-	// Node is its name, empty where no peer has the address.
+	// Node is its name, empty if no peer has the address.
 	Node    string     `json:"node,omitempty"`
 	Address netip.Addr `json:"address"`
-	// Priority is what the adverts carry.
+	// Priority is the advertised priority.
 	Priority int `json:"priority"`
 }
 
-// Moves counts what became of moves to other VRRP settings.
+// Moves counts moves to other VRRP settings by outcome.
 type Moves struct {
 	Moved   int `json:"moved"`
 	Back    int `json:"back"`
 	Refused int `json:"refusedModeFiles"`
 }
 
-// Migration is how far a move to other VRRP settings is.
+// Migration is the progress of a move to other VRRP settings.
 type Migration struct {
 	Target v1alpha1.VRRPSettings `json:"target"`
-	// Ready says that this node could move now. WaitsFor says what is missing,
-	// anywhere in the cluster.
+	// Ready reports that this node could move now. WaitsFor is what is missing in the
+	// cluster.
 	Ready    bool   `json:"ready"`
 	WaitsFor string `json:"waitsFor,omitempty"`
-	// At is the instant that this node proposes; Agreed says that all nodes do.
+	// At is the instant that this node proposes; Agreed reports that all nodes agree to
+	// it.
 	At     time.Time `json:"at,omitzero"`
 	Agreed bool      `json:"agreed,omitempty"`
 	Moving bool      `json:"moving,omitempty"`
 }
 
-// Fact is what is known about one thing on the node.
+// Fact is a fact about the health of the node.
 type Fact struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Why says in a few words why it is not so.
+	// Why is a short reason if it is false.
 	Why string `json:"why,omitempty"`
 }
 
-// Guard is the state of the guard, which keeps packets of strangers from keepalived.
+// Guard is the state of the guard, which drops packets of hosts outside of the groups.
 type Guard struct {
-	// InPlace says that packets of the groups come from their nodes alone.
+	// InPlace reports that only packets of a group's nodes pass.
 	InPlace bool `json:"inPlace"`
-	// Restored counts how often something else had removed or changed the rules.
+	// Restored counts how often the rules were restored after something else changed or
+	// removed them.
 	Restored int       `json:"restored,omitempty"`
 	Dropped  []Dropped `json:"dropped,omitempty"`
 }
 
-// Dropped is what was dropped of a group.
+// Dropped counts the dropped packets of a group.
 type Dropped struct {
 	Interface string `json:"interface"`
 	// Family is IPv4 or IPv6.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// outcome is what became of configurations as keepalived's agents published it up to
-// e244bb3: in a field of its own, where it is part of Daemon now.
+// outcome is the outcome of configurations in states of keepalived's agents up to
+// e244bb3, now part of Daemon.
 type outcome struct {
 	Applied   int       `json:"applied"`
 	Refused   int       `json:"refused"`
@@ -16,8 +16,8 @@ type outcome struct {
 	Problem   string    `json:"problem"`
 }
 
-// UnmarshalJSON reads what agents of this version publish, and of the one before it: while
-// vipgen is upgraded node by node, `vipgen status` and `vipgen-agent status` see both.
+// UnmarshalJSON accepts the states of this version and the one before: while vipgen is
+// upgraded node by node, `vipgen status` and `vipgen-agent status` see both.
 func (k *Keepalived) UnmarshalJSON(data []byte) error {
 	type published Keepalived
 	of := struct {

@@ -106,7 +106,7 @@ func fields(t *testing.T, data []byte) map[string]bool {
 	return out
 }
 
-// without are those of a that b has not, sorted; nil for none.
+// without returns those of a that b lacks, sorted; nil for none.
 func without(a, b map[string]bool) []string {
 	only := maps.Clone(a)
 	maps.DeleteFunc(only, func(path string, _ bool) bool { return b[path] })

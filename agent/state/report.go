@@ -5,11 +5,11 @@ import "time"
 // ReportKind is the kind of a Report.
 const ReportKind = "NodeStatus"
 
-// Report is what `vipgen-agent status -o json` prints of a node: what its jobs have
-// published, and of which agent and when that was read. A job that does not run is nil.
+// Report is the output of `vipgen-agent status -o json`: the published states of a node's
+// jobs; nil for a job that does not run.
 type Report struct {
-	// Node is the name of the node; Version is that of the agent that was asked, and Time
-	// when. Agents before these fields came print none of them.
+	// Node is the name of the node, Version that of its agent, and Time when the states
+	// were read. Earlier agents do not print these.
 	Node       string      `json:"node,omitempty"`
 	Version    string      `json:"version,omitempty"`
 	Time       time.Time   `json:"time,omitzero"`
@@ -20,7 +20,7 @@ type Report struct {
 	MDNS       *MDNS       `json:"mdns,omitempty"`
 }
 
-// Empty says whether no job has published anything.
+// Empty reports whether no job has published a state.
 func (r *Report) Empty() bool {
 	return r.Keepalived == nil && r.HAProxy == nil && r.Firewall == nil && r.CoreDNS == nil && r.MDNS == nil
 }

@@ -12,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watch says when to read the state of a job again: at once, and whenever it was
-// published or its writer ended. The channel holds one word at most, says some too many, and
-// is closed when ctx has ended.
+// Watch sends when to read the state of a job: at once, and whenever it was published or
+// its writer ended. The channel has capacity 1, may send without a change, and is closed
+// after ctx ends.
 func (d *Dir) Watch(ctx context.Context, j Job) (<-chan struct{}, error) {
 	name := j.JobName()
-	// Not with fsnotify, which leaves out that a file was closed: that is how a
-	// writer's end shows.
+	// Not fsnotify, which drops close events: these show the end of a writer.
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", d.path, err)
 	}
 	events := os.NewFile(uintptr(fd), "inotify")
-	// The writer's directory may come with the writer.
+	// The writer's directory may be created with the writer.
 	if _, err := unix.InotifyAddWatch(fd, d.path, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
 		events.Close()
 		return nil, fmt.Errorf("watch %s: %w", d.path, err)
@@ -43,20 +42,20 @@ func (d *Dir) Watch(ctx context.Context, j Job) (<-chan struct{}, error) {
 		defer close(changed)
 		follow(ctx, seen, changed)
 		events.Close()
-		for range seen { // until the reader has noticed
+		for range seen { // until the reader has ended
 		}
 	}()
 	return changed, nil
 }
 
-// again is when to look again after an event. The kernel reports that a file is
-// closed a moment before it takes the lock away.
-var again = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond}
+// pollDelays are the delays of further reads after an event: the kernel reports that a
+// file is closed a moment before it releases the lock.
+var pollDelays = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond}
 
-// follow passes events on, until ctx ends or there are no more.
+// follow forwards events until ctx ends or there are no more.
 func follow(ctx context.Context, seen <-chan struct{}, changed chan<- struct{}) {
-	say(changed)
-	timer := time.NewTimer(again[0])
+	notify(changed)
+	timer := time.NewTimer(pollDelays[0])
 	defer timer.Stop()
 	next := 0
 	for {
@@ -71,22 +70,22 @@ func follow(ctx context.Context, seen <-chan struct{}, changed chan<- struct{}) 
 		case <-timer.C:
 			next++
 		}
-		say(changed)
-		if next < len(again) {
-			timer.Reset(again[next])
+		notify(changed)
+		if next < len(pollDelays) {
+			timer.Reset(pollDelays[next])
 		}
 	}
 }
 
-func say(c chan<- struct{}) {
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// readEvents says when something happened to what the writer of that name says,
-// until the events are closed. It enters the writer's directory when that comes.
+// readEvents sends after changes of the state of a job until the events are closed. It
+// enters the writer's directory when that is created.
 func readEvents(events *os.File, name string, enter func(), seen chan<- struct{}) {
 	buf := make([]byte, 16<<10)
 	for {
@@ -94,20 +93,20 @@ func readEvents(events *os.File, name string, enter func(), seen chan<- struct{}
 		if err != nil {
 			return
 		}
-		came := concerns(buf[:n], name)
+		came := mentions(buf[:n], name)
 		if came {
 			enter()
 		}
-		if came || concerns(buf[:n], fileName) {
-			say(seen)
+		if came || mentions(buf[:n], fileName) {
+			notify(seen)
 		}
 	}
 }
 
-// concerns looks through struct inotify_event: a header of 16 bytes, the mask
-// at 4 and the length of the name at 12, and the name, padded with zeros
-// (inotify(7)).
-func concerns(events []byte, name string) bool {
+// mentions reports whether inotify events contain a name or an overflow: struct
+// inotify_event has a header of 16 bytes with the mask at 4 and the length of the name at
+// 12, then the name, padded with zeros (inotify(7)).
+func mentions(events []byte, name string) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(events[4:])
 		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))

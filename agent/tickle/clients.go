@@ -8,40 +8,39 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// MaxClients bounds of how many connections a holder tells its peers, all VIPs together:
-// as many as HAProxy takes (templates/haproxy).
+// MaxClients bounds the connections that a holder reports to its peers, of all VIPs
+// together: as many as HAProxy accepts (templates/haproxy).
 const MaxClients = 20000
 
-// maxPorts bounds of how many ports of a VIP a holder tells: its services have the lowest ones,
-// programs of the node that connect from the VIP others.
+// maxPorts bounds the reported ports of a VIP: services have the lowest ones, programs of
+// the node that connect from the VIP higher ones.
 const maxPorts = 64
 
-// Clients are the connections to VIPs: by VIP and its port, the clients' addresses and
+// Clients holds the connections to VIPs: for each VIP and port the clients' addresses and
 // ports, sorted.
 type Clients map[netip.Addr]map[uint16][]netip.AddrPort
 
-// VIP is one that this node may hold.
+// VIP is a VIP that this node may hold.
 type VIP struct {
 	Address netip.Addr
-	// Source is the node's own address in the VIP's network, and Peers are those of the
-	// nodes that may hold the VIP as well.
+	// Source is the node's own address in the VIP's network, Peers are those of the other
+	// nodes that may hold the VIP.
 	Source netip.Addr
 	Peers  []netip.Addr
-	// Redirected are ports of Source that connections to a port of the VIP are redirected
-	// to (agent/firewall), with that port.
+	// Redirected maps ports of Source to the ports of the VIP redirected to them
+	// (agent/firewall).
 	Redirected map[uint16]uint16
 }
 
-// clientsOf lists the connections to those VIPs that are among the addresses of this node,
-// at most MaxClients of them. Those of programs on the node itself are not listed: they
-// end with it.
+// clientsOf lists the connections to VIPs among the addresses of this node, at most
+// MaxClients. Connections of programs on the node are left out: they end with it.
 func clientsOf(vips []VIP, here []netip.Addr) (Clients, error) {
 	open, err := netdump.Established()
 	return pick(open, vips, here), err
 }
 
-// pick is clientsOf, of all connections of the node. Every VIP that is here is a key, so
-// that peers forget what another holder told them.
+// pick returns the clients among all connections of the node. Every VIP on the node is a
+// key, so that peers forget the list of an earlier holder.
 func pick(open []netdump.Connection, vips []VIP, here []netip.Addr) Clients {
 	out, count := Clients{}, 0
 	held := slices.DeleteFunc(slices.Clone(vips), func(v VIP) bool { return !slices.Contains(here, v.Address) })
@@ -50,7 +49,7 @@ func pick(open []netdump.Connection, vips []VIP, here []netip.Addr) Clients {
 	}
 	for _, c := range open {
 		own, client := c.Own, c.Peer
-		if !outside(client) || slices.Contains(here, client.Addr()) {
+		if !isRemote(client) || slices.Contains(here, client.Addr()) {
 			continue
 		}
 		for _, v := range held {
@@ -76,13 +75,13 @@ func pick(open []netdump.Connection, vips []VIP, here []netip.Addr) Clients {
 	return out
 }
 
-// outside says whether that can be a client on another machine.
-func outside(client netip.AddrPort) bool {
+// isRemote reports whether a client may be on another machine.
+func isRemote(client netip.AddrPort) bool {
 	a := client.Addr()
 	return a.IsGlobalUnicast() && !a.Is4In6() && a.Zone() == "" && client.Port() != 0
 }
 
-// count is how many clients a VIP has.
+// count returns the number of clients of a VIP.
 func count(ports map[uint16][]netip.AddrPort) (n int) {
 	for _, clients := range ports {
 		n += len(clients)

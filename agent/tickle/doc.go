@@ -1,15 +1,14 @@
-// Package tickle has the clients of a VIP notice that the node which held it is dead.
+// Package tickle notifies the clients of a VIP when the node that held it died.
 //
-// A client that only listens, as to a watch, hears nothing of that: the dead node is
-// silent, and the node that the VIP has come to does not know the connection. So the
-// holder of a VIP tells its peers who its clients are. The peer that gets the VIP sends
-// each of them an ACK with a sequence number that the client does not expect. The client
-// answers with an ACK of its own (RFC 9293 section 3.10.7.4). To that the new holder's
-// kernel answers as it does where it knows no connection: with a reset that has the right
-// number (RFC 9293 section 3.5.2). Samba's cluster (CTDB) does so too, and calls it a
-// tickle ACK.
+// A client that only listens, for example to a watch, would not notice: the dead node is
+// silent, and the new holder does not know the connection. So the holder of a VIP sends
+// the list of its clients to its peers. The peer that acquires the VIP sends each client
+// an ACK with an unexpected sequence number. The client answers with an ACK (RFC 9293
+// section 3.10.7.4), to which the new holder's kernel replies, as for any unknown
+// connection, with a reset that has the right number (RFC 9293 section 3.5.2). Samba's
+// cluster (CTDB) does the same, and calls it a tickle ACK.
 //
-// The ACK itself ends nothing. A connection ends only if what its client sends reaches a
-// node that does not know it, so that it is dead anyway; if the node does know it, such as
-// when the VIP went back meanwhile, it goes on.
+// The ACK itself ends nothing. A connection ends only if its client's packets reach a
+// node that does not know it, so that it is dead anyway; if the node does know it, for
+// example because the VIP returned, it continues.
 package tickle

@@ -10,13 +10,13 @@ import (
 	"slices"
 )
 
-// A message has all clients that a holder has for VIPs of one family, in network order:
+// A message holds all clients of a holder's VIPs of one family, in network order:
 //
-//	3 bytes "VTK", 1 byte 4 or 6, 4 bytes the length of what follows
+//	3 bytes "VTK", 1 byte 4 or 6, 4 bytes the length of the rest
 //	for each port of a VIP: its address, 2 bytes the port, 2 bytes the number of clients
 //	for each of these clients: its address, 2 bytes its port
 //
-// The answer is one byte. Another format takes another beginning.
+// The answer is one byte. A new format needs another magic.
 const (
 	magic      = "VTK"
 	headerSize = len(magic) + 1 + 4
@@ -24,14 +24,14 @@ const (
 	taken   = 1
 	refused = 0
 
-	// maxLength is that of MaxClients with IPv6 addresses, of 64 VIPs.
+	// maxLength is the length for MaxClients with IPv6 addresses and 64 VIPs.
 	maxLength = MaxClients*(16+2) + 64*maxPorts*(16+4)
 )
 
 var errMessage = errors.New("no list of clients")
 
-// encode returns the message about the VIPs of IPv4 (four) or IPv6. The same clients make
-// the same bytes. VIPs without clients are left out: a message replaces the one before.
+// encode returns the message for the VIPs of IPv4 (four) or IPv6, the same bytes for the
+// same clients. VIPs without clients are left out: a message replaces the one before.
 func (c Clients) encode(four bool) []byte {
 	b := append([]byte(magic), family(four), 0, 0, 0, 0)
 	for _, vip := range slices.SortedFunc(maps.Keys(c), netip.Addr.Compare) {
@@ -59,7 +59,7 @@ func family(four bool) byte {
 	return 6
 }
 
-// readHeader reads the beginning of a message: its family, and how many bytes follow.
+// readHeader reads the header of a message: its family, and the length of the rest.
 func readHeader(r io.Reader) (four bool, length int, err error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -73,15 +73,15 @@ func readHeader(r io.Reader) (four bool, length int, err error) {
 	return four, int(n), nil
 }
 
-// decode reads what follows the header, of which nothing is believed that could not be: only
-// VIPs that this node may hold, and clients of their family.
+// decode decodes and validates the body of a message: only VIPs that this node may hold,
+// and clients of their family.
 func decode(b []byte, four bool, vips []VIP) (Clients, error) {
 	size := 16
 	if four {
 		size = 4
 	}
 	out, count := Clients{}, 0
-	// next takes an address and a port.
+	// next reads an address and a port.
 	next := func() (a netip.AddrPort, err error) {
 		if len(b) < size+2 {
 			return a, errMessage
@@ -113,7 +113,7 @@ func decode(b []byte, four bool, vips []VIP) (Clients, error) {
 		}
 		clients := make([]netip.AddrPort, n)
 		for i := range clients {
-			if clients[i], err = next(); err != nil || !outside(clients[i]) {
+			if clients[i], err = next(); err != nil || !isRemote(clients[i]) {
 				return nil, fmt.Errorf("%s is no client of %s", clients[i], service)
 			}
 		}

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// answerTime is how long a peer has to take what it is told.
+	// answerTime bounds the time of a peer to accept a message.
 	answerTime = time.Second
-	// tries are how many failures in a row are no accident: a peer restarts.
+	// tries is the number of consecutive failures that are more than a restart of the
+	// peer.
 	tries = 5
 )
 
-// peer is a node that may follow this one as the holder of a VIP.
+// peer is a node that may become the next holder of a VIP.
 type peer struct{ from, to netip.Addr }
 
 func peersOf(vips []VIP, here []netip.Addr) (out []peer) {
@@ -36,25 +37,25 @@ func peersOf(vips []VIP, here []netip.Addr) (out []peer) {
 	return out
 }
 
-// teller tells one peer, over a connection that stays open. One that does not answer keeps
-// nobody else waiting.
-type teller struct {
+// sender sends messages to one peer over a connection that stays open. Peers that do not
+// answer delay no others.
+type sender struct {
 	to     netip.AddrPort
 	dialer net.Dialer
 	all    *sync.WaitGroup
 	stop   context.CancelFunc // closes the connection
 	ctx    context.Context
-	conn   net.Conn // of put; nil while there is none
+	conn   net.Conn // owned by deliver; nil for none
 
 	mu       sync.Mutex
 	busy     bool
 	failures int
-	taken    []byte // nil before the first
+	taken    []byte // last message; nil before the first
 	at       time.Time
 }
 
-func newTeller(ctx context.Context, p peer, port int, all *sync.WaitGroup) *teller {
-	t := &teller{
+func newSender(ctx context.Context, p peer, port int, all *sync.WaitGroup) *sender {
+	t := &sender{
 		all: all, to: netip.AddrPortFrom(p.to, uint16(port)),
 		dialer: net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from.AsSlice()}, Timeout: answerTime},
 	}
@@ -62,25 +63,25 @@ func newTeller(ctx context.Context, p peer, port int, all *sync.WaitGroup) *tell
 	return t
 }
 
-// failed says whether the peer has not taken anything several times in a row.
-func (p *teller) failed() bool {
+// failed reports whether the peer failed several times in a row.
+func (p *sender) failed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failures >= tries
 }
 
-// tell sends body, unless the peer has just taken it, or failed again and again, or is
-// still being told.
-func (p *teller) tell(body []byte, now time.Time) {
+// send sends a message, unless the peer has just accepted the same, failed repeatedly, or
+// still receives one.
+func (p *sender) send(body []byte, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.failures == 0 && bytes.Equal(body, p.taken)
-	if p.busy || now.Sub(p.at) < unchanged && (known || p.failures >= tries) {
+	if p.busy || now.Sub(p.at) < resendAfter && (known || p.failures >= tries) {
 		return
 	}
 	p.busy, p.at = true, now
 	p.all.Go(func() {
-		err := p.put(body)
+		err := p.deliver(body)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.busy, p.taken = false, body; err != nil {
@@ -91,9 +92,9 @@ func (p *teller) tell(body []byte, now time.Time) {
 	})
 }
 
-// put sends a message and waits until it is taken. A connection that the peer has closed
-// meanwhile is replaced.
-func (p *teller) put(message []byte) error {
+// deliver sends a message and waits for its acceptance. It replaces a connection that the
+// peer has closed.
+func (p *sender) deliver(message []byte) error {
 	if p.conn != nil {
 		if err := p.exchange(message); err == nil || errors.Is(err, errRefused) {
 			return err
@@ -108,10 +109,10 @@ func (p *teller) put(message []byte) error {
 	return p.exchange(message)
 }
 
-var errRefused = errors.New("the peer does not take it")
+var errRefused = errors.New("the peer refuses it")
 
-// exchange closes the connection where it fails.
-func (p *teller) exchange(message []byte) error {
+// exchange closes the connection on failure.
+func (p *sender) exchange(message []byte) error {
 	_ = p.conn.SetDeadline(time.Now().Add(answerTime))
 	_, err := p.conn.Write(message)
 	var answer [1]byte

@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// newTickler gives one whose peer is at an address of loopback, and one of its VIPs.
+// newTickler returns a Tickler with a peer at a loopback address, and one of its VIPs.
 func newTickler(port int, peers ...string) *Tickler {
 	t := New(port, slog.New(slog.DiscardHandler))
 	v := VIP{Address: api4.Address, Source: addr("127.0.0.1")}
@@ -60,7 +60,7 @@ func TestShare(t *testing.T) {
 
 	holder := newTickler(port, "127.0.0.2", "127.0.0.3", "127.0.0.4")
 	running(t, holder.share)
-	holder.See([]netip.Addr{api4.Address}, nil)
+	holder.Observe([]netip.Addr{api4.Address}, nil)
 	told := func() bool {
 		receiver.mu.Lock()
 		defer receiver.mu.Unlock()
@@ -81,24 +81,25 @@ func TestShare(t *testing.T) {
 	testkit.Await(t, "the peer to be told again", told)
 }
 
-// sender is a host that sends to a Tickler at 127.0.0.9.
-type sender struct {
+// testHost is a host that sends to a Tickler at 127.0.0.9.
+type testHost struct {
 	net.Conn
 	t *testing.T
 }
 
-func connect(t *testing.T, from string, port int) *sender {
+func connect(t *testing.T, from string, port int) *testHost {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: addr(from).AsSlice()}}
 	conn, err := dialer.Dial("tcp", netip.AddrPortFrom(addr("127.0.0.9"), uint16(port)).String())
 	testkit.Must(t, err)
 	testkit.Must(t, conn.SetDeadline(time.Now().Add(testkit.Patience)))
 	t.Cleanup(func() { conn.Close() })
-	return &sender{conn, t}
+	return &testHost{conn, t}
 }
 
-// tell gives the answer, or -1 if the connection is closed instead.
-func (s *sender) tell(message []byte) int {
+// tell sends a message, and returns the answer, or -1 if the connection is closed
+// instead.
+func (s *testHost) tell(message []byte) int {
 	s.t.Helper()
 	_, _ = s.Write(message) // it may be closed by now
 	var answer [1]byte
@@ -169,7 +170,7 @@ func TestHardCase52Connections(t *testing.T) {
 	testkit.Must(t, err)
 	running(t, func(ctx context.Context) { tickler.accept(ctx, on) })
 	good := Clients{api4.Address: {6443: clients("198.51.100.9:1")}}.encode(true)
-	var held []*sender
+	var held []*testHost
 	for range maxConnections + 10 {
 		s := connect(t, "127.0.0.2", port)
 		_, _ = s.Write(good[:headerSize+1]) // it may be closed by now
@@ -201,7 +202,7 @@ func TestHardCase52Memory(t *testing.T) {
 	}
 	message := most.encode(true)[headerSize:]
 	for _, p := range peers {
-		testkit.Must(t, tickler.take(addr(p), true, message))
+		testkit.Must(t, tickler.store(addr(p), true, message))
 	}
 	if n := tickler.Known(api4.Address); n != maxKnown {
 		t.Errorf("%d clients, want %d", n, maxKnown)
@@ -209,7 +210,7 @@ func TestHardCase52Memory(t *testing.T) {
 	if _, latest := tickler.known[addr(peers[19])]; !latest {
 		t.Errorf("the latest is forgotten")
 	}
-	if used := testing.AllocsPerRun(3, func() { testkit.Must(t, tickler.take(addr(peers[0]), true, message)) }); used > 100 {
+	if used := testing.AllocsPerRun(3, func() { testkit.Must(t, tickler.store(addr(peers[0]), true, message)) }); used > 100 {
 		t.Errorf("%v allocations for a message", used)
 	}
 }
@@ -217,12 +218,12 @@ func TestHardCase52Memory(t *testing.T) {
 // What one holder told is not replaced by what another tells, and counts for some time.
 func TestOf(t *testing.T) {
 	tickler := newTickler(0, "127.0.0.2", "127.0.0.3")
-	tickler.known[addr("127.0.0.2")] = told{Clients{api4.Address: {6443: clients("198.51.100.9:1")}}, time.Now().Add(-forget / 2)}
-	tickler.known[addr("127.0.0.3")] = told{Clients{api4.Address: {}}, time.Now()}
+	tickler.known[addr("127.0.0.2")] = clientList{Clients{api4.Address: {6443: clients("198.51.100.9:1")}}, time.Now().Add(-maxAge / 2)}
+	tickler.known[addr("127.0.0.3")] = clientList{Clients{api4.Address: {}}, time.Now()}
 	if n := tickler.Known(api4.Address); n != 1 {
 		t.Errorf("%d clients, want 1", n)
 	}
-	tickler.known[addr("127.0.0.2")] = told{tickler.known[addr("127.0.0.2")].clients, time.Now().Add(-forget)}
+	tickler.known[addr("127.0.0.2")] = clientList{tickler.known[addr("127.0.0.2")].clients, time.Now().Add(-maxAge)}
 	if n := tickler.Known(api4.Address); n != 0 {
 		t.Errorf("%d clients after a long time", n)
 	}

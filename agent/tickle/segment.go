@@ -18,8 +18,7 @@ const (
 	dataStart = 5    // of a header without options, in words of 4 bytes
 )
 
-// segment is an ACK of a connection from a port of the VIP to a client, with that
-// sequence number.
+// segment returns an ACK from a port of the VIP to a client, with a sequence number.
 func segment(vip netip.Addr, port uint16, client netip.AddrPort, number uint32) []byte {
 	var b []byte
 	b = binary.BigEndian.AppendUint16(b, port)
@@ -32,15 +31,14 @@ func segment(vip netip.Addr, port uint16, client netip.AddrPort, number uint32) 
 	return b
 }
 
-// At most burst segments are sent each pause: 5,000 a second, so that the clients of a
-// large cluster do not come back all at once.
+// At most burst segments are sent each pause, 5,000 a second, so that the clients of a
+// large cluster do not reconnect all at once.
 const (
 	burst = 50
 	pause = 10 * time.Millisecond
 )
 
-// tickle sends each client of a VIP one segment. It fails where the VIP is not on this
-// node.
+// tickle sends each client of a VIP one segment. It fails if the VIP is not on this node.
 func tickle(ctx context.Context, vip netip.Addr, ports map[uint16][]netip.AddrPort, number uint32) error {
 	network := "ip6:tcp"
 	if vip.Is4() {
@@ -51,7 +49,7 @@ func tickle(ctx context.Context, vip netip.Addr, ports map[uint16][]netip.AddrPo
 		return err
 	}
 	defer conn.Close()
-	// The kernel also gives this socket a copy of whatever comes to the VIP.
+	// The kernel also copies all packets to the VIP to this socket.
 	if err := conn.SetReadBuffer(1); err != nil {
 		return err
 	}
@@ -66,7 +64,7 @@ func tickle(ctx context.Context, vip netip.Addr, ports map[uint16][]netip.AddrPo
 				case <-time.After(pause):
 				}
 			}
-			// One client that has no route does not keep the others waiting.
+			// A client without a route does not delay the others.
 			if _, err := conn.WriteToIP(segment(vip, port, client, number), &net.IPAddr{IP: client.Addr().AsSlice()}); err != nil {
 				failed = fmt.Errorf("%s: %w", client, err)
 			}

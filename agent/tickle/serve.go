@@ -14,40 +14,40 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections of all peers at one time, perPeer those of one: the second
-	// is of an agent that restarted.
+	// maxConnections bounds the connections of all peers, perPeer those of one: a
+	// restarted agent has a second one.
 	maxConnections = 64
 	perPeer        = 2
-	// idleTime is how long a connection stays open without a message: holders send one
-	// every ten seconds at least.
+	// idleTime is how long a connection may be idle: holders send at least every ten
+	// seconds.
 	idleTime = time.Minute
-	// minGap is the time between two messages of a peer, of a connection.
+	// minGap is the least interval between two messages of a peer.
 	minGap = 500 * time.Millisecond
-	// maxKnown bounds the clients that are remembered, of all peers together.
+	// maxKnown bounds the stored clients of all peers together.
 	maxKnown = 4 * MaxClients
 )
 
-// serve takes what peers tell, until ctx ends. Where the port is taken it tries again.
+// serve receives lists of peers until ctx ends. If the port is taken it tries again.
 func (t *Tickler) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		on, err := net.Listen("tcp", ":"+strconv.Itoa(t.Port))
-		t.serving.Warn(t.Log, err, "this node cannot be told who the clients of VIPs are: those that only listen may wait when it gets a VIP", "this node can be told who the clients of VIPs are")
+		t.serving.Warn(t.Log, err, "cannot receive lists of clients: those that only listen may wait when this node acquires a VIP", "lists of clients received again")
 		if err == nil {
 			t.accept(ctx, on)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(every):
+		case <-time.After(pollEvery):
 		}
 	}
 }
 
-// accept serves connections until the listener fails, or ctx ends. Those of others than
-// peers are closed before anything is read from them.
+// accept serves connections until the listener fails or ctx ends. Connections of hosts
+// that are no peers are closed unread.
 func (t *Tickler) accept(ctx context.Context, on net.Listener) {
 	defer on.Close()
 	defer context.AfterFunc(ctx, func() { on.Close() })()
-	open := &connections{of: map[netip.Addr][]net.Conn{}}
+	open := &connections{byPeer: map[netip.Addr][]net.Conn{}}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
@@ -71,28 +71,28 @@ func (t *Tickler) accept(ctx context.Context, on net.Listener) {
 	}
 }
 
-// connections are the open ones of each peer, oldest first.
+// connections holds the open connections of each peer, oldest first.
 type connections struct {
-	mu sync.Mutex
-	n  int
-	of map[netip.Addr][]net.Conn
+	mu     sync.Mutex
+	n      int
+	byPeer map[netip.Addr][]net.Conn
 }
 
-// add keeps a connection in place of the peer's oldest where it has as many as it may. It
-// reports whether there was room.
+// add adds a connection, in place of the peer's oldest one at the limit. It reports
+// whether there was room.
 func (c *connections) add(peer netip.Addr, conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case len(c.of[peer]) == perPeer:
-		c.of[peer][0].Close()
-		c.of[peer] = c.of[peer][1:]
+	case len(c.byPeer[peer]) == perPeer:
+		c.byPeer[peer][0].Close()
+		c.byPeer[peer] = c.byPeer[peer][1:]
 	case c.n == maxConnections:
 		return false
 	default:
 		c.n++
 	}
-	c.of[peer] = append(c.of[peer], conn)
+	c.byPeer[peer] = append(c.byPeer[peer], conn)
 	return true
 }
 
@@ -100,12 +100,12 @@ func (c *connections) remove(peer netip.Addr, conn net.Conn) {
 	conn.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.of[peer], conn); i >= 0 {
-		c.of[peer] = slices.Delete(c.of[peer], i, i+1)
+	if i := slices.Index(c.byPeer[peer], conn); i >= 0 {
+		c.byPeer[peer] = slices.Delete(c.byPeer[peer], i, i+1)
 		c.n--
 	}
-	if len(c.of[peer]) == 0 {
-		delete(c.of, peer)
+	if len(c.byPeer[peer]) == 0 {
+		delete(c.byPeer, peer)
 	}
 }
 
@@ -119,13 +119,13 @@ func (t *Tickler) isPeer(a netip.Addr) bool {
 	return slices.ContainsFunc(t.vips, func(v VIP) bool { return slices.Contains(v.Peers, a) })
 }
 
-// receive takes the messages of a connection, until one is not taken.
+// receive receives messages of a connection until one is refused.
 func (t *Tickler) receive(ctx context.Context, from netip.Addr, conn net.Conn) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(minGap - time.Since(t.lastTold(from))):
+		case <-time.After(minGap - time.Since(t.lastReceived(from))):
 		}
 		_ = conn.SetDeadline(time.Now().Add(idleTime))
 		four, length, err := readHeader(conn)
@@ -138,7 +138,7 @@ func (t *Tickler) receive(ctx context.Context, from netip.Addr, conn net.Conn) {
 			return
 		}
 		answer := byte(taken)
-		if err := t.take(from, four, body); err != nil {
+		if err := t.store(from, four, body); err != nil {
 			t.Log.Debug("list of clients refused", "peer", from, "err", err)
 			answer = refused
 		}
@@ -148,14 +148,14 @@ func (t *Tickler) receive(ctx context.Context, from netip.Addr, conn net.Conn) {
 	}
 }
 
-func (t *Tickler) lastTold(by netip.Addr) time.Time {
+func (t *Tickler) lastReceived(by netip.Addr) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.known[by].at
 }
 
-// take remembers what a holder tells, in place of what it told before.
-func (t *Tickler) take(from netip.Addr, four bool, body []byte) error {
+// store stores the list of a holder, in place of its previous one.
+func (t *Tickler) store(from netip.Addr, four bool, body []byte) error {
 	t.mu.Lock()
 	vips := t.vips
 	t.mu.Unlock()
@@ -166,17 +166,17 @@ func (t *Tickler) take(from netip.Addr, four bool, body []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.isPeer(from) {
-		t.known[from] = told{clients, time.Now()}
+		t.known[from] = clientList{clients, time.Now()}
 		t.forgetOldest()
 	}
 	return nil
 }
 
-// forgetOldest keeps to maxKnown.
+// forgetOldest enforces maxKnown.
 func (t *Tickler) forgetOldest() {
 	sum := 0
 	byAge := slices.SortedFunc(maps.Keys(t.known), func(a, b netip.Addr) int { return cmp.Compare(t.known[b].at.UnixNano(), t.known[a].at.UnixNano()) })
-	for _, peer := range byAge { // the latest first
+	for _, peer := range byAge { // latest first
 		for _, ports := range t.known[peer].clients {
 			sum += count(ports)
 		}

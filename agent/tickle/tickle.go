@@ -17,112 +17,112 @@ import (
 )
 
 const (
-	// every is how often a holder looks who its clients are. A connection that is younger
-	// is not known to its peers when it dies.
-	every = 4 * time.Second
+	// pollEvery is the interval at which a holder lists its clients. A connection younger
+	// than that is not known to its peers when it dies.
+	pollEvery = 4 * time.Second
 	// rate bounds what a holder sends, in bytes a second: with many clients and peers it
 	// looks less often.
 	rate = 250_000
-	// unchanged is how often peers are told what they know, as they may have restarted, and
-	// how often those are tried that do not answer.
-	unchanged = 10 * time.Second
-	// forget is how long what a holder told counts.
-	forget = 5 * time.Minute
+	// rate bounds the data sent by a holder, in bytes per second: with many clients and
+	// peers it sends less often.
+	resendAfter = 10 * time.Second
+	// maxAge is how long a received list counts.
+	maxAge = 5 * time.Minute
 )
 
-// rounds are when clients are sent segments after their VIP was seen here, and the
-// sequence number. By the first, a holder that lives has sent the answers that were on
-// their way. Later ones are for clients that had not learned where the VIP is, and have
-// other numbers, as one may be what a client expects by chance.
+// rounds are the delays, after a VIP was acquired, at which its clients are sent
+// segments, and the sequence numbers. By the first, a living previous holder has sent its
+// answers in transit. Later ones are for clients that had not learned the new location of
+// the VIP; their numbers differ because a client may happen to expect one.
 var rounds = []struct {
 	after  time.Duration
 	number uint32
 }{{250 * time.Millisecond, 0}, {time.Second, 1 << 30}, {2500 * time.Millisecond, 2 << 30}}
 
-// Tickler does for a node what the package is about.
+// Tickler implements the package for a node.
 type Tickler struct {
-	// Port is where peers are told.
+	// Port is the port that receives lists.
 	Port int
 	Log  *slog.Logger
 
 	mu    sync.Mutex
 	vips  []VIP
-	here  []netip.Addr        // addresses of the node
-	known map[netip.Addr]told // by who told it
+	here  []netip.Addr              // addresses of the node
+	known map[netip.Addr]clientList // by holder
 	wake  chan struct{}
 
-	ctx  context.Context // of Run
+	ctx  context.Context // Run's; nil before and after
 	all  sync.WaitGroup
 	sent atomic.Int64
 
-	listing, serving, sending, telling logging.Transitions
+	listing, serving, sending, failing logging.Transitions
 }
 
-// New gives a Tickler that does nothing before Run.
+// New returns a Tickler that does nothing before Run.
 func New(port int, log *slog.Logger) *Tickler {
-	return &Tickler{Port: port, Log: log, known: map[netip.Addr]told{}, wake: make(chan struct{}, 1)}
+	return &Tickler{Port: port, Log: log, known: map[netip.Addr]clientList{}, wake: make(chan struct{}, 1)}
 }
 
-// Follow says which VIPs the node may hold from now on.
+// Follow sets the VIPs that the node may hold.
 func (t *Tickler) Follow(vips []VIP) {
 	t.mu.Lock()
 	t.vips = vips
-	maps.DeleteFunc(t.known, func(peer netip.Addr, _ told) bool { return !t.isPeer(peer) })
+	maps.DeleteFunc(t.known, func(peer netip.Addr, _ clientList) bool { return !t.isPeer(peer) })
 	t.mu.Unlock()
-	t.look()
+	t.notify()
 }
 
-// See says which addresses the node has, and which VIPs among them came just now.
-func (t *Tickler) See(here, came []netip.Addr) {
+// Observe sets the addresses of the node, and the VIPs among them acquired just now.
+func (t *Tickler) Observe(here, came []netip.Addr) {
 	t.mu.Lock()
 	t.here = here
 	for _, vip := range came {
-		if all := t.of(vip); t.ctx != nil && len(all) > 0 {
+		if all := t.clientLists(vip); t.ctx != nil && len(all) > 0 {
 			t.all.Go(func() { t.tickle(vip, all) })
 		}
 	}
 	t.mu.Unlock()
-	t.look()
+	t.notify()
 }
 
-// look has Run look now.
-func (t *Tickler) look() {
+// notify wakes Run.
+func (t *Tickler) notify() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Known says of how many clients of a VIP another holder has told this node.
+// Known returns the number of clients of a VIP in lists of other holders.
 func (t *Tickler) Known(vip netip.Addr) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, ports := range t.of(vip) {
+	for _, ports := range t.clientLists(vip) {
 		n += count(ports)
 	}
 	return n
 }
 
-// told is what a holder has told this node.
-type told struct {
+// clientList is the last list received from a holder.
+type clientList struct {
 	clients Clients
 	at      time.Time
 }
 
-// of are the clients of a VIP by what each holder told, if that is not too old. What one
-// tells does not replace what another told: the VIP may come to this node by a third,
-// which had it for too short a time to tell the clients of the first.
-func (t *Tickler) of(vip netip.Addr) (out []map[uint16][]netip.AddrPort) {
+// clientLists returns the recent lists of a VIP's clients, one per holder. They do not
+// replace each other: the VIP may come to this node through a third one that held it too
+// briefly to receive the list of the first.
+func (t *Tickler) clientLists(vip netip.Addr) (out []map[uint16][]netip.AddrPort) {
 	for _, from := range t.known {
-		if ports := from.clients[vip]; len(ports) > 0 && time.Since(from.at) < forget {
+		if ports := from.clients[vip]; len(ports) > 0 && time.Since(from.at) < maxAge {
 			out = append(out, ports)
 		}
 	}
 	return out
 }
 
-// Sent is how many clients have been sent segments, each counted once for each time that
-// a VIP came.
+// Sent returns the number of clients that were sent segments, counted again each time a
+// VIP was acquired.
 func (t *Tickler) Sent() int { return int(t.sent.Load()) }
 
 // Run works until ctx ends.
@@ -138,7 +138,7 @@ func (t *Tickler) Run(ctx context.Context) {
 	t.all.Wait()
 }
 
-// tickle sends the clients of a VIP that came their segments.
+// tickle sends segments to the clients of an acquired VIP.
 func (t *Tickler) tickle(vip netip.Addr, all []map[uint16][]netip.AddrPort) {
 	t.mu.Lock()
 	ctx := t.ctx
@@ -165,9 +165,9 @@ func (t *Tickler) tickle(vip netip.Addr, all []map[uint16][]netip.AddrPort) {
 		for _, ports := range all {
 			err = errors.Join(err, tickle(ctx, vip, ports, r.number))
 		}
-		t.sending.Warn(t.Log, err, "clients of a VIP that only listen may not notice that its holder is dead", "clients of a VIP notice again that its holder is dead")
+		t.sending.Warn(t.Log, err, "cannot notify clients of an acquired VIP: those that only listen may wait", "clients of acquired VIPs notified again")
 	}
-	t.Log.Info("clients that another holder had were told that the VIP has moved", "vip", vip, "clients", clients)
+	t.Log.Info("clients of an acquired VIP notified", "vip", vip, "clients", clients)
 }
 
 func (t *Tickler) holds(vip netip.Addr) bool {
@@ -176,11 +176,11 @@ func (t *Tickler) holds(vip netip.Addr) bool {
 	return slices.Contains(t.here, vip)
 }
 
-// share tells peers who the clients of VIPs are, while this node holds any.
+// share sends the lists of clients to peers while this node holds VIPs.
 func (t *Tickler) share(ctx context.Context) {
-	tick := ticker.New(every)
+	tick := ticker.New(pollEvery)
 	defer tick.Stop()
-	s := sharing{t: t, peers: map[peer]*teller{}}
+	s := shareState{t: t, peers: map[peer]*sender{}}
 	defer s.all.Wait()
 	for {
 		select {
@@ -195,23 +195,23 @@ func (t *Tickler) share(ctx context.Context) {
 	}
 }
 
-// sharing is what share remembers.
-type sharing struct {
+// shareState is owned by share.
+type shareState struct {
 	t     *Tickler
 	all   sync.WaitGroup
-	peers map[peer]*teller
+	peers map[peer]*sender
 	due   time.Time
 }
 
-// turn does what is due. It says whether there will be something to do again without a
-// change: while this node holds a VIP that has peers.
-func (s *sharing) turn(ctx context.Context) (again bool) {
+// turn sends due lists. It reports whether another turn is needed without a change: while
+// this node holds a VIP with peers.
+func (s *shareState) turn(ctx context.Context) (again bool) {
 	t := s.t
 	t.mu.Lock()
 	vips, here := t.vips, t.here
 	t.mu.Unlock()
 	peers := peersOf(vips, here)
-	maps.DeleteFunc(s.peers, func(p peer, to *teller) bool {
+	maps.DeleteFunc(s.peers, func(p peer, to *sender) bool {
 		gone := !slices.Contains(peers, p)
 		if gone {
 			to.stop()
@@ -227,27 +227,27 @@ func (s *sharing) turn(ctx context.Context) (again bool) {
 		return true
 	}
 	clients, err := clientsOf(vips, here)
-	t.listing.Warn(t.Log, err, "who the clients of VIPs are cannot be listed: those that only listen may wait after a power loss", "the clients of VIPs can be listed again")
+	t.listing.Warn(t.Log, err, "cannot list clients of VIPs: those that only listen may wait after a power loss", "clients of VIPs listed again")
 	if err != nil {
 		return true
 	}
 	messages, size := map[bool][]byte{true: clients.encode(true), false: clients.encode(false)}, 0
 	for _, p := range peers {
 		if s.peers[p] == nil {
-			s.peers[p] = newTeller(ctx, p, t.Port, &s.all)
+			s.peers[p] = newSender(ctx, p, t.Port, &s.all)
 		}
 		message := messages[p.to.Is4()]
-		s.peers[p].tell(message, now)
+		s.peers[p].send(message, now)
 		size += len(message)
 	}
-	pace := max(every, time.Duration(size)*time.Second/rate)
-	s.due = now.Add(pace - every/4) // ticks are shared, and may come a little early
-	t.telling.Warn(t.Log, s.untold(), "clients that only listen may wait when these nodes get a VIP", "all peers know who the clients of VIPs are")
+	pace := max(pollEvery, time.Duration(size)*time.Second/rate)
+	s.due = now.Add(pace - pollEvery/4) // ticks are aligned, and may come a little early
+	t.failing.Warn(t.Log, s.unreachable(), "cannot send lists of clients to peers: clients that only listen may wait when these acquire a VIP", "lists of clients sent to all peers again")
 	return true
 }
 
-// untold are the peers that have not taken what they were told several times.
-func (s *sharing) untold() error {
+// unreachable returns an error that names the peers that failed repeatedly.
+func (s *shareState) unreachable() error {
 	var names []string
 	for p, to := range s.peers {
 		if to.failed() {

@@ -7,15 +7,14 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// contested puts the node in doubt when another one holds its VIP, too, and does not go
-// (hard case 36): the node was removed from the cluster while no API server could tell it.
-// Where both knew each other, one would have gone by the time that a holder has for its
-// adverts. It returns when to evaluate again, 0 for never, and whether the node is in doubt
-// now.
+// contested puts the node in doubt when another one holds its VIP, too, and does not give
+// way (hard case 36): this node was removed from the cluster while it reached no API
+// server. Of two nodes that know each other, one gives way within listenTime. contested
+// returns when to evaluate again, 0 for never, and whether the node is in doubt now.
 //
-// The holder answers this node's announcements with its own (neighbours.Defence, hard case 51),
-// so that one that still comes after giveWay is enough: a peer that loses the VIP is gone by
-// then. Older agents answer nothing; their keepalived announces every 30 s.
+// The holder answers this node's announcements with its own (neighbours.Defence, hard
+// case 51), so that an announcement after giveWay is proof: a peer that loses the VIP is
+// gone by then. Older agents do not answer; their keepalived announces every 30 s.
 func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, suspected bool) {
 	var watched []keepalived.Instance
 	if n.Facts.Stale && !m.join.doubt {
@@ -26,14 +25,14 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 		since, held := n.Since(i.VIP.Addr())
 		at := m.stale.Announced(i.VIP.Addr(), since)
 		if !held && m.stale.AnnouncedAfter(i.VIP.Addr(), now.Add(-time.Second)) {
-			again = pollEvery // the VIP may be coming here, and announcements notify once a second
+			again = pollEvery // this node may be acquiring the VIP, and announcements notify once a second
 		}
 		if !held || at.IsZero() {
 			continue
 		}
 		left := listenTime(i) - now.Sub(at)
 		if left <= 0 || m.stale.AnnouncedAfter(i.VIP.Addr(), since.Add(giveWay)) {
-			m.log.Warn("another host holds a VIP, too, and no API server lists this node", "vip", i.VIP.Addr())
+			m.log.Warn("another host holds a VIP of this node, and no API server lists this node", "vip", i.VIP.Addr())
 			m.join.suspect()
 			m.stale.Follow(nil)
 			return doubtTime, true
@@ -44,7 +43,7 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 }
 
 const (
-	// giveWay is longer than a peer takes to hear an advert and remove the VIP.
+	// giveWay is longer than a peer takes to receive an advert and remove the VIP.
 	giveWay = 200 * time.Millisecond
 	// pollEvery is the poll interval for announcements of the VIP by another host.
 	pollEvery = 50 * time.Millisecond

@@ -2,63 +2,61 @@ package membership
 
 import "time"
 
-// joinTime is how long the other nodes take, at most, to make a node a peer
-// that the cluster lists from now on: the watch hands changes on every 3 s, and
-// configurations are applied every 3 s.
+// joinTime bounds how long the other nodes take to make a newly listed node a peer: the
+// watch passes changes on every 3 s, and configurations are applied every 3 s.
 const joinTime = 7 * time.Second
 
-// unknownTime is for how much longer a node waits, at most, for a holder that
-// does not know it. A holder that was cut off when the node came learns of it as
-// soon as it reads from an API server again, within six seconds (agent/nodes).
+// unknownTime bounds how much longer a node waits for a holder that does not know it. A
+// holder that was cut off when the node joined learns of it as soon as it reads from an
+// API server again, within six seconds (agent/nodes).
 const unknownTime = 10 * time.Second
 
-// joinDelay keeps a node out until the others know it. In unicast mode the holder
-// sends its adverts to its peers alone, so that a node which came sooner would
-// hear nothing and hold the VIP beside it.
+// joinDelay keeps a node out until the others know it. In unicast mode the holder sends
+// its adverts only to its peers, so that a node that joined sooner would receive nothing
+// and hold the VIP, too.
 type joinDelay struct {
-	known  bool      // the others know it; also from before a restart
-	listed bool      // the cluster listed it at the last evaluation
-	since  time.Time // it is listed since then, while it is not known
-	sure   bool      // an API server or the link has confirmed known since the start
-	doubt  bool      // the link has not: it may have been removed from the cluster
-	unheld time.Time // while in doubt: nobody has held a VIP since then; zero if somebody does
+	known  bool      // the others know the node; kept over restarts
+	listed bool      // the cluster listed the node at the last evaluation
+	since  time.Time // when an unknown node was first listed
+	sure   bool      // an API server or the link confirmed known since the start
+	doubt  bool      // the link did not: the node may have been removed from the cluster
+	unheld time.Time // while in doubt: since when no node holds a VIP; zero if one does
 	// operators are the peers that run OpenShift's own keepalived.
 	operators operatorPeers
 }
 
 const (
-	// doubtTime is how often a node in doubt polls the link.
+	// doubtTime is the interval at which a node in doubt polls the link.
 	doubtTime = 5 * time.Second
-	// unheldTime is how long nobody may hold a VIP before a node in doubt does. Others
-	// are given the time to boot.
+	// unheldTime is how long a VIP must be without a holder before a node in doubt
+	// acquires it. Other nodes get the time to boot.
 	unheldTime = time.Minute
 )
 
-// linkState is whether the holders of VIPs know this node, as far as the link shows.
+// linkState is whether the holders of VIPs know this node, by the link.
 type linkState int
 
 const (
-	unheld       linkState = iota // nobody answers for a VIP, nor advertises one
-	knownTo                       // adverts of holders come here, so that they know this node
-	unknownTo                     // somebody answers for a VIP and sends no advert here
-	undetermined                  // it could not be found out
+	unheld       linkState = iota // no host answers for a VIP, or advertises one
+	knownTo                       // adverts of holders arrive: they know this node
+	unknownTo                     // a host answers for a VIP, and no advert arrives
+	undetermined                  // an error
 )
 
-// restart joins once more, when the others know the node no longer.
+// restart begins a new join delay, when the others no longer know the node.
 func (a *joinDelay) restart() { a.known, a.listed, a.operators.senders = false, false, nil }
 
-// wait returns for how much longer the node is to stay out. A node that is not
-// listed is out for another reason, and joins when it is. An agent that just
-// started has not read the list yet, which is no reason to forget that the others
-// know this node; one that was listed and is not any more has to join again.
+// wait returns how much longer the node stays out. An unlisted node is out for another
+// reason, and joins when it is listed. An agent that just started has not read the list
+// yet, so that known is kept; a node that was listed and no longer is has to join again.
 //
-// stale means that no API server vouches for the list: the copy that an agent has on
-// disk at its start may be from before the node was removed from the cluster (hard case 36). Then
-// the link decides. If a node that does not know this one holds a VIP, this one is in
-// doubt: it stays out until an API server has answered, or adverts of the holder come. A
-// VIP that nobody holds for a moment ends no doubt; where nobody does for unheldTime, the
-// node is better than none. If at first nobody holds it, or who does knows the node, it
-// takes part as before (hard case 19).
+// stale means that no API server vouches for the list: the copy on disk may be older than
+// the node's removal from the cluster (hard case 36). Then the link decides. If a node
+// that does not know this one holds a VIP, this one is in doubt: it stays out until an
+// API server answers, or adverts of the holder arrive. A VIP without a holder for a
+// moment ends no doubt; after unheldTime without one, this node is better than none. If
+// at first no node holds it, or the holder knows this node, it takes part as before (hard
+// case 19).
 func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() linkState) time.Duration {
 	before := a.listed
 	a.listed = !unregistered
@@ -69,7 +67,7 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	case unregistered:
 		return 0
 	case !stale && a.doubt:
-		before, a.doubt, a.sure = false, false, true // it joins
+		before, a.doubt, a.sure = false, false, true // joins
 	case !stale:
 		a.sure = true
 	case a.doubt || !a.sure:
@@ -95,8 +93,8 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	return left
 }
 
-// left returns for how much longer the others may not know a node that joins. After
-// joinTime the link is polled, too, but not for ever: a holder may never learn of it.
+// left returns the remaining delay of a joining node. After joinTime the link is polled,
+// too, but not forever: a holder may never learn of the node.
 func (a *joinDelay) left(now time.Time, link func() linkState) time.Duration {
 	if left := joinTime - now.Sub(a.since); left > 0 {
 		return left
@@ -115,7 +113,7 @@ func (a *joinDelay) left(now time.Time, link func() linkState) time.Duration {
 	return 0
 }
 
-// alone reports whether nobody has held a VIP for long. state is that of the link now.
+// alone reports whether no node has held a VIP for unheldTime. state is the current one.
 func (a *joinDelay) alone(now time.Time, state linkState) bool {
 	switch {
 	case state != unheld:
@@ -128,5 +126,5 @@ func (a *joinDelay) alone(now time.Time, state linkState) bool {
 	return false
 }
 
-// suspect has the node in doubt, also when the link had confirmed that the others know it.
+// suspect puts the node in doubt, even if the link had confirmed that the others know it.
 func (a *joinDelay) suspect() { a.sure, a.doubt, a.known, a.unheld = false, true, false, time.Time{} }

@@ -16,17 +16,17 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// listenTime returns how long a holder has for its adverts: as many as make a backup
-// take over, and one more, and time for the link to answer for a VIP.
+// listenTime bounds the wait for adverts of a holder: as many intervals as a backup
+// waits, one more, and time for an answer on the link.
 func listenTime(i keepalived.Instance) time.Duration {
 	return max(5*i.Interval(), 500*time.Millisecond)
 }
 
-// pollHolders returns the VIPs of unicast instances that another node answers for on
-// the link while no advert of theirs comes here: their holder does not know this
-// node, which would hold them, too. That takes as long as the holder has for
-// its adverts, and no longer than an advert where they come; from are their senders, of
-// any instance. nodes are all other nodes. An error leaves a holder undetermined.
+// pollHolders returns the VIPs of unicast instances that another node answers for on the
+// link without sending adverts to this node: that holder does not know this node, which
+// would hold the VIP, too. It also returns the senders of adverts to any instance. It
+// takes listenTime, less if adverts arrive. nodes are all other nodes. An error leaves a
+// holder undetermined.
 func pollHolders(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, from []netip.Addr, err error) {
 	instances = slices.DeleteFunc(slices.Clone(instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
 	senders, unknown := make([]netip.Addr, len(instances)), make([]bool, len(instances))
@@ -65,7 +65,7 @@ func pollHolders(instances []keepalived.Instance, nodes []v1alpha1.Peer) (vips, 
 	return vips, from, err
 }
 
-// listenFor listens for the adverts of an instance, and asks the link for its VIP.
+// listenFor listens for the adverts of an instance, and resolves its VIP on the link.
 func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	vip := i.VIP.Addr()
 	l, err := listener.AtAddress(i.Source)
@@ -74,23 +74,22 @@ func listenFor(i keepalived.Instance) (*listener.Listener, error) {
 	}
 	if err := neighbours.Solicit(i.Interface, vip); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("asking whose %v is: %w", vip, err)
+		return nil, fmt.Errorf("resolving %v: %w", vip, err)
 	}
 	return l, nil
 }
 
 const (
-	// solicitEvery is the interval at which the link is asked for a VIP. The kernel
-	// asks again after a second (RetransTimer, RFC 4861, section 10), which is longer than
-	// the wait here: one packet that is lost, or a holder that is not yet in the group of
-	// its new address, would be taken for nobody.
+	// solicitEvery is the interval at which a VIP is resolved. The kernel retries only
+	// after a second (RetransTimer, RFC 4861, section 10), longer than the wait here: a
+	// single lost packet, or a holder that has not joined the group of its new address
+	// yet, would look like no holder.
 	solicitEvery = 100 * time.Millisecond
-	// solicitations is how often: the last one has time to be answered.
+	// solicitations is the number of attempts: the last one leaves time for an answer.
 	solicitations = 4
 )
 
-// solicitAgain asks the link again for VIPs that nobody has answered for, until done is
-// closed.
+// solicitAgain resolves unanswered VIPs again until done is closed.
 func solicitAgain(instances []keepalived.Instance, began time.Time, done <-chan struct{}) {
 	tick := time.NewTicker(solicitEvery)
 	defer tick.Stop()
@@ -105,20 +104,20 @@ func solicitAgain(instances []keepalived.Instance, began time.Time, done <-chan 
 		}
 		for _, i := range instances {
 			if is, err := neighbours.Answered(i.Interface, i.VIP.Addr()); !is && err == nil {
-				neighbours.Solicit(i.Interface, i.VIP.Addr()) // if it fails, as before it was asked
+				neighbours.Solicit(i.Interface, i.VIP.Addr()) // an error leaves the VIP unanswered
 			}
 		}
 	}
 }
 
-// receive returns the sender of an advert of an instance that comes in time, none if none does.
+// receive returns the sender of an advert of an instance that arrives in time, if any.
 func receive(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer) netip.Addr {
 	ctx, cancel := context.WithTimeout(context.Background(), listenTime(i))
 	defer cancel()
 	for {
 		a, err := l.Receive(ctx)
 		switch {
-		case err != nil: // the deadline, or an address that went meanwhile
+		case err != nil: // the deadline, or a removed address
 			return netip.Addr{}
 		case accepts(&i, nodes, a):
 			return a.Source
@@ -126,9 +125,9 @@ func receive(l *listener.Listener, i keepalived.Instance, nodes []v1alpha1.Peer)
 	}
 }
 
-// accepts reports whether keepalived, behind its guard, would take an advert that comes to
-// this node for one of an instance: RFC 9568, section 7.1, and RFC 3768, section 7.1,
-// which wants the same interval.
+// accepts reports whether keepalived, behind its guard, would accept an advert for an
+// instance: RFC 9568, section 7.1, and RFC 3768, section 7.1, which requires the same
+// interval.
 func accepts(i *keepalived.Instance, nodes []v1alpha1.Peer, a listener.Received) bool {
 	if a.Version != i.Version || int(a.RouterID) != i.RouterID || len(a.VIPs) == 0 || a.VIPs[0] != i.VIP.Addr() || a.Version == 2 && a.Interval != i.Interval() {
 		return false

@@ -68,8 +68,9 @@ func TestPollHolders(t *testing.T) {
 				}
 				return found
 			}
-			// expect asks until the answer is right. Another one counts on a machine that was not
-			// late: adverts, and who answers for the VIP, have half a second.
+			// expect repeats the query until the answer is right. A wrong one counts on a
+			// machine that was not late: adverts, and answers for the VIP, have half a
+			// second.
 			expect := func(what string, want ...netip.Addr) {
 				t.Helper()
 				testkit.Await(t, what, func() bool {

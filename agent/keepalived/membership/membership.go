@@ -1,4 +1,4 @@
-// Package membership decides for which VIPs a node stays out: until the other nodes know it,
+// Package membership decides which VIPs a node leaves out: until the other nodes know it,
 // while their adverts go elsewhere, and while another host holds a VIP, too.
 package membership
 
@@ -17,8 +17,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Membership is whether the other nodes know this one, and where. Its methods are for the
-// goroutine that evaluates, but for InDoubt.
+// Membership tracks whether the other nodes know this one, and where. It is owned by the
+// loop goroutine, except for InDoubt.
 type Membership struct {
 	nodes facts.Nodes // may be nil
 	loop  Loop
@@ -27,10 +27,10 @@ type Membership struct {
 	join       joinDelay
 	mismatches addressMismatches
 	sources    sources
-	unknown    []netip.Addr // VIPs whose holder does not know this node, as it was logged
+	unknown    []netip.Addr // VIPs whose holder does not know this node, as logged last
 	listening  logging.Transitions
-	// alone are claims of VIPs that the node holds although the adverts of the others go
-	// elsewhere, stale those while no API server lists the node.
+	// alone watches claims of VIPs that the node holds although adverts go elsewhere,
+	// stale those while no API server lists the node.
 	alone, stale *neighbours.Claims
 	inDoubt      atomic.Bool // copy of join.doubt
 }
@@ -41,12 +41,12 @@ type Loop interface {
 	Now()
 }
 
-// Node is the node as it is evaluated.
+// Node is the node to evaluate.
 type Node struct {
 	Facts *facts.Facts
 	// Conf is the configuration, from which Membership leaves out instances.
 	Conf *keepalived.Conf
-	// Wanted reports that keepalived runs.
+	// Wanted reports whether keepalived runs.
 	Wanted bool
 	// RemoveVIPs removes VIPs that an earlier keepalived left, while none runs.
 	RemoveVIPs func()
@@ -66,7 +66,7 @@ func New(known bool, nodes facts.Nodes, loop Loop, log *slog.Logger) *Membership
 // call it.
 func (m *Membership) InDoubt() bool { return m.inDoubt.Load() }
 
-// Suspend evaluates nothing, for a node that is left out by the mode file.
+// Suspend stops listening, for a node that the mode file leaves out.
 func (m *Membership) Suspend() { m.alone.Follow(nil) }
 
 // Close stops listening.
@@ -79,8 +79,8 @@ func (m *Membership) Close() {
 func (m *Membership) Evaluate(n *Node) {
 	now := time.Now()
 	if m.sources.moved(n.Conf.Instances) {
-		// Also where the cluster lists the new address already: the others have yet
-		// to send their adverts there.
+		// Even if the cluster lists the new address already: the others have yet to send
+		// their adverts there.
 		m.join.restart()
 	}
 	alone, again := m.leaveMismatched(n)
@@ -88,7 +88,7 @@ func (m *Membership) Evaluate(n *Node) {
 	later, suspected := m.contested(n, now)
 	m.join.operators.follow(now, m.operators(n), n.Facts.Node.Peers)
 	wait, why := later, "the other nodes are still getting to know this one"
-	if !suspected { // else the link is polled when keepalived has ended: that takes time
+	if !suspected { // else the link is polled slowly, once keepalived has ended
 		wait = m.join.wait(now, n.Facts.Node.Unregistered, n.Facts.Stale, link)
 	}
 	if m.join.doubt {
@@ -111,9 +111,9 @@ func (m *Membership) Evaluate(n *Node) {
 	m.alone.Follow(alone)
 }
 
-// Resume leaves all instances out on a bootstrap whose API server was away, once the cluster
-// does without it, so that nodes which came since do not know it, or while the holder of
-// a VIP does not.
+// Resume leaves out all instances of a bootstrap whose API server was away, once the
+// cluster does without it (new nodes do not know it), or while the holder of a VIP does
+// not know it.
 func (m *Membership) Resume(n *Node) {
 	switch {
 	case n.Facts.Node.BootstrapGone:
@@ -124,15 +124,15 @@ func (m *Membership) Resume(n *Node) {
 	}
 }
 
-// pollLink finds out whether the holders of VIPs of instances know this node.
-// keepalived does not run, or was just told to, or has none of the instances.
+// pollLink determines whether the holders of VIPs of instances know this node. keepalived
+// does not run, is just starting, or has none of the instances.
 func (m *Membership) pollLink(n *Node, instances []keepalived.Instance) linkState {
 	if !n.Wanted {
-		n.RemoveVIPs() // that an earlier keepalived left, which would answer
+		n.RemoveVIPs() // leftovers of an earlier keepalived would answer
 	}
 	vips, from, err := pollHolders(instances, n.Facts.Node.Peers)
 	m.join.operators.senders = append(m.join.operators.senders, from...)
-	m.listening.Warn(m.log, err, "cannot hear whether holders of VIPs know this node", "can hear whether holders of VIPs know this node")
+	m.listening.Warn(m.log, err, "cannot determine whether holders of VIPs know this node", "determined again whether holders of VIPs know this node")
 	if len(vips) > 0 && !slices.Equal(vips, m.unknown) {
 		m.log.Info("the holder of VIPs does not know this node", "vips", vips)
 	}

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// mismatchTime is how long a node stays out, at least, of an instance whose adverts
-	// go elsewhere. kubelet reports another address within seconds, but where all nodes
-	// have another one at once it may need the VIP to do so.
+	// mismatchTime is how long a node at least leaves out an instance whose adverts go
+	// elsewhere. kubelet reports another address within seconds, but where all nodes
+	// change theirs at once it may need the VIP for that.
 	mismatchTime = time.Minute
-	// maxTurns bounds for how many others a node waits that may be out as well.
+	// maxTurns bounds the number of other nodes that a node lets go first.
 	maxTurns = 10
 )
 
-// addressMismatches keeps a node out of instances whose adverts the others send elsewhere, or
-// to nobody (hard cases 15 and 37): it would hear nothing, and they would take none of
-// its own, so that it held the VIP beside them. By instance.
+// addressMismatches leaves out instances whose adverts go to another address, or to none
+// (hard cases 15 and 37): the node would receive none, the others would drop its own, and
+// it would hold the VIP, too. By instance.
 type addressMismatches map[string]*addressMismatch
 
-// addressMismatch keeps a node out of one instance.
+// addressMismatch leaves out one instance.
 type addressMismatch struct {
 	// pollAt is when to poll the link for the holder of the VIP.
 	pollAt time.Time
-	// alone means that the node takes part all the same: nobody else held the VIP.
+	// alone means that the node takes part all the same: no other node held the VIP.
 	alone bool
 	// join is the delay once the others know the node again.
 	join joinDelay
@@ -36,21 +36,20 @@ type addressMismatch struct {
 
 // conditions of an instance decide whether the node takes part in it.
 type conditions struct {
-	// reached means that the others send its adverts to this node.
+	// reached means that the others send adverts to this node.
 	reached bool
 	// stale is as in joinDelay.
 	stale bool
-	// claimed means that another host on the link has claimed the VIP since the node takes
-	// part alone.
+	// claimed means that another host claimed the VIP since the node takes part alone.
 	claimed bool
-	// turn is how much later than others this node polls the link, so that two do not
-	// find at once that nobody holds the VIP.
+	// turn delays the poll of the link, so that two nodes do not find at once that no
+	// node holds the VIP.
 	turn time.Duration
 	link func() linkState
 }
 
-// wait returns for how much longer the node is to stay out of an instance. Where its adverts
-// do not come, it takes part only while nobody else does, as far as the link shows.
+// wait returns how much longer the node leaves out an instance. Without adverts it takes
+// part only while no other node does, by the link.
 func (d addressMismatches) wait(now time.Time, instance string, c conditions) time.Duration {
 	a := d[instance]
 	switch {
@@ -81,8 +80,8 @@ func (d addressMismatches) wait(now time.Time, instance string, c conditions) ti
 	return 0
 }
 
-// reached reports whether the others, who see this node as self, send the adverts of an
-// instance to where it listens. Those of multicast instances reach everybody.
+// reached reports whether the others, which see this node as self, send the adverts of an
+// instance to its address. Multicast adverts reach all nodes.
 func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.Instance) bool {
 	if len(i.Peers) == 0 {
 		return true
@@ -97,8 +96,8 @@ func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.In
 	return ok && at == i.Source
 }
 
-// leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those that
-// run all the same, and when to evaluate again; 0 for never.
+// leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those
+// that run all the same, and when to evaluate again; 0 for never.
 func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, again time.Duration) {
 	before, f, out := m.mismatches, n.Facts, []string(nil)
 	m.mismatches = addressMismatches{}
@@ -125,10 +124,10 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 	return alone, again
 }
 
-// IdleMismatch is why a node stays out of instances.
+// IdleMismatch is the reason for left-out instances.
 const IdleMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
 
-// turnOf returns the place of a node among the others, by name.
+// turnOf returns the rank of a node among the others, by name.
 func turnOf(n *v1alpha1.Node) (turn int) {
 	for _, p := range n.Peers {
 		if p.Name < n.Name && turn < maxTurns {
@@ -138,16 +137,15 @@ func turnOf(n *v1alpha1.Node) (turn int) {
 	return turn
 }
 
-// Lost reports whether the others see a node as now, not as before, so that adverts of
-// instances that run go elsewhere from now on.
+// Lost reports whether adverts of running instances go elsewhere now that the others see
+// a node differently.
 func Lost(s *v1alpha1.ClusterConfigSpec, before, now v1alpha1.Peer, instances []keepalived.Instance) bool {
 	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
 		return reached(s, before, &i) && !reached(s, now, &i)
 	})
 }
 
-// Deaf reports whether adverts to one of the instances, which are unicast, go to an
-// address that the node does not have now.
+// Deaf reports whether an instance has a unicast source address that the node lost.
 func Deaf(instances []keepalived.Instance, have []netip.Addr) bool {
 	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
 		return len(i.Peers) > 0 && !slices.Contains(have, i.Source)
@@ -157,16 +155,15 @@ func Deaf(instances []keepalived.Instance, have []netip.Addr) bool {
 // sources are the addresses at which the others know the node.
 type sources map[sourceKey]netip.Addr
 
-// sourceKey is an instance, and where the node finds the others: at a move to other VRRP
-// settings that may change, and they know it at both addresses.
+// sourceKey is an instance and its network: a move to other VRRP settings may change the
+// network, and the others know the node at both addresses.
 type sourceKey struct {
 	instance string
 	network  netip.Prefix
 }
 
-// moved stores the addresses of unicast instances, and reports whether one of them was at
-// another address before. An address that only went away for a while, as
-// with a link that was down, is no other one.
+// moved stores the addresses of unicast instances, and reports whether one changed. A
+// link that was down for a while changes none.
 func (s *sources) moved(instances []keepalived.Instance) (moved bool) {
 	if *s == nil {
 		*s = sources{}

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// operatorsTime is how long OpenShift's own keepalived takes, at most, to make a node a
-	// peer, from the last change of the list of nodes on. Its monitor (baremetal-runtimecfg,
-	// KeepalivedWatch) applies what three polls, 10 s apart, have found alike: after 20 to
-	// 30 s. Its list of nodes may be 5 s old (NodeWatcher), each poll takes a moment, and
-	// so does the reload.
+	// operatorsTime bounds how long OpenShift's own keepalived takes to make a node a
+	// peer after the list of nodes changed. Its monitor (baremetal-runtimecfg,
+	// KeepalivedWatch) applies a result that three polls, 10 s apart, agree on: after 20
+	// to 30 s. Its list of nodes may be 5 s old (NodeWatcher), and polls and the reload
+	// take a moment.
 	operatorsTime = 45 * time.Second
-	// operatorsMost bounds that where the list goes on changing.
+	// operatorsMost bounds that where the list keeps changing.
 	operatorsMost = 3 * time.Minute
 )
 
-// operatorPeers are the peers that run OpenShift's own keepalived while this node joins (hard
-// case 49). Only a peer whose adverts come here is sure to know this node.
+// operatorPeers are the peers that run OpenShift's own keepalived while this node joins
+// (hard case 49). Only peers whose adverts arrive surely know this node.
 type operatorPeers struct {
 	peers   []v1alpha1.Peer
-	nodes   string       // all of the cluster, as they were listed last
-	changed time.Time    // they are listed so since then
-	senders []netip.Addr // of adverts that came here
+	nodes   string       // all nodes in the last list
+	changed time.Time    // last change of nodes
+	senders []netip.Addr // of received adverts
 }
 
 // follow replaces the peers, and the list of all nodes.
@@ -44,7 +44,7 @@ func (o *operatorPeers) follow(now time.Time, peers, all []v1alpha1.Peer) {
 	o.peers = peers
 }
 
-// silent returns the names of peers whose adverts have not come here.
+// silent returns the names of peers whose adverts have not arrived.
 func (o *operatorPeers) silent() (names []string) {
 	for _, p := range o.peers {
 		if !slices.ContainsFunc(o.senders, p.Has) {
@@ -54,7 +54,7 @@ func (o *operatorPeers) silent() (names []string) {
 	return names
 }
 
-// left returns for how much longer the peers may not know a node that joins since then; 0
+// left returns how much longer the peers may not know a node that joined at since; 0
 // without peers.
 func (o *operatorPeers) left(now, since time.Time) time.Duration {
 	if len(o.peers) == 0 {
@@ -67,9 +67,8 @@ func (o *operatorPeers) left(now, since time.Time) time.Duration {
 	return max(min(from.Add(operatorsTime).Sub(now), since.Add(operatorsMost).Sub(now)), 0)
 }
 
-// operators returns the peers of a node, in the settings of OpenShift's own keepalived, on
-// which no agent has announced its own: that keepalived may run there, as on the bootstrap
-// host.
+// operators returns the peers in the settings of OpenShift's own keepalived that have
+// announced none of an agent: they may run that keepalived, as the bootstrap host does.
 func (m *Membership) operators(n *Node) []v1alpha1.Peer {
 	node := n.Facts.Node
 	if !n.Facts.Cluster.Spec.VRRP.LikeOpenShift() || node.VRRP == nil || !node.VRRP.LikeOperator() || m.nodes == nil {

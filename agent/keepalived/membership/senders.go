@@ -10,8 +10,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Senders returns the hosts whose adverts keepalived takes for an instance. nodes are all
-// other nodes of the cluster.
+// Senders returns the hosts whose adverts keepalived accepts for an instance. nodes are
+// all other nodes of the cluster.
 func Senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	ipv6 := i.VIP.Addr().Is6()
 	if len(i.Peers) == 0 {
@@ -19,18 +19,18 @@ func Senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 		if i.QuietGroup != "" {
 			to = netip.MustParseAddr(i.QuietGroup)
 		}
-		// keepalived wants the TTL itself. The source is no node's address in IPv6,
-		// and with IPv4 whichever the link has first.
+		// keepalived checks the TTL itself. In IPv6 the source is no node address, and in
+		// IPv4 the first one of the link.
 		return []guard.Sender{{To: to, FullTTL: true}}
 	}
 	switch {
-	case i.OnLink: // which keepalived wants as well
+	case i.OnLink: // keepalived requires it, too
 		return []guard.Sender{{From: i.Peers, FullTTL: true}}
 	case i.FullTTL: // the bootstrap's address is not known
 		return []guard.Sender{{FullTTL: true}}
 	}
-	// Any node: one that still runs the operator's keepalived has other ideas of who
-	// is in a group. Its packets have any TTL, depending on its version and family.
+	// Any node: nodes with the operator's keepalived have another view of the group. The
+	// TTL of their packets depends on version and family.
 	from := slices.Clone(i.Peers)
 	for _, a := range Addresses(nodes) {
 		if a.Is6() == ipv6 {

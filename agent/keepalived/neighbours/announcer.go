@@ -17,10 +17,9 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// A VIP that has come to the node is announced again for two seconds, four times a second,
-// which no switch minds. keepalived announces it at once and after a second; a neighbour
-// that meanwhile takes the word of the node that had the VIP, such as an answer to a
-// question that was asked before, would send there until then.
+// A VIP acquired by the node is announced four times a second for two seconds, which no
+// switch minds. keepalived announces it at once and after a second; a neighbour that
+// meanwhile receives a late answer of the previous holder would send there until then.
 const (
 	announceEvery = 250 * time.Millisecond
 	announceTimes = 8
@@ -32,7 +31,7 @@ type announcer struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	left    map[netip.Addr]int // announcements to come, by VIP
+	left    map[netip.Addr]int // remaining announcements, by VIP
 	wake    chan struct{}
 	sending logging.Transitions
 }
@@ -42,7 +41,7 @@ func newAnnouncer(log *slog.Logger) *announcer {
 	return &announcer{log: log, left: map[netip.Addr]int{}, wake: make(chan struct{}, 1)}
 }
 
-// announce announces VIPs from now on, for as long as they are on this node.
+// announce announces VIPs for a while, as long as they are on this node.
 func (a *announcer) announce(vips []netip.Addr) {
 	a.mu.Lock()
 	for _, vip := range vips {
@@ -84,7 +83,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// send announces each VIP that is still to be announced, and reports whether any is left.
+// send announces each VIP with announcements left, and reports whether any remain.
 func (a *announcer) send() (more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,7 +105,7 @@ func (a *announcer) send() (more bool) {
 			err = fmt.Errorf("%s: %w", vip, failed)
 		}
 	}
-	a.sending.Warn(a.log, err, "VIPs are announced by keepalived alone", "VIPs are announced again after they have come")
+	a.sending.Warn(a.log, err, "cannot announce VIPs: only keepalived announces them", "VIPs announced again")
 	for vip, n := range a.left {
 		if n--; n == 0 || !here[vip] {
 			delete(a.left, vip)
@@ -117,7 +116,7 @@ func (a *announcer) send() (more bool) {
 	return len(a.left) > 0
 }
 
-// announceAt announces to the neighbours on a link that the VIP is at the link's own address.
+// announceAt announces the VIP on a link, at the link's own address.
 func announceAt(link int, vip netip.Addr) error {
 	l, err := netlink.LinkByIndex(link)
 	if err != nil {
@@ -126,7 +125,7 @@ func announceAt(link int, vip netip.Addr) error {
 	at := l.Attrs().HardwareAddr
 	switch {
 	case len(at) != 6:
-		return nil // no Ethernet, and no neighbours
+		return nil // not Ethernet: no neighbours
 	case vip.Is4():
 		return sendARP(link, [6]byte(at), vip)
 	}
@@ -151,8 +150,8 @@ func sendARP(link int, at [6]byte, vip netip.Addr) error {
 	return unix.Sendto(fd, p, 0, to)
 }
 
-// sendAdvertisement sends a neighbour advertisement that overrides what is known (RFC 4861
-// section 4.4) to all nodes of the link. The kernel fills in the checksum.
+// sendAdvertisement sends an overriding neighbour advertisement (RFC 4861 section 4.4) to
+// all nodes on the link. The kernel fills in the checksum.
 func sendAdvertisement(link int, at [6]byte, vip netip.Addr) error {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMPV6)
 	if err != nil {

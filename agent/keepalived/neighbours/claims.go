@@ -21,12 +21,11 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Claims watches the link for other hosts that claim VIPs of this node, as a holder does that
-// takes one. A node that others do not send adverts to learns in no other way that another
-// host holds its VIP, too.
+// Claims watches the link for other hosts that claim VIPs of this node, as every new
+// holder does. A node that receives no adverts learns of another holder in no other way.
 type Claims struct {
 	log     *slog.Logger
-	changed func() // is called for the first claim of a VIP, and for announcements
+	changed func() // called for the first claim of a VIP, and for announcements
 	// answer is called for every claim by another host, with that host's link address; it may
 	// be nil.
 	answer  func(vip netip.Addr, link string, from net.HardwareAddr)
@@ -41,19 +40,19 @@ type claimListener struct {
 	link    string
 	stop    context.CancelFunc
 	claimed bool
-	// announced is the time of the first announcement that is not forgotten: a claim that
-	// nobody asked for, which keepalived makes when it takes a VIP and every 30 s after.
-	// A kernel whose keepalived stands still makes none.
+	// announced is the time of the first remembered announcement: an unsolicited claim,
+	// which keepalived makes when it acquires a VIP and every 30 s after. The kernel of a
+	// node whose keepalived hangs makes none.
 	announced time.Time
 	latest    time.Time // of announcements
-	notified  time.Time // when changed was called last
+	notified  time.Time // last call of changed
 }
 
 // NewClaims returns Claims that call changed for the first claim of a VIP, and once a second
 // for announcements.
 func NewClaims(changed func(), log *slog.Logger) *Claims { return &Claims{changed: changed, log: log} }
 
-// Follow listens for claims of the VIPs of instances, and forgets others.
+// Follow listens for claims of the VIPs of these instances, and of no others.
 func (c *Claims) Follow(instances []keepalived.Instance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,10 +84,10 @@ func (c *Claims) Follow(instances []keepalived.Instance) {
 		}
 		c.listeners[vip] = l
 	}
-	c.failing.Warn(c.log, errors.Join(errs...), "cannot hear whether other hosts have VIPs of this node", "can hear whether other hosts have VIPs of this node")
+	c.failing.Warn(c.log, errors.Join(errs...), "cannot watch claims of VIPs by other hosts", "claims of VIPs by other hosts watched again")
 }
 
-// Claimed reports whether another host has claimed a VIP since it is followed.
+// Claimed reports whether another host has claimed a VIP since Follow.
 func (c *Claims) Claimed(vip netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +95,8 @@ func (c *Claims) Claimed(vip netip.Addr) bool {
 	return l != nil && l.claimed
 }
 
-// Announced returns when another host first announced a VIP after since; the zero value if
-// none has. Announcements before since are forgotten.
+// Announced returns when another host first announced a VIP after since; the zero value
+// if none did. It forgets announcements before since.
 func (c *Claims) Announced(vip netip.Addr, since time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +110,7 @@ func (c *Claims) Announced(vip netip.Addr, since time.Time) time.Time {
 	return l.announced
 }
 
-// AnnouncedAfter reports whether another host has announced a VIP at the time or later.
+// AnnouncedAfter reports whether another host announced a VIP at that time or later.
 func (c *Claims) AnnouncedAfter(vip netip.Addr, at time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,8 +181,9 @@ const (
 	ipv6Header             = 40
 )
 
-// openClaims opens a socket that receives claims of an address on a link: ARP by its holder,
-// or neighbour advertisements of it. Packets about other addresses wake up nobody.
+// openClaims opens a socket that receives claims of an address on a link: ARP from its
+// holder, or neighbour advertisements for it. The filter drops packets about other
+// addresses.
 func openClaims(l *net.Interface, a netip.Addr) (*socket.Conn, error) {
 	const senderAddress = 14 // of an ARP packet
 	var filter []bpf.Instruction
@@ -202,9 +202,9 @@ func openClaims(l *net.Interface, a netip.Addr) (*socket.Conn, error) {
 	return listener.PacketSocket(unix.SOCK_DGRAM, protocol, l, append(filter, bpf.RetConstant{Val: 256}))
 }
 
-// claim returns the address that the sender of a packet claims; the zero value if it
-// claims none. The sender that asks or answers in the name of an address has it; a probe
-// asks in that of none (RFC 5227, section 1.1).
+// claim returns the address that the sender of a packet claims; the zero value for none.
+// The sender of an ARP request or reply claims its sender address; a probe has none (RFC
+// 5227, section 1.1).
 func claim(b []byte) (a netip.Addr) {
 	switch {
 	case len(b) >= arpLength && b[0] == 0 && b[1] == 1 && b[2] == 8 && b[3] == 0 && b[4] == 6 && b[5] == 4:
@@ -215,9 +215,9 @@ func claim(b []byte) (a netip.Addr) {
 	return a
 }
 
-// announcement reports whether nobody has asked for a claim: the sender of an ARP packet asks
-// for itself (RFC 5227, section 1.1), a neighbour advertisement is not solicited (RFC 4861,
-// section 4.4).
+// announcement reports whether a claim is unsolicited: an ARP packet in which the sender
+// asks for its own address (RFC 5227, section 1.1), or an unsolicited neighbour
+// advertisement (RFC 4861, section 4.4).
 func announcement(b []byte) bool {
 	if b[0]>>4 == 6 {
 		const solicited = 0x40

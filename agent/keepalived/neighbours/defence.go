@@ -13,9 +13,10 @@ import (
 // answerEvery bounds how often a claim of a VIP is answered.
 const answerEvery = 50 * time.Millisecond
 
-// defence answers hosts that claim a VIP of this node, at once: a node that was removed from
-// the cluster while no API server could tell it gives way to that (hard case 51), and
-// neighbours learn again where the VIP is. keepalived itself announces a VIP every 30 s.
+// defence answers hosts that claim a VIP of this node at once: a node that was removed
+// from the cluster while it reached no API server gives way (hard case 51), and
+// neighbours learn again where the VIP is. keepalived itself announces a VIP only every
+// 30 s.
 type defence struct {
 	claims    *Claims
 	announcer *announcer
@@ -32,7 +33,7 @@ func newDefence(a *announcer, log *slog.Logger) *defence {
 	return d
 }
 
-// follow defends the VIPs of unicast instances. With multicast nobody knows who takes part.
+// follow defends the VIPs of unicast instances. With multicast the peers are not known.
 func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
@@ -48,8 +49,9 @@ func (d *defence) follow(instances []keepalived.Instance) {
 	d.claims.Follow(known)
 }
 
-// answer announces a claimed VIP while it is on this node. Peers are not answered: they receive
-// adverts of this node's keepalived, and take the VIP rightly when it stands still.
+// answer announces a claimed VIP while it is on this node. Peers get no answer: they
+// receive the adverts of this node, and rightly acquire the VIP when its keepalived
+// hangs.
 func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package neighbours keeps the hosts on a node's links informed about its VIPs: it announces
-// VIPs that came, watches and answers claims of other hosts, makes peers known to each other,
-// and limits what waits for dead ones.
+// Package neighbours keeps the hosts on a node's links informed about its VIPs: it
+// announces acquired VIPs, watches and answers claims of other hosts, makes peers known
+// to each other, and limits the queues for dead ones.
 package neighbours
 
 import (
@@ -18,19 +18,20 @@ type Neighbours struct {
 	defence   *defence
 }
 
-// New returns Neighbours that store the previous limits of queues in a file.
+// New returns Neighbours that store the previous queue limits in a file.
 func New(file string, log *slog.Logger) *Neighbours {
 	a := newAnnouncer(log)
 	return &Neighbours{queues: queues{file: file, log: log}, announcer: a, defence: newDefence(a, log)}
 }
 
-// Limit limits what waits for dead peers of instances, and restores all other limits.
+// Limit limits the queues for dead peers of these instances, and restores all other
+// limits.
 func (n *Neighbours) Limit(instances []keepalived.Instance) { n.queues.limit(instances) }
 
-// Defend answers other hosts that claim VIPs of instances, and no others.
+// Defend answers other hosts that claim VIPs of these instances.
 func (n *Neighbours) Defend(instances []keepalived.Instance) { n.defence.follow(instances) }
 
-// Announce announces VIPs from now on, for as long as they are on this node.
+// Announce announces VIPs for a while, as long as they are on this node.
 func (n *Neighbours) Announce(vips []netip.Addr) { n.announcer.announce(vips) }
 
 // Run announces until ctx ends.

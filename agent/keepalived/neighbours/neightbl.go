@@ -16,13 +16,13 @@ const (
 	ndtpaQueueLenBytes = 16
 )
 
-// ndtmsg is the head of a message about a neighbour table: the family.
+// ndtmsg is the header of a neighbour table message: the family.
 type ndtmsg uint8
 
-// Len is part of nl.NetlinkRequestData.
+// Len implements nl.NetlinkRequestData.
 func (ndtmsg) Len() int { return 4 }
 
-// Serialize is part of nl.NetlinkRequestData.
+// Serialize implements nl.NetlinkRequestData.
 func (f ndtmsg) Serialize() []byte { return []byte{byte(f), 0, 0, 0} }
 
 // table returns the neighbour table of a family.
@@ -56,7 +56,7 @@ func readLimits() (out []limit, err error) {
 	return out, nil
 }
 
-// parseLimit reads one message; ok is false for the defaults of a table.
+// parseLimit parses one message; ok is false for the defaults of a table.
 func parseLimit(message []byte) (l limit, ok bool, err error) {
 	if len(message) < ndtmsg(0).Len() {
 		return l, false, fmt.Errorf("%d bytes", len(message))
@@ -74,7 +74,7 @@ func parseLimit(message []byte) (l limit, ok bool, err error) {
 		return l, false, nil
 	}
 	i, err := net.InterfaceByIndex(int(nl.NativeEndian().Uint32(at)))
-	if err != nil { // it went meanwhile
+	if err != nil { // removed meanwhile
 		return l, false, nil
 	}
 	return limit{Interface: i.Name, Bytes: nl.NativeEndian().Uint32(size)}, true, nil

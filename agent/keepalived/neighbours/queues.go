@@ -19,31 +19,32 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// In unicast mode keepalived sends the adverts to all peers of a family through
-// one socket. Those to a peer on the link that is dead wait in the kernel until it
-// gives up asking for the peer's link address, and count against the buffer of
-// that socket while they wait. With many dead peers the buffer is full, then
-// living peers get no adverts either, and take the VIP over. So there is a limit
-// on what waits for a neighbour (unres_qlen_bytes of the interface).
+// In unicast mode keepalived sends the adverts to all peers of a family through one
+// socket. Adverts to a dead peer on the link wait in the kernel until it gives up
+// resolving the peer's link address, and count against the send buffer of that socket.
+// With many dead peers the buffer is full, living peers get no adverts either, and they
+// acquire the VIP. So the bytes that wait for a neighbour are limited (unres_qlen_bytes
+// of the interface).
 const (
-	// unresolvedFor is how long the kernel asks, in seconds: mcast_solicit times
-	// retrans_time_ms, as they are by default.
+	// unresolvedFor is how long the kernel solicits a neighbour, in seconds:
+	// mcast_solicit times retrans_time_ms, by default.
 	unresolvedFor = 3
-	// advertBytes is what an advert takes up in the buffer, at most; 832 was
-	// measured. One waits for every neighbour whatever the limit is.
+	// advertBytes bounds the size of an advert in the buffer; 832 was measured. One
+	// packet waits for every neighbour, whatever the limit.
 	advertBytes = 1024
 )
 
-// limit is how many bytes may wait for each neighbour on an interface, for one family.
+// limit is the maximum of bytes that wait for each neighbour on an interface, for one
+// family.
 type limit struct {
 	Interface string `json:"interface"`
 	IPv6      bool   `json:"ipv6,omitempty"`
 	Bytes     uint32 `json:"bytes"`
 }
 
-// limits returns the limits that instances need, where the socket's buffer has that
-// many bytes. Half of the buffer is for dead peers. Few enough peers to fit need
-// none: other traffic waits for its neighbours too.
+// limits returns the limits that instances need with a socket buffer of that many bytes.
+// Half of the buffer is for dead peers. Peers that fit need no limit: other traffic waits
+// for its neighbours too.
 func limits(instances []keepalived.Instance, buffer int) (out []limit) {
 	type load struct {
 		waiting int
@@ -78,11 +79,11 @@ func limits(instances []keepalived.Instance, buffer int) (out []limit) {
 	return out
 }
 
-// queues limits what waits for dead peers.
+// queues limits the queues for dead peers.
 type queues struct {
 	log *slog.Logger
-	// file stores the previous limits, for an agent that ended without restoring them. It
-	// lasts as long as limits do: until a reboot.
+	// file stores the previous limits, for an agent that ended without restoring them.
+	// Like the limits, it lasts until a reboot.
 	file    string
 	failing logging.Transitions
 }
@@ -93,11 +94,11 @@ func (q *queues) limit(instances []keepalived.Instance) {
 	if err == nil {
 		err = q.apply(limits(instances, buffer))
 	}
-	q.failing.Error(q.log, err, "dead peers may keep living ones from hearing this node", "all living peers can hear this node again")
+	q.failing.Error(q.log, err, "cannot limit neighbour queues: dead peers may delay advertisements to living ones", "neighbour queues limited again")
 }
 
-// apply sets the wanted limits where they are tighter than those before, and restores the
-// others.
+// apply sets the wanted limits where they are lower than the previous ones, and restores
+// the others.
 func (q *queues) apply(wanted []limit) error {
 	before, unknown := q.previous()
 	if len(wanted)+len(before) == 0 {
@@ -113,7 +114,7 @@ func (q *queues) apply(wanted []limit) error {
 		if !ok {
 			was, ok = find(now, w)
 		}
-		if ok && was.Bytes > w.Bytes { // else it is tight enough, or gone
+		if ok && was.Bytes > w.Bytes { // else low enough, or the interface is gone
 			keep, set = append(keep, was), append(set, w)
 		}
 	}
@@ -148,8 +149,8 @@ func (q *queues) previous() (list []limit, err error) {
 	if err == nil {
 		err = json.Unmarshal(data, &list)
 	}
-	if err != nil { // half a list is no list
-		return nil, fmt.Errorf("what the queues of neighbours were before: %w", err)
+	if err != nil { // no partial list
+		return nil, fmt.Errorf("reading the previous queue limits: %w", err)
 	}
 	return list, nil
 }
@@ -167,8 +168,8 @@ func (q *queues) store(list []limit) error {
 	return err
 }
 
-// sendBuffer returns the buffer of sockets like keepalived's, in bytes. It asks one, since
-// net.core.wmem_default is not shown in every network namespace.
+// sendBuffer returns the default send buffer in bytes, as of keepalived's socket. It
+// opens a socket because net.core.wmem_default is not visible in every network namespace.
 func sendBuffer() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -13,14 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discard is the port of the service that ignores what it gets (RFC 863). Nothing
-// need listen there.
+// discard is the port of the discard service (RFC 863). Nothing needs to listen there.
 const discard = 9
 
-// Prime lets the peers learn this node's link address, by asking for theirs. The
-// holder's adverts to a node that was away wait up to a second for that, which is
-// several intervals of a fast profile: keepalived would take the VIP over before
-// it hears the first.
+// Prime makes the peers learn this node's link address by resolving theirs. Adverts to a
+// node that was away wait up to a second for that, several intervals of a fast profile:
+// keepalived would acquire the VIP before the first one arrives.
 func Prime(peers []netip.Addr) {
 	for _, p := range peers {
 		c, err := net.DialTimeout("udp", netip.AddrPortFrom(p, discard).String(), time.Second)
@@ -32,7 +30,7 @@ func Prime(peers []netip.Addr) {
 	}
 }
 
-// Solicit asks the link for an address, whatever the kernel knows.
+// Solicit resolves an address on the link, ignoring the kernel's cached entry.
 func Solicit(link string, a netip.Addr) error {
 	l, err := netlink.LinkByName(link)
 	if err != nil {
@@ -46,7 +44,7 @@ func Solicit(link string, a netip.Addr) error {
 	return nil
 }
 
-// Answered reports whether a host on the link has answered for an address.
+// Answered reports whether a host on the link answered for an address.
 func Answered(link string, a netip.Addr) (bool, error) {
 	family := netlink.FAMILY_V4
 	if a.Is6() {
@@ -55,12 +53,12 @@ func Answered(link string, a netip.Addr) (bool, error) {
 	const known = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE
 	is, err := inTable(link, family, func(n netlink.Neigh, ip netip.Addr) bool { return ip == a && n.State&known != 0 })
 	if err != nil {
-		err = fmt.Errorf("asking whose %v is: %w", a, err)
+		err = fmt.Errorf("resolving %v: %w", a, err)
 	}
 	return is, err
 }
 
-// isPeer reports whether the kernel knows a link address as that of a peer: a holder
+// isPeer reports whether a link address is a peer's, by the kernel's table: a holder
 // sends to its peers all the time.
 func isPeer(link string, at net.HardwareAddr, peers []netip.Addr) bool {
 	is, _ := inTable(link, netlink.FAMILY_ALL, func(n netlink.Neigh, ip netip.Addr) bool {

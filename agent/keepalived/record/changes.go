@@ -84,23 +84,23 @@ func droppedPackets(g *state.Guard) (n uint64) {
 	return n
 }
 
-// moving is the progress of a coordinated move; the zero value where there is none.
-type moving struct {
+// moveProgress is the progress of a coordinated move; the zero value where there is none.
+type moveProgress struct {
 	state  string
 	target v1alpha1.VRRPSettings
 	at     int64 // in nanoseconds since 1970
 }
 
-func movingOf(m *state.Migration) moving {
+func movingOf(m *state.Migration) moveProgress {
 	switch {
 	case m == nil:
-		return moving{}
+		return moveProgress{}
 	case m.Moving:
-		return moving{events.Moving, m.Target, m.At.UnixNano()}
+		return moveProgress{events.Moving, m.Target, m.At.UnixNano()}
 	case m.Agreed:
-		return moving{events.Agreed, m.Target, m.At.UnixNano()}
+		return moveProgress{events.Agreed, m.Target, m.At.UnixNano()}
 	}
-	return moving{state: events.Pending, target: m.Target}
+	return moveProgress{state: events.Pending, target: m.Target}
 }
 
 // moveChange returns the event of a coordinated move whose progress changed.

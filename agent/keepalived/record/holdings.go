@@ -10,9 +10,9 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Holdings are the addresses of this node, and what became of each VIP on it since the job
-// began. The counts of all nodes together show how often a VIP moved, and for how long no
-// node held it.
+// Holdings holds the addresses of this node and the history of each VIP on it since the
+// job began. The sums over all nodes show how often a VIP moved, and how long no node
+// held it.
 type Holdings struct {
 	mu        sync.Mutex
 	addresses []netip.Addr // nil before the first Observe
@@ -23,14 +23,14 @@ type Holdings struct {
 // holding counts one VIP on this node.
 type holding struct {
 	taken, lost int
-	// held is for how long the node held it before; since is when it took it last, the zero
-	// value while it does not hold it.
+	// held is the total of earlier holds; since is the start of the current one, the zero
+	// value for none.
 	held  time.Duration
 	since time.Time
 }
 
-// Observe replaces the addresses of the node. It counts which of the cluster's VIPs are among
-// them, forgets others, and returns the addresses before, and the VIPs that are new.
+// Observe replaces the addresses of the node and counts the cluster's VIPs among them. It
+// returns the previous addresses and the VIPs acquired since.
 func (h *Holdings) Observe(now time.Time, vips, addresses []netip.Addr) (before, acquired []netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *Holdings) Count(vip netip.Addr, now time.Time) (taken, lost int, held t
 	return v.taken, v.lost, v.held + now.Sub(v.since)
 }
 
-// Moves records VIPs of instances that came to this node or left it.
+// Moves records VIPs of instances that the node acquired or lost.
 func (r *Record) Moves(instances []keepalived.Instance, before, now []netip.Addr) {
 	for _, i := range instances {
 		vip := i.VIP.Addr()

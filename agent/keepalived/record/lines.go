@@ -10,11 +10,11 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// lines finds events in keepalived's log: no other source has the time of a state change to
-// the millisecond, and that no advertisement was its cause. The words are those of keepalived
+// lines finds events in keepalived's log, the only source with millisecond times of state
+// changes, and of changes that no advertisement caused. The texts are those of keepalived
 // 2.2.7; other lines are ignored. It is used only by the log reader.
 type lines struct {
-	// received holds when each advertisement was logged last: keepalived logs every one.
+	// received holds the last time of each advertisement: keepalived logs every one.
 	received map[advertisement]time.Time
 }
 
@@ -26,26 +26,27 @@ type advertisement struct {
 }
 
 const (
-	// quietFor is after how long an advertisement is recorded again: more than an interval.
+	// quietFor is the interval at which an advertisement is recorded again: more than an
+	// advertisement interval.
 	quietFor = 3 * time.Second
 	// maxReceived is many times the number of peers and priorities.
 	maxReceived = 256
 )
 
-// leastLate is the least delay of keepalived that is recorded: less than one interval.
+// leastLate is the least recorded delay of keepalived: less than one interval.
 const leastLate = 30 * time.Millisecond
 
 // maxLate bounds a recorded delay.
 const maxLate = 24 * time.Hour
 
-// event returns the event of a line, if there is one that was not recorded just now.
+// event returns the event of a line, unless there is none or it was recorded just now.
 func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
 	e, ok := parseLine(line)
 	if !ok {
 		return e, false
 	}
 	if e.Kind == events.State || len(l.received) >= maxReceived {
-		clear(l.received) // what follows a state has another reason
+		clear(l.received) // later ones have another cause
 	}
 	if e.Kind != events.LowerHeard && e.Kind != events.HigherHeard {
 		return e, true
@@ -59,7 +60,7 @@ func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
 	return e, !again || now.Sub(before) >= quietFor
 }
 
-// parseLine reads a line of keepalived's log, behind the time that it may begin with.
+// parseLine parses a line of keepalived's log after its time stamp, if any.
 func parseLine(line []byte) (e events.Event, ok bool) {
 	_, text := logging.ParseLine(line)
 	if rest, found := strings.CutPrefix(text, "("); found {

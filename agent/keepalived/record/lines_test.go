@@ -51,9 +51,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// keepalived says with every advertisement what it thinks of it: that is recorded once, until
-// the instance changes its state, or the peer was not heard for a while. What keepalived does
-// is recorded each time.
+// Log lines that keepalived repeats with every advertisement are recorded once, until the
+// instance changes its state, or the peer was silent for a while. Its actions are
+// recorded each time.
 func TestRepeatedLines(t *testing.T) {
 	const (
 		low = "(a) received lower priority (48) advert from 192.0.2.12 - discarding"

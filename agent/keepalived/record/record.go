@@ -1,5 +1,5 @@
-// Package record keeps what happened to the VIPs of a node: events for `vipgen doctor`, and
-// how often and for how long the node held each.
+// Package record keeps the history of the VIPs of a node: events for `vipgen doctor`, and
+// how often and how long the node held each.
 package record
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// Record is the record of one run of the job. Events come from keepalived's log at once, and
-// from the published state, second by second.
+// Record records one run of the job. Events come from keepalived's log at once, and from
+// the published state every second.
 type Record struct {
 	Holdings
 
@@ -23,8 +23,7 @@ type Record struct {
 	late      atomic.Int64 // in nanoseconds
 }
 
-// Open begins the record in a directory. first is true for the first run since the node
-// booted.
+// Open opens the record in a directory. first is true for the first run after a boot.
 func Open(dir, node, role string, first bool, log *slog.Logger) *Record {
 	r := &Record{ring: events.Open(dir, node, log)}
 	r.ring.Note(events.Event{Kind: events.AgentStarted, Role: role, First: first})
@@ -39,7 +38,7 @@ func (r *Record) Check(f state.Fact) {
 	r.ring.Note(events.Event{Kind: events.Check, Name: f.Name, OK: f.OK, Why: job.FirstLine(f.Why)})
 }
 
-// Line records the event of a line of keepalived's log. It is for one goroutine.
+// Line records the event of a line of keepalived's log. It is used by one goroutine.
 func (r *Record) Line(line []byte) {
 	if e, ok := r.lines.event(line, time.Now()); ok {
 		r.ring.Note(e)
@@ -56,8 +55,8 @@ func (r *Record) Changes(before, now *state.Keepalived) {
 	}
 }
 
-// Late counts the delay of a poll of the node, and records for how long the kernel has kept
-// the container from the cores since the last one. It is for one goroutine.
+// Late counts the delay of a poll of the node, and records how long the kernel throttled
+// the container since the last one. It is used by one goroutine.
 func (r *Record) Late(by time.Duration) {
 	if by >= events.LateFrom {
 		r.late.Add(int64(by))
@@ -70,8 +69,8 @@ func (r *Record) Late(by time.Duration) {
 // Lateness returns the sum of delays.
 func (r *Record) Lateness() time.Duration { return time.Duration(r.late.Load()) }
 
-// End records that keepalived has ended. err is why the job ends by itself, nil if it was
-// told to.
+// End records that keepalived has ended. err is the failure that ended the job, nil for a
+// requested end.
 func (r *Record) End(err error) {
 	e := events.Event{Kind: events.AgentStopped}
 	if err != nil {
@@ -80,5 +79,5 @@ func (r *Record) End(err error) {
 	r.ring.Note(e)
 }
 
-// Close writes the rest of the record.
+// Close flushes and closes the record.
 func (r *Record) Close() { r.ring.Close() }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// throttled holds for how long the kernel has kept the processes of this container from the
-// cores since their control group was made, as they had used up their share.
+// throttled tracks how long the kernel has throttled this container, by its control
+// group.
 type throttled struct {
 	total time.Duration
 	known bool
 }
 
-// cpuStats are the kernel's statistics, in version 2 of control groups and in version 1,
-// by the unit of the number (cgroup-v2.rst and sched-bwc.rst of the kernel's documentation).
+// cpuStats locates the kernel's statistics in control groups v2 and v1, with the unit of
+// the number (cgroup-v2.rst and sched-bwc.rst of the kernel's documentation).
 var cpuStats = []struct {
 	path, key string
 	unit      time.Duration
@@ -24,7 +24,7 @@ var cpuStats = []struct {
 	{"/sys/fs/cgroup/cpu/cpu.stat", "throttled_time ", time.Nanosecond},
 }
 
-// poll returns the time since the last poll.
+// poll returns the throttled time since the last poll.
 func (t *throttled) poll() time.Duration {
 	for _, s := range cpuStats {
 		data, err := os.ReadFile(s.path)
@@ -43,7 +43,7 @@ func (t *throttled) poll() time.Duration {
 	return 0
 }
 
-// statistic reads a line of numbers by name.
+// statistic returns the number after key at the start of a line.
 func statistic(data []byte, key string) (int64, bool) {
 	for line := range bytes.Lines(data) {
 		if rest, found := bytes.CutPrefix(line, []byte(key)); found {

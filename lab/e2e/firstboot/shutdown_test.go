@@ -218,7 +218,7 @@ func (n *node) checkEnd(w way, since time.Time) {
 		n.t.Errorf("%s did not end by %s:\n%s", n.Name, w.verb, tail(string(out)))
 	}
 	if !w.operators && w.graceful {
-		if log := n.podLog(since, "keepalived", "keepalived"); !strings.Contains(log, `"VIPs given away before the end"`) || !strings.Contains(log, "gone=true") {
+		if log := n.podLog(since, "keepalived", "keepalived"); !strings.Contains(log, `"VIPs handed over before the end"`) || !strings.Contains(log, "gone=true") {
 			n.t.Errorf("%s did not hand its VIP over:\n%s", n.Name, tail(log))
 		}
 	}
