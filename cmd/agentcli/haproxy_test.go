@@ -108,7 +108,7 @@ func (b balancer) dial() (c net.Conn, err error) {
 	return c, err
 }
 
-// asked says which server a connection leads to, as naming has it.
+// asked returns the server that a connection reaches, as named in naming.
 func asked(c net.Conn) (server byte, err error) {
 	c.SetDeadline(time.Now().Add(waitTime))
 	if _, err := c.Write([]byte("ping")); err != nil {
@@ -119,7 +119,7 @@ func asked(c net.Conn) (server byte, err error) {
 	return answer[0], err
 }
 
-// echoes says what is wrong with a connection; nil if bytes come back.
+// echoes returns an error unless a connection echoes bytes.
 func echoes(c net.Conn) error {
 	_, err := asked(c)
 	return err
@@ -341,7 +341,7 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 	b.await("its connections to end", func() bool { return int(ended.Load()) == len(lost) })
 	t.Logf("connections ended after %v", time.Since(began))
 	b.await("the agent to say that it ended them", func() bool {
-		return strings.Contains(b.output(), fmt.Sprintf("its connections are ended\" server=master-1 connections=%d\n", len(lost)))
+		return strings.Contains(b.output(), fmt.Sprintf("connections to a silent server ended\" server=master-1 connections=%d\n", len(lost)))
 	})
 	reading.Wait()
 	for _, c := range kept {

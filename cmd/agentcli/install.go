@@ -19,7 +19,7 @@ nothing of that image.`,
 		Example: "  vipgen-agent install /vipgen/vipgen-agent",
 		Args:    command.Args(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			// The name of the program may lead elsewhere by now; this does not.
+			// The program's path may be replaced by now; this is the running one.
 			self, err := os.Open("/proc/self/exe")
 			if err != nil {
 				return err

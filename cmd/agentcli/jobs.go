@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/agent/mdns"
 )
 
-// jobs are those of a node, in the order in which `status` has them. Each is a folder below agent and a
-// line here.
+// jobs are the jobs of a node, in the order of `status`. Each is a directory below agent
+// and a line here.
 var jobs = []job.Kind{
 	keepalived.Kind,
 	haproxy.Kind,
@@ -21,7 +21,7 @@ var jobs = []job.Kind{
 	mdns.Kind,
 }
 
-// jobNames are theirs, sorted.
+// jobNames returns their names, sorted.
 func jobNames() []string {
 	var out []string
 	for _, k := range jobs {

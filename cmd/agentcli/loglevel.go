@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// noLevel makes jobs log as their command lines say again.
+// noLevel resets jobs to the level of their command lines.
 const noLevel = "default"
 
 func (a *app) logLevelCommand() *cobra.Command {
@@ -64,14 +64,14 @@ the host, or write the level to /run/vipgen/log-level there.`,
 	return c
 }
 
-// levels are what is set: for all jobs, and for some of them.
+// levels holds the levels set for all jobs and for some of them.
 type levels struct {
 	Level string            `json:"level"`
 	Jobs  map[string]string `json:"jobs,omitempty"`
 }
 
-// printLevels prints what is set for one job, or for all and what differs from
-// that. A file with a wrong word is a finding.
+// printLevels prints the level of one job, or the one for all and deviating ones. An
+// invalid file is a finding.
 func (a *app) printLevels(job string, asJSON bool) error {
 	out := levels{Jobs: map[string]string{}}
 	var wrong []error
@@ -93,7 +93,7 @@ func (a *app) printLevels(job string, asJSON bool) error {
 			out.Jobs[name] = level.String()
 		}
 	}
-	if job != "" { // what counts for it
+	if job != "" { // the effective one
 		if own, set := out.Jobs[job]; set {
 			out.Level = own
 		}
@@ -103,7 +103,7 @@ func (a *app) printLevels(job string, asJSON bool) error {
 		return err
 	}
 	if err := errors.Join(wrong...); err != nil {
-		a.log.Error("a log level is ignored", "error", err)
+		a.log.Error("invalid log level ignored", "error", err)
 		return command.ErrFinding
 	}
 	return nil

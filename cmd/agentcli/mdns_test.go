@@ -40,7 +40,7 @@ func (p publisher) awaitState(what string, ok func(state.MDNS) bool) state.MDNS 
 
 func announced(s state.MDNS) bool { return s.Announced }
 
-// finds says that a host was found with exactly these addresses.
+// finds returns a predicate for a host found with exactly these addresses.
 func finds(host string, want ...string) func(state.MDNS) bool {
 	return func(s state.MDNS) bool {
 		got := "none"

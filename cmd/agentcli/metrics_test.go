@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// tasks are those of all jobs, which need not run to say what they show.
+// tasks returns the tasks of all jobs, which need not run.
 func tasks() (out []task) {
 	for _, k := range jobs {
 		e := job.Environment{Source: &facts.Source{}}

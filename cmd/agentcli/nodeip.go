@@ -75,21 +75,21 @@ func (a *app) showNodeIP(c nodeip.Choice, o command.Format) error {
 	return nil
 }
 
-// logLeftOut logs which addresses of the node do not count, and why.
+// logLeftOut logs unused addresses of the node, and why.
 func (a *app) logLeftOut(c nodeip.Choice) {
 	for _, r := range c.LeftOut() {
 		a.log.Info("address left out", "interface", r.Interface, "address", r.Address, "why", r.Why)
 	}
 }
 
-// timeoutFlag is that of commands that need the node's address.
+// timeoutFlag is the flag of commands that need the node's address.
 type timeoutFlag struct{ time.Duration }
 
 func (f *timeoutFlag) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.Duration, "timeout", 0, "maximum `duration` of the wait; 0 is unlimited")
 }
 
-// context ends when the time is over.
+// context returns a context that ends after the timeout.
 func (f timeoutFlag) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.Duration <= 0 {
 		return context.WithCancel(ctx)
@@ -97,21 +97,22 @@ func (f timeoutFlag) context(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.Duration, fmt.Errorf("waited for %v", f.Duration))
 }
 
-// preference returns the hints of the environment, the address chosen before, and those of the Node.
+// preference returns the hints of the environment, the address chosen before, and those
+// of the Node.
 func (a *app) preference() (p nodeip.Preference, err error) {
 	if p.Hints, err = nodeip.ReadHints(os.Getenv); err != nil {
 		return p, &inputError{err}
 	}
 	if p.Kept, err = nodeip.ReadKept(a.root); err != nil {
-		a.log.Warn("choosing as if for the first time", "error", err)
+		a.log.Warn("cannot read the address chosen before", "error", err)
 	}
 	if p.Registered, err = nodeip.ReadRegistered(a.root); err != nil {
-		a.log.Warn("choosing as if kubelet had no certificate", "error", err)
+		a.log.Warn("cannot read the addresses of the Node", "error", err)
 	}
 	return p, nil
 }
 
-// choose fills in how to look, and waits for the node's address.
+// choose completes w and waits for the node's address.
 func (a *app) choose(ctx context.Context, w nodeip.Waiter) (nodeip.Choice, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -161,15 +162,16 @@ $KUBELET_NODEIP_HINT, is one more to choose from, where the unit hands these on.
 			if err != nil {
 				return err
 			}
-			a.log.Info("node address", "addresses", choice.IPs(), "why", choice.Addresses[0].Why,
+			a.log.Info("node address chosen", "addresses", choice.IPs(), "why", choice.Addresses[0].Why,
 				"remoteWorker", choice.RemoteWorker, "changed", changed)
 			forwarding, err := nodeip.Forward(a.root, choice)
 			if len(forwarding) > 0 {
-				a.log.Info("forwarding switched on", "of", forwarding)
+				a.log.Info("forwarding enabled", "of", forwarding)
 			}
-			// kubelet can start without; the next start of the unit tries again.
+			// kubelet can start without forwarding; the next start of the unit tries
+			// again.
 			if err != nil {
-				a.log.Warn("forwarding is not on: VIPs may not be reachable through this node", "error", err)
+				a.log.Warn("cannot enable forwarding: VIPs may not be reachable through this node", "error", err)
 			}
 			return nil
 		},

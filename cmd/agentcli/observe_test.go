@@ -24,7 +24,7 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// get asks a port of the node's loopback; code is 0 if nobody answers.
+// get requests a port on the node's loopback; code is 0 without an answer.
 func (s *service) get(port int, path string) (code int, body string) {
 	s.t.Helper()
 	client := http.Client{Timeout: waitTime, Transport: &http.Transport{
@@ -228,7 +228,7 @@ func TestObserveFirewall(t *testing.T) {
 	if p, alive := published[state.Firewall](s); !alive || p.Restored != 1 {
 		t.Errorf("published: %+v", p)
 	}
-	for _, line := range []string{"redirect placed", "something else removed", "redirect withdrawn"} {
+	for _, line := range []string{"redirect placed", "something else had removed", "redirect withdrawn"} {
 		s.await("the log of it: "+line, func() bool { return strings.Contains(s.output(), line) })
 		if n := strings.Count(s.output(), line); n != 1 {
 			t.Errorf("%q is logged %d times:\n%s", line, n, s.output())
@@ -278,7 +278,7 @@ func TestMonitorPortIsTaken(t *testing.T) {
 	}
 }
 
-// listens gives the addresses at which a port of the node is open, sorted.
+// listens returns the addresses at which a port of the node is open, sorted.
 func (s *service) listens(port int) (out []string) {
 	s.t.Helper()
 	text, err := s.Command(context.Background(), "ss", "-Hltn").Output()

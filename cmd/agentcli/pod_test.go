@@ -93,7 +93,7 @@ func newContainer(n node, name, containerName string, flags ...string) *service 
 	return s
 }
 
-// setConfig says what to start; all runs have one log.
+// setConfig sets the container to start; all runs share one log.
 func (s *service) setConfig(cfg container.Config) {
 	s.cfg = cfg
 	s.cfg.Log = filepath.Join(s.t.TempDir(), "log")

@@ -30,11 +30,11 @@ func (a *app) probeCommand() *cobra.Command {
 	return command.Group(c, probes...)
 }
 
-// probeTime is less than what kubelet gives a probe of the pods, so that it is
-// the probe that says what is wrong.
+// probeTime is less than kubelet's time-out of the pods' probes, so that the probe can
+// report the problem.
 const probeTime = 4 * time.Second
 
-// probe makes the command that asks a job, and its daemon if it has one.
+// probe returns the command that probes a job, and its daemon if it has one.
 func (a *app) probe(k job.Kind) *cobra.Command {
 	short := "Check " + k.Probed
 	return &cobra.Command{
@@ -63,8 +63,8 @@ func (a *app) probe(k job.Kind) *cobra.Command {
 	}
 }
 
-// alive returns early.Alive where a probe on the command line would succeed without
-// logging anything.
+// alive returns early.Alive if a probe on the command line would succeed without logging
+// anything.
 func (t task) alive(ctx context.Context) string {
 	if t.job.Stuck() != nil {
 		return ""

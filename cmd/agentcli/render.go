@@ -16,13 +16,13 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// rendering is a file that a node's daemon reads, and the template for it.
-type rendering struct {
+// configFile is a configuration file of a daemon, with its template.
+type configFile struct {
 	name, template string
 	render         func(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error)
 }
 
-var renderings = []rendering{
+var configFiles = []configFile{
 	{"keepalived.conf", v1alpha1.KeepalivedTemplate, keepalived.Render},
 	{"haproxy.cfg", v1alpha1.HAProxyTemplate, haproxy.Render},
 	{"Corefile", v1alpha1.CorefileTemplate, coredns.Render},
@@ -32,7 +32,7 @@ var renderings = []rendering{
 func (a *app) renderCommand() *cobra.Command {
 	var role, facts string
 	var names []string
-	for _, r := range renderings {
+	for _, r := range configFiles {
 		names = append(names, r.name)
 	}
 	c := &cobra.Command{
@@ -57,7 +57,7 @@ and the peers in the cluster's facts.`,
 			if err != nil {
 				return err
 			}
-			for _, r := range renderings {
+			for _, r := range configFiles {
 				if r.name == args[0] {
 					return a.render(r, cluster, node)
 				}
@@ -82,7 +82,7 @@ func oneOf(words []string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) render(r rendering, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) error {
+func (a *app) render(r configFile, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) error {
 	text, err := os.ReadFile(a.below(r.template))
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (a *app) render(r rendering, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) e
 	return err
 }
 
-// facts reads the facts of the node, or finds them out.
+// facts reads the facts of the node, or discovers them.
 func (a *app) facts(file, role string, c *v1alpha1.ClusterConfig) (*v1alpha1.Node, error) {
 	if file == "" {
 		name, err := nodeName()

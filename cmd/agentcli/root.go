@@ -1,5 +1,5 @@
-// Package agentcli is the command tree of vipgen-agent: flags, logging and
-// printing. What is done on the node is in the packages below agent.
+// Package agentcli is the command tree of vipgen-agent: flags, logging and printing. The
+// work on the node is in the packages below agent.
 package agentcli
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// Run executes a command line until it is done or ctx is, and returns its exit
-// code. Answers go to out, logs and complaints to errOut.
+// Run executes a command line until it or ctx ends, and returns its exit code. Results go
+// to out, logs and errors to errOut.
 func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	a := &app{out: out, err: errOut}
 	_ = (*logFormat)(a).Set(logging.Formats[0])
@@ -33,16 +33,16 @@ func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return a.exit(command.Execute(ctx, root, args))
 }
 
-// Command is the command tree, for man pages.
+// Command returns the command tree, for man pages.
 func Command() *cobra.Command { return (&app{}).command() }
 
-// app carries the streams and what the commands share.
+// app holds the streams and the state shared by commands.
 type app struct {
 	out, err io.Writer
 	log      *slog.Logger
 	format   string // of the log
 	level    slog.LevelVar
-	// root is where the host's file system is.
+	// root is the root of the host's file system.
 	root string
 	// clusterConfig is the path of cluster.yaml on the host.
 	clusterConfig string
@@ -106,7 +106,7 @@ func (a *app) cluster() (*v1alpha1.ClusterConfigSpec, error) {
 	return &c.Spec, nil
 }
 
-// clusterFile reads the facts of the cluster with its name.
+// clusterFile reads cluster.yaml.
 func (a *app) clusterFile() (*v1alpha1.ClusterConfig, error) {
 	path := filepath.Join(a.root, a.clusterConfig)
 	data, err := os.ReadFile(path)
@@ -120,12 +120,12 @@ func (a *app) clusterFile() (*v1alpha1.ClusterConfig, error) {
 	return c, nil
 }
 
-// inputError is a file that is not as it should be.
+// inputError is an invalid file.
 type inputError struct{ error }
 
 func (e *inputError) Unwrap() error { return e.error }
 
-// exit says what is left to say and turns an error into an exit code.
+// exit logs an error that is not printed yet, and returns its exit code.
 func (a *app) exit(err error) int {
 	var code command.Code
 	var use *command.UsageError
@@ -147,7 +147,7 @@ func (a *app) exit(err error) int {
 	}
 }
 
-// logInput logs every problem of a file on a line of its own.
+// logInput logs every problem of a file on its own line.
 func (a *app) logInput(err error) {
 	var list problem.List
 	if !errors.As(err, &list) {

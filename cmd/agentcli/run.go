@@ -26,21 +26,21 @@ import (
 	"github.com/vipgen/vipgen/internal/liveness/early"
 )
 
-// What a job keeps beside the configuration file of its daemon, in a directory that
+// Files that a job keeps next to the configuration of its daemon, in a directory that
 // outlives the pod.
 const (
 	keptCluster = ".vipgen-cluster.yaml"
 	keptNodes   = ".vipgen-nodes.json"
 )
 
-// jobFlags are those of a job's command, which has those that it needs.
+// jobFlags are the flags of a job's command.
 type jobFlags struct{ role, kubeconfig, nodes string }
 
 func addRole(c *cobra.Command, role *string) {
 	c.Flags().StringVar(role, "role", "", "`pool` of this node: bootstrap, master, worker, arbiter or a custom one")
 }
 
-// nodeName is how the API knows this node.
+// nodeName returns the node's name in the API.
 func nodeName() (string, error) {
 	if name := os.Getenv("NODE_NAME"); name != "" {
 		return name, nil
@@ -48,7 +48,7 @@ func nodeName() (string, error) {
 	return "", &inputError{errors.New("the environment variable NODE_NAME must hold the name of this node")}
 }
 
-// below gives where a path of the host is.
+// below returns a path below the host's root.
 func (a *app) below(path string) string { return filepath.Join(a.root, path) }
 
 func (a *app) jobCommand(k job.Kind) *cobra.Command {
@@ -88,14 +88,14 @@ func (a *app) jobCommand(k job.Kind) *cobra.Command {
 
 // runWithNodes is runTask for a job that follows the list of nodes.
 func (a *app) runWithNodes(ctx context.Context, t task, f jobFlags) error {
-	beside := func(file string) string { return a.below(filepath.Join(filepath.Dir(t.Conf), file)) }
+	nextTo := func(file string) string { return a.below(filepath.Join(filepath.Dir(t.Conf), file)) }
 	source := t.env.Source
-	source.Kept = beside(keptCluster)
+	source.Kept = nextTo(keptCluster)
 	if f.nodes != "" {
 		source.Nodes = facts.NewFile(f.nodes, source.Name, a.log)
 	} else {
 		o := nodes.Options{
-			Node: source.Name, Role: f.role, Kubeconfig: a.below(f.kubeconfig), StateFile: beside(keptNodes), Log: a.log,
+			Node: source.Name, Role: f.role, Kubeconfig: a.below(f.kubeconfig), StateFile: nextTo(keptNodes), Log: a.log,
 		}
 		if t.Watch != nil {
 			t.Watch(f.role, &o)
@@ -108,27 +108,27 @@ func (a *app) runWithNodes(ctx context.Context, t task, f jobFlags) error {
 	defer stop()
 	all.Go(func() {
 		if err := source.Nodes.Run(ctx); err != nil {
-			a.log.Error("the list of nodes is not followed", "error", err)
+			a.log.Error("cannot follow the list of nodes", "error", err)
 		}
 	})
 	all.Go(func() {
 		if nodes.AwaitReplaced(ctx, a.below(f.kubeconfig), source.Name, func() bool { return source.Nodes.Current().Stale }) {
-			a.log.Warn("the kubeconfig was replaced and no API server takes this one: ending, to be started anew with the other", "kubeconfig", f.kubeconfig)
+			a.log.Warn("kubeconfig replaced, and no API server accepts the mounted one: exiting to be restarted with the new one", "kubeconfig", f.kubeconfig)
 			stop()
 		}
 	})
 	return a.runTask(ctx, t)
 }
 
-// task is a job with what it runs on.
+// task is a job with its environment.
 type task struct {
 	job.Kind
 	env job.Environment
 	job job.Job // made by runTask
 }
 
-// runTask makes a job and runs it until ctx ends. Meanwhile its log level can be changed,
-// and it can be watched, until it has ended.
+// runTask creates a job and runs it until ctx ends. Until it has ended, its log level can
+// be changed, and it serves metrics and health.
 func (a *app) runTask(ctx context.Context, t task) error {
 	t.job = t.New(t.env)
 	meanwhile, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -138,7 +138,7 @@ func (a *app) runTask(ctx context.Context, t task) error {
 	level := logging.LevelFollower{Dir: a.below(v1alpha1.RunDir), Job: t.Name, Usual: a.level.Level(), Level: &a.level, Log: a.log}
 	all.Go(func() {
 		if err := level.Run(meanwhile); err != nil {
-			a.log.Warn("the log level stays as it is", "error", err)
+			a.log.Warn("cannot follow the log level", "error", err)
 		}
 	})
 	all.Go(func() { liveness.Answer(meanwhile, a.below(v1alpha1.JobDir(t.Name)), t.job.Stuck, a.log) })
@@ -150,8 +150,8 @@ func (a *app) runTask(ctx context.Context, t task) error {
 	return t.job.Run(ctx)
 }
 
-// port is that of the job: 0 until cluster.yaml was looked at, and the usual one
-// while that says nothing.
+// port returns the port of the job: 0 before cluster.yaml was read, and the default while
+// it is invalid.
 func (t task) port() int {
 	usual := t.Port(v1alpha1.DefaultPorts)
 	c := t.env.Source.Cluster()
@@ -164,7 +164,8 @@ func (t task) port() int {
 	return usual
 }
 
-// addresses are the node's own, where the cluster has metrics read there: none of its VIPs.
+// addresses returns the node's own addresses, without VIPs, if the cluster exposes
+// metrics there.
 func (t task) addresses() []netip.Addr {
 	c := t.env.Source.Cluster()
 	if c == nil || c.Spec.Metrics != v1alpha1.MetricsOnNode {
@@ -172,14 +173,14 @@ func (t task) addresses() []netip.Addr {
 	}
 	choice, err := t.env.Source.Choice()
 	if err != nil {
-		return nil // the job says what is wrong, which asks for more than addresses
+		return nil // logged by the job
 	}
 	return choice.IPs()
 }
 
 func (t task) health(ctx context.Context) error {
 	if t.env.Source.Cluster() == nil {
-		return fmt.Errorf("there was no right cluster.yaml so far: %s", cmp.Or(t.env.Source.Problem(), "it was not read yet"))
+		return fmt.Errorf("no valid cluster.yaml yet: %s", cmp.Or(t.env.Source.Problem(), "not read yet"))
 	}
 	return t.job.Health(ctx)
 }

@@ -34,7 +34,7 @@ Exit code 1: no job runs on this node. With JSON that is for its reader to judge
 	return c
 }
 
-// thisNode is the name of the node: on the host, where no pod says it, that of the host.
+// thisNode returns the name of the node: on the host, outside of a pod, the host name.
 func thisNode() string {
 	if name, err := nodeName(); err == nil {
 		return name
@@ -43,15 +43,15 @@ func thisNode() string {
 	return name
 }
 
-// status prints what the jobs of this node have published: for JSON a state.Report, else a
-// line for every fact, a job after the other.
+// status prints the published states of this node's jobs: for JSON a state.Report, else a
+// table, job after job.
 func (a *app) status(asJSON bool) error {
 	dir, err := state.Open(a.below(v1alpha1.RunDir))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	// As state.Report has it, where a job goes by its name.
+	// In the form of state.Report, with jobs by name.
 	published := map[string]any{"node": thisNode(), "version": command.Version(), "time": time.Now().UTC().Truncate(time.Second)}
 	running := false
 	w := command.Table(a.out)

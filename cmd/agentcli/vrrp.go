@@ -50,7 +50,7 @@ duration sees all routers with the usual interval of 1s.`,
 	return c
 }
 
-// vrrpScan is what was seen, for 'vipgen vr-ids --scan'.
+// vrrpScan is the result of a scan, for 'vipgen vr-ids --scan'.
 type vrrpScan struct {
 	Interfaces []string          `json:"interfaces"`
 	Duration   string            `json:"duration"`
