@@ -41,7 +41,7 @@ func cluster(peers int) (*v1alpha1.ClusterConfig, *v1alpha1.Node) {
 	return c, n
 }
 
-// render gives what the agent writes for a generation's HAProxy.
+// render returns the agent's configuration for a generation's HAProxy.
 func render(t *testing.T, g daemon.Generation, peers int) []byte {
 	t.Helper()
 	c, n := cluster(peers)
@@ -158,7 +158,7 @@ func up(states ...string) map[string]string {
 	return out
 }
 
-// ready asks HAProxy at one of the paths that say whether it can serve.
+// ready requests one of the paths that report whether HAProxy can serve.
 func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	t.Helper()
 	conn, err := lb.Dial("127.0.0.1:9444")

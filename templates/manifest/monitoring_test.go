@@ -26,7 +26,7 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// ruleFile is what Prometheus reads, and what a PrometheusRule has as its spec.
+// ruleFile is a rule file of Prometheus, and the spec of a PrometheusRule.
 type ruleFile struct {
 	Groups []ruleGroup `json:"groups"`
 }
@@ -36,7 +36,7 @@ type ruleGroup struct {
 	Rules []rule `json:"rules"`
 }
 
-// rules are those of the PrometheusRule.
+// rules returns the rules of the PrometheusRule.
 func rules(t *testing.T) ruleFile {
 	t.Helper()
 	var object struct {
@@ -246,8 +246,8 @@ func TestPodMonitor(t *testing.T) {
 	}
 }
 
-// panelTypes are those that OpenShift's console shows of a dashboard; Grafana has or converts
-// all of them.
+// panelTypes are the panel types that OpenShift's console supports; Grafana has or
+// converts all of them.
 var panelTypes = []string{"graph", "singlestat", "table"}
 
 // Every panel is of a type that the console shows, with expressions that Prometheus takes.

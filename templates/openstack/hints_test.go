@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// names are what could be syntax of a shell or of HCL.
+// names could be syntax of a shell or of HCL.
 var names = []string{
 	"demo-master-0", "a b", "it's", `"quoted"`, `back\slash`, `\`, `'`, `''`, `'"'"'`, "$(touch x)", "`touch x`", "${x}", "%{if x}", "$${x}", "%%{x}",
 	"$", "%", "${", "%{", "}", "#", "//", "/*", ";", "&", "|", ">", "*", "?", "[a]", "~", "!!", "a=b", "é", "日本", "<<EOT", "\t", "a\nb", "\r", "$'x'", "{{ .x }}",

@@ -21,8 +21,8 @@ const security = "../../docs/security.md"
 // every is the container of rows that are about all of them.
 const every = "every one"
 
-// privileges are what the containers of the pods of a node and of the bootstrap host
-// may do, by container.
+// privileges returns the privileges of the containers of the pods of a node and of the
+// bootstrap host, by container.
 func privileges(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}

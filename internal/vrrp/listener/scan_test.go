@@ -42,7 +42,7 @@ type speaking struct {
 
 const toListener = "unicast_src_ip 192.0.2.11\n  unicast_peer { 192.0.2.9 }"
 
-// speak gives a node that is on one network with a real keepalived.
+// speak returns a node on one network with a real keepalived.
 func speak(t *testing.T, instances ...speaking) *netns.Node {
 	t.Helper()
 	network := daemon.NewNetwork(t)
