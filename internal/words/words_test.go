@@ -102,6 +102,30 @@ var identifiers = map[string]string{
 // packages are names that say nothing of what is in a package.
 var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "utils", "common", "helpers"}
 
+// conventional are folders whose doc comments and names are checked, too.
+var conventional = []string{"agent/", "cmd/agentcli/", "internal/vrrp/", "templates/"}
+
+// docForms are beginnings of doc comments, after the name, that Go does not have: a function
+// returns, reports whether, writes; a type is, holds, represents.
+var docForms = regexp.MustCompile(`^(says|tells|gives|notes|looks|hears|sees|takes in|` +
+	`has what|finds out|has it|(is|are) (those|what|who|whether|when|where|why|for how|by how|of|that of)|is (how|the one)( |$)|are the ones|is part of)\b`)
+
+// docNouns are forms of docForms that describe a duration, a number or a reason.
+var docNouns = regexp.MustCompile(`^is (how (long|often|far|much)|why|when|where)\b`)
+
+// logForms are beginnings of log messages that name neither an event nor a state.
+var logForms = phrases([][2]string{{`^(can|ignoring|going on|nobody|what|who|whether|where|it) `, "the event or the state, its subject first: cannot X, X again"}})
+
+// verbs are first words of functions that do not name what these do.
+var verbs = map[string]string{
+	"look": "poll, update", "say": "log, notify", "tell": "publish, notify", "told": "a noun", "note": "record, add",
+	"hear": "receive", "hears": "receives", "see": "observe", "of": "what is selected", "come": "the event",
+	"says": "reports", "tells": "publishes", "knows": "supports", "take": "store, accept",
+}
+
+// gerunds are nouns among the names of types that end in -ing.
+var gerunds = []string{"hearing", "holding", "pending", "scheduling", "setting", "timing"}
+
 // root of the repository, from here.
 const root = "../.."
 
@@ -171,6 +195,9 @@ func checkGo(t *testing.T, path, name string) {
 	if slices.Contains(packages, file.Name.Name) {
 		t.Errorf("%s: package %s says nothing of what is in it", name, file.Name.Name)
 	}
+	if slices.ContainsFunc(conventional, func(dir string) bool { return strings.HasPrefix(name, dir) }) && !strings.HasSuffix(name, "_test.go") {
+		checkNames(t, set, name, file)
+	}
 	for _, c := range file.Comments {
 		check(t, name, line(c.Pos()), c.Text(), everywhere)
 	}
@@ -188,6 +215,52 @@ func checkGo(t *testing.T, path, name string) {
 			for _, part := range parts(n.Name) {
 				if instead := identifiers[part]; instead != "" {
 					t.Errorf("%s:%d: %s: write %s", name, line(n.Pos()), n.Name, instead)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// checkNames looks at the doc comments and the names of declarations, exported or not.
+func checkNames(t *testing.T, set *token.FileSet, name string, file *ast.File) {
+	t.Helper()
+	doc := func(id *ast.Ident, doc *ast.CommentGroup) {
+		text, _ := strings.CutPrefix(doc.Text(), id.Name+" ")
+		if form := docForms.FindString(text); form != "" && !docNouns.MatchString(text) {
+			t.Errorf("%s:%d: %s %s: begin as Go does: returns, reports whether, is, holds", name, set.Position(id.Pos()).Line, id.Name, form)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			doc(n.Name, n.Doc)
+			if instead := verbs[parts(n.Name.Name)[0]]; instead != "" {
+				t.Errorf("%s:%d: %s: write %s", name, set.Position(n.Pos()).Line, n.Name.Name, instead)
+			}
+		case *ast.GenDecl:
+			for _, s := range n.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok {
+					doc(s.Name, n.Doc)
+					words := parts(s.Name.Name)
+					if last := words[len(words)-1]; strings.HasSuffix(last, "ing") && !slices.Contains(gerunds, last) {
+						t.Errorf("%s:%d: type %s: name it by owner or content", name, set.Position(s.Pos()).Line, s.Name.Name)
+					}
+				}
+				if s, ok := s.(*ast.ValueSpec); ok && len(n.Specs) == 1 {
+					doc(s.Names[0], n.Doc)
+				}
+			}
+		case *ast.ValueSpec:
+			doc(n.Names[0], n.Doc)
+		case *ast.Field:
+			if len(n.Names) > 0 {
+				doc(n.Names[0], n.Doc)
+			}
+		case *ast.CallExpr:
+			for _, a := range n.Args {
+				if says(n) {
+					check(t, name, set.Position(a.Pos()).Line, text(a), logForms)
 				}
 			}
 		}
