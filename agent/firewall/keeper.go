@@ -128,12 +128,12 @@ type keeperRun struct {
 	placed  *Redirect // last one placed by this run; nil for none
 
 	generations ruleset.Generations
-	read        lastReading
+	read        lastFound
 	left        leftover
 }
 
-// lastReading is the redirect found at the last reading of the kernel's rules.
-type lastReading struct {
+// lastFound is the redirect found at the last reading of the kernel's rules.
+type lastFound struct {
 	redirect   Redirect
 	generation uint32 // before the reading; 0 if the reading does not count
 	at         time.Time
@@ -183,9 +183,9 @@ func (k *keeperRun) ensure(want Redirect) (changed bool, err error) {
 		return false, nil
 	}
 	changed, err = ensure(want)
-	k.read = lastReading{}
+	k.read = lastFound{}
 	if err == nil && !changed {
-		k.read = lastReading{redirect: want, generation: generation, at: k.now()}
+		k.read = lastFound{redirect: want, generation: generation, at: k.now()}
 	}
 	return changed, err
 }

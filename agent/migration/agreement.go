@@ -56,7 +56,7 @@ type Node struct {
 type verdict struct {
 	// settled reports that no move is pending.
 	settled bool
-	// announcement is what this node announces.
+	// announcement is the next announcement of this node.
 	announcement Announcement
 	// waits is the reason to wait; empty once all have agreed.
 	waits string

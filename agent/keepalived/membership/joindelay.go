@@ -33,7 +33,7 @@ const (
 	unheldTime = time.Minute
 )
 
-// linkState is whether the holders of VIPs know this node, by the link.
+// linkState is the knowledge of this node by the holders of VIPs, as the link shows it.
 type linkState int
 
 const (
