@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +21,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/attack"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -155,10 +157,7 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP, mode 
 		}
 	}
 	quiet := d.share(holder, func() { time.Sleep(min(5*time.Second, *floodTime)) })
-	p, err := probe.Start(probe.Config{Target: probe.Target{Dial: client.DialContext, URL: "http://" + netip.AddrPortFrom(d.apiVIP, 8080).String() + "/"}})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	stop := ask(client, "http://"+netip.AddrPortFrom(d.apiVIP, 8080).String()+"/")
 	logged := len(d.log(holder))
 	to := address(d.nodes[holder])
 	if mode == v1alpha1.ModeMulticast {
@@ -175,10 +174,41 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP, mode 
 		}
 	})
 	f.Stop()
-	r := p.End()
-	out.cpu, out.lost, out.requests = share-quiet, r.Lost(), len(r.Requests)
+	out.requests, out.lost = stop()
+	out.cpu = share - quiet
 	out.log = (len(d.log(holder)) - logged) / max(1, int(floodTime.Seconds()))
 	return out
+}
+
+// ask sends a request every 10 ms from a node, each over a new connection, until it is stopped.
+func ask(from *netns.Node, url string) (stop func() (requests, lost int)) {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}}
+	var sent, failed atomic.Int64
+	var all sync.WaitGroup
+	end := make(chan struct{})
+	all.Go(func() {
+		for tick := time.Tick(10 * time.Millisecond); ; {
+			select {
+			case <-end:
+				return
+			case <-tick:
+			}
+			sent.Add(1)
+			all.Go(func() {
+				response, err := client.Get(url)
+				if err != nil {
+					failed.Add(1)
+					return
+				}
+				response.Body.Close()
+			})
+		}
+	})
+	return func() (int, int) {
+		close(end)
+		all.Wait()
+		return int(sent.Load()), int(failed.Load())
+	}
 }
 
 // share returns the CPU share of the node's processes while f runs.
