@@ -69,6 +69,11 @@ CLUSTER_TOOLS := kube-controller-manager
 MODULES := internal/image lab lab/e2e/pods lab/e2e/metallb
 # Packages of the lab's module but for tests with real nodes, which are targets of their own.
 LAB := $$(go -C lab list ./... | grep -v /e2e/)
+# Of these, those whose live tests run with the product's, by `make test-live` and `make
+# test-elections`, since no whole cluster runs in them; and the others.
+LAB_LIVE      := ./agents ./externallb ./testbed/...
+LAB_ELECTIONS := ./adoption
+LAB_CLUSTERS  := $$(go -C lab list ./... | grep -vE '/lab/(e2e|agents|externallb|testbed|adoption)(/|$$)')
 
 # Ignition would label what it writes with SELinux's setfiles, which tests have
 # no policy for; this is its own switch for distributions without SELinux.
@@ -154,12 +159,14 @@ test-all: test test-live test-variants test-measured test-image test-e2e ## Run 
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
 	$(LIVE) $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
+	$(LIVE) -C lab $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(LAB_LIVE)
 
 test-elections: setup tools ## Run live tests of agents and keepalived that elect nodes for minutes; a failed one again, alone (needs root)
 	$(LIVE) $(NOVET) -timeout 40m -p 1 -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%)
+	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 6 $(TESTFLAGS) $(LAB_ELECTIONS)
 
 test-lab: setup tools ## Run live tests of whole clusters in namespaces: moves, chaos, real API servers; a failed one again, alone (needs root)
-	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(LAB)
+	$(LIVE) -C lab $(NOVET) -timeout 40m -p 1 -parallel 2 $(TESTFLAGS) $(LAB_CLUSTERS)
 
 test-variants: LIVE := VIPGEN_TESTS=variants $(RETEST)
 test-variants: test-elections test-lab ## Run both with the variants of these tests: other families, directions and profiles; for releases (needs root)
@@ -224,12 +231,15 @@ govulncheck: $(BIN)/govulncheck
 	@internal/tools/govulncheck/run $(BIN)/govulncheck -C lab ./...
 
 fuzz: ## Run every fuzz target for FUZZTIME (20s)
-	@targets=$$(go test -list '^Fuzz' ./... | \
-		awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
-	while read -r package name; do \
-		echo "$$package $$name for $(FUZZTIME)"; \
-		internal/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
-	done <<<"$$targets"
+	@for module in . lab; do \
+		cd $(CURDIR)/$$module; \
+		targets=$$(go test -list '^Fuzz' ./... | \
+			awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
+		while read -r package name; do \
+			echo "$$package $$name for $(FUZZTIME)"; \
+			$(CURDIR)/internal/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
+		done <<<"$$targets"; \
+	done
 
 bench-render: ## Measure start and render beside a hello world and Butane, and many renders through the library on one core
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render

@@ -19,8 +19,8 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
 	"github.com/vipgen/vipgen/templates/manifest"
 	manifests "github.com/vipgen/vipgen/templates/pod"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
 // run runs a program on the client and returns what it printed.

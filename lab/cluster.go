@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/container"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
-	"github.com/vipgen/vipgen/internal/testbed/standin"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
+	"github.com/vipgen/vipgen/lab/testbed/standin"
 	"github.com/vipgen/vipgen/render"
 )
 

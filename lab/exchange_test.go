@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	kubepod "github.com/vipgen/vipgen/internal/testbed/pod"
 	"github.com/vipgen/vipgen/internal/testkit"
+	kubepod "github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
 // tree is what nodes of a pool get of one version: contents of files, by path.

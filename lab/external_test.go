@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/companion/externallb"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
-	"github.com/vipgen/vipgen/internal/testbed/host"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/render"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // freezeTime is for how long no API server answers: longer than an election of etcd

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
 // Programs are files of this machine that a lab runs besides those of Debian's

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/reference"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/reference"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/pod"
 )

@@ -15,11 +15,11 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/netdump"
-	"github.com/vipgen/vipgen/internal/testbed/container"
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
-	"github.com/vipgen/vipgen/internal/testbed/standin"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
+	"github.com/vipgen/vipgen/lab/testbed/standin"
 )
 
 // Node is a node of a lab's cluster.

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/internal/testbed/container"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
 // node is a node of the cluster, whose methods fail the test that runs.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
-	"github.com/vipgen/vipgen/internal/testbed/standin"
+	"github.com/vipgen/vipgen/lab/testbed/standin"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 

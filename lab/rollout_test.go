@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/container"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
 // rollout is a cluster of three control-plane nodes to which one thing after another is done,

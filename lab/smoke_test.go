@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
 // TestSmoke is the live test of `make test`: of three nodes the one with the API VIP loses its

@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/previous"
-	"github.com/vipgen/vipgen/internal/testbed/container"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/reference"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/testbed/reference"
 	"github.com/vipgen/vipgen/render"
 )
 

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/probe"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // crossing is more than an advert needs from one node to the other, and less than

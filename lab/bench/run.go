@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/probe"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/client"
 	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 const (

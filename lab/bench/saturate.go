@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // loopsPerCore is how many programs of ordinary priority want each core.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/report"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/render"
 )
 

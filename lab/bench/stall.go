@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // Stalls says how a node is stopped for a while, as a virtual machine is by its

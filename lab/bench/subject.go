@@ -13,10 +13,10 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/render"
 )
 

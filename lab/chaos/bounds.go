@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/pod"
 	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/lab/testbed/pod"
 	haproxy "github.com/vipgen/vipgen/templates/haproxy"
 )
 

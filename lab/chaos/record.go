@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // record notes what happens. Its methods may be called from any goroutine.

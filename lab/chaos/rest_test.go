@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // What is left behind on a node is found, whatever it is.

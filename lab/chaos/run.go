@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/lab"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // run is one that goes on.

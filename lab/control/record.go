@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // recordFile is in the lab's directory from before anything else is made.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/page/timeline"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 // Measured returns a run out of what a client got and who was seen to hold the

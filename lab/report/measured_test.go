@@ -15,9 +15,9 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/probe"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 func TestMeasured(t *testing.T) {

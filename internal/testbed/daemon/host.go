@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -36,16 +35,6 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 func NewHost(t testing.TB, node *netns.Node) *Host {
 	t.Helper()
 	return &Host{Node: node, t: t, sandbox: newSandbox(t)}
-}
-
-// NewLabHost gives a node what a node of the lab has: a file system and processes of its
-// own. They end with the test.
-func NewLabHost(t testing.TB, node *netns.Node) *host.Host {
-	t.Helper()
-	h, err := host.New(node, t.TempDir())
-	testkit.Must(t, err)
-	testkit.Cleanup(t, h.Close)
-	return h
 }
 
 // Bind makes a file of this machine visible at a path of the host.

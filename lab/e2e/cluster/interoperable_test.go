@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/reference"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
+	"github.com/vipgen/vipgen/lab/testbed/reference"
 )
 
 // openShiftManaged is the type of a load balancer that the operator sets up on the

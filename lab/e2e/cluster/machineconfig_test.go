@@ -19,7 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // machineConfigs stands in for the machine-config operator: it has the MachineConfigs of the
@@ -246,7 +246,7 @@ func (n *node) reboot() {
 	n.awaitPods()
 }
 
-// layManifests writes the manifests again, over those that package internal/testbed/reference writes.
+// layManifests writes the manifests again, over those that package lab/testbed/reference writes.
 func (n *node) layManifests() {
 	n.cluster.t.Helper()
 	for name, f := range n.laid.files {

@@ -16,10 +16,10 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/internal/testbed/container"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/machine"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
+	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
 const (

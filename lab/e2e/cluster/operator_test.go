@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/image"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
-	"github.com/vipgen/vipgen/internal/testbed/reference"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
+	"github.com/vipgen/vipgen/lab/testbed/reference"
 )
 
 // release is one of OpenShift, as far as nodes show it.
@@ -79,7 +79,7 @@ func operatorsBundle(r release, role string, manifests map[string]string) igniti
 	return b
 }
 
-// operatorsManifests are those of the operator's pods on a node, as package internal/testbed/reference
+// operatorsManifests are those of the operator's pods on a node, as package lab/testbed/reference
 // has them.
 func (n *node) operatorsManifests(r release) map[string]string {
 	c := n.cluster

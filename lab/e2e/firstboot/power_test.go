@@ -15,9 +15,9 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/internal/testbed/reference"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
+	"github.com/vipgen/vipgen/lab/testbed/reference"
 )
 
 // apiVIP is the API VIP of installConfig.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/watch"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
+	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 var leave = flag.Bool("remove", false, "run TestRemove, which boots each of two nodes twice")

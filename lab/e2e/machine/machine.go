@@ -17,9 +17,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/vipgen/vipgen/internal/testbed/host"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // Machine is a node with a root, control groups and processes of its own. What runs by

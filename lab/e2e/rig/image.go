@@ -59,7 +59,7 @@ var operatorsTools = []string{
 }
 
 // OperatorsArchive is an image with what the operator's keepalived and HAProxy, as
-// package internal/testbed/reference has them, and their scripts run.
+// package lab/testbed/reference has them, and their scripts run.
 func OperatorsArchive(t testing.TB, name string) string {
 	t.Helper()
 	return OperatorsArchiveOf(t, name, "/")

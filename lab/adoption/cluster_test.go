@@ -1,0 +1,234 @@
+package adoption
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/templates/keepalived"
+)
+
+// Where the API has what nodes read.
+const (
+	nodesPath      = "/api/v1/nodes"
+	namespacesPath = "/api/v1/namespaces"
+	configMapsPath = namespacesPath + "/openshift-etcd/configmaps"
+)
+
+// goldenCase has the pods and templates that vipgen renders for nodes.
+const goldenCase = "../../golden/cases/baremetal-usermanaged/expected/files/"
+
+// host returns the address of a host.
+func host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", n)) }
+
+// api is the API of a cluster, changed by an administrator.
+type api struct {
+	kubeapi.Plane
+	t *testing.T
+}
+
+// object is one of the API.
+type object map[string]any
+
+func newAPI(t *testing.T) *api {
+	t.Helper()
+	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com", ShutdownDelay: time.Hour})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, plane.Close)
+	return &api{plane, t}
+}
+
+// create reports whether an object was not there yet.
+func (a *api) create(collection string, o object) bool {
+	a.t.Helper()
+	data, err := json.Marshal(o)
+	testkit.Must(a.t, err)
+	err = a.Create(a.t.Context(), collection, data)
+	if err != nil && strings.Contains(err.Error(), ": 409 ") {
+		return false
+	}
+	testkit.Must(a.t, err)
+	return true
+}
+
+func (a *api) patch(path string, o object) {
+	a.t.Helper()
+	data, err := json.Marshal(o)
+	testkit.Must(a.t, err)
+	testkit.Must(a.t, a.Patch(a.t.Context(), path, data))
+}
+
+// register makes the Node of a node.
+func (a *api) register(name, role string, addresses []netip.Prefix) {
+	a.t.Helper()
+	var list []object
+	for _, p := range addresses {
+		list = append(list, object{"type": "InternalIP", "address": p.Addr().String()})
+	}
+	a.create(nodesPath, object{"apiVersion": "v1", "kind": "Node",
+		"metadata": object{"name": name, "labels": object{v1alpha1.RoleLabel(role): ""}}, "status": object{"addresses": list}})
+}
+
+// setBootstrap says where the bootstrap host is, or with an empty address that it is gone.
+func (a *api) setBootstrap(address string) {
+	a.t.Helper()
+	metadata := object{"name": "etcd-endpoints", "annotations": object{"alpha.installer.openshift.io/etcd-bootstrap": address}}
+	a.create(namespacesPath, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "openshift-etcd"}})
+	if !a.create(configMapsPath, object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}) {
+		a.patch(configMapsPath+"/etcd-endpoints", object{"metadata": metadata})
+	}
+}
+
+// node is a node of a cluster, which runs the agent as its pod does.
+type node struct {
+	*daemon.Host
+	t      *testing.T
+	name   string
+	role   string
+	server kubeapi.Server
+}
+
+// newNode makes a node with an API server and with the files that vipgen rendered, of which
+// config is cluster.yaml. It is not registered and runs no agent yet.
+func newNode(t *testing.T, network *netns.Network, a *api, name, role string, config []byte, addresses ...netip.Prefix) *node {
+	t.Helper()
+	ns, err := network.AddNode(name, addresses...)
+	testkit.Must(t, err)
+	n := &node{Host: daemon.NewHost(t, ns), t: t, name: name, role: role}
+	n.Bind(testkit.Agent(t), "/vipgen/vipgen-agent")
+	n.Write(v1alpha1.ClusterConfigPath, config)
+	n.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
+	n.Write(v1alpha1.ModeFile, testkit.ReadFile(t, goldenCase+"every-pool"+v1alpha1.ModeFile))
+	n.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
+	n.admit(a)
+	return n
+}
+
+// admit gives the node an API server in place of the one that it has, and credentials.
+func (n *node) admit(a *api) {
+	n.t.Helper()
+	if n.server != nil {
+		n.server.Kill()
+	}
+	server, err := a.Server(n.Node, netip.MustParseAddr("127.0.0.1")) // which no test takes from it
+	testkit.Must(n.t, err)
+	n.server = server
+	testkit.Must(n.t, server.Launch())
+	for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} {
+		_, err := kubeapi.WriteKubeconfig(n.Path("/"), dir, a.CA(), n.name, "api-int.demo.example.com:6443")
+		testkit.Must(n.t, err)
+	}
+}
+
+// start starts the agent with the command line of the rendered pod.
+func (n *node) start() {
+	n.t.Helper()
+	var pod struct {
+		Spec struct {
+			Containers []struct {
+				Command []string `json:"command"`
+			} `json:"containers"`
+		} `json:"spec"`
+	}
+	testkit.Must(n.t, yaml.Unmarshal(testkit.ReadFile(n.t, goldenCase+n.role+v1alpha1.ManifestDir+"/keepalived.yaml"), &pod))
+	n.Start([]string{"NODE_NAME=" + n.name}, pod.Spec.Containers[0].Command...)
+}
+
+// state returns what the job published; alive is false while it does not run.
+func (n *node) state() (s state.Keepalived, alive bool) {
+	n.t.Helper()
+	dir, err := state.Open(n.Path(v1alpha1.RunDir))
+	testkit.Must(n.t, err)
+	defer dir.Close()
+	p, err := state.Read[state.Keepalived](dir)
+	testkit.Must(n.t, err)
+	if p == nil {
+		return s, false
+	}
+	return *p, true
+}
+
+// awaitState waits until the job has published such a state.
+func (n *node) awaitState(what string, ok func(state.Keepalived) bool) {
+	n.t.Helper()
+	testkit.Await(n.t, n.name+" to say: "+what, func() bool {
+		s, alive := n.state()
+		return alive && ok(s)
+	})
+}
+
+func running(s state.Keepalived) bool { return s.Wanted && s.PID != 0 && s.Reloads > 0 }
+
+// has reports whether the node has an address.
+func (n *node) has(a netip.Addr) (has bool) {
+	n.t.Helper()
+	testkit.Must(n.t, n.Do(func() error {
+		list, err := netdump.Addresses()
+		has = slices.ContainsFunc(list, func(x netlink.Addr) bool { return x.IPNet != nil && netdump.IP(x) == a })
+		return err
+	}))
+	return has
+}
+
+// awaitGone waits until the node has noted on its disk that there is no bootstrap.
+func (n *node) awaitGone() {
+	n.t.Helper()
+	testkit.Await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
+		data, err := os.ReadFile(n.Path("/etc/keepalived/.vipgen-nodes.json"))
+		return err == nil && strings.Contains(string(data), `"gone":true`)
+	})
+}
+
+// checked reports whether a node that takes part in the election of the API VIP knows that its
+// API server is ready.
+func (n *node) checked() bool {
+	n.t.Helper()
+	s, alive := n.state()
+	return !alive || !running(s) || slices.ContainsFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.FactAPI && f.OK })
+}
+
+// all returns the names of the nodes.
+func (m *mixed) all() []string { return slices.Sorted(maps.Keys(m.nodes)) }
+
+// holders returns the nodes that have a VIP.
+func (m *mixed) holders(vip netip.Addr) []string {
+	m.t.Helper()
+	return slices.DeleteFunc(m.all(), func(name string) bool { return !m.nodes[name].has(vip) })
+}
+
+// settled is how long nothing may change before an election counts as over.
+const settled = time.Second
+
+// awaitHolder waits until a node holds the first VIP alone, and goes on doing so with the
+// checks of all at an end: what is still to be found out of an API server moves the VIP once
+// more.
+func (m *mixed) awaitHolder(name string) {
+	m.t.Helper()
+	var last, unchecked []string
+	since := time.Now()
+	testkit.Await(m.t, name+" to hold the VIP alone", func() bool {
+		now := m.holders(m.vips[0])
+		unchecked = slices.DeleteFunc(m.all(), func(name string) bool { return m.nodes[name].checked() })
+		if !slices.Equal(now, last) || len(unchecked) > 0 {
+			last, since = now, time.Now()
+		}
+		return slices.Equal(last, []string{name}) && time.Since(since) >= settled
+	}, func() string { return fmt.Sprintf("it is on %v; unlike their API servers: %v", last, unchecked) })
+}

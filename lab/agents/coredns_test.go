@@ -1,0 +1,274 @@
+package agents
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/agent/resolvconf"
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
+	template "github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// resolver is a node with CoreDNS under the agent.
+type resolver struct{ *service }
+
+func newResolver(t *testing.T) resolver {
+	t.Helper()
+	return resolver{newService(t, pod.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}
+}
+
+func (r resolver) awaitState(what string, ok func(state.CoreDNS) bool) state.CoreDNS {
+	r.t.Helper()
+	var s state.CoreDNS
+	r.await(what, func() bool {
+		var alive bool
+		s, alive = published[state.CoreDNS](r.service)
+		return alive && ok(s)
+	})
+	return s
+}
+
+// ask returns the answer's records without owner and time to live, "-" for none,
+// the code if that is not NOERROR, or "no answer".
+func (r resolver) ask(server, name string, kind uint16) string {
+	r.t.Helper()
+	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
+	client := &dns.Client{Timeout: time.Second}
+	var conn *dns.Conn
+	err := r.Do(func() (err error) {
+		conn, err = client.Dial(net.JoinHostPort(server, "53"))
+		return err
+	})
+	if err != nil {
+		return "no answer"
+	}
+	defer conn.Close()
+	reply, _, err := client.ExchangeWithConn(question, conn)
+	switch {
+	case err != nil:
+		return "no answer"
+	case reply.Rcode != dns.RcodeSuccess:
+		return dns.RcodeToString[reply.Rcode]
+	case len(reply.Answer) == 0:
+		return "-"
+	}
+	out := lists.Map(reply.Answer, func(r dns.RR) string { return strings.TrimPrefix(r.String(), r.Header().String()) })
+	return strings.Join(out, " ")
+}
+
+// asked is ask until there is an answer, of whatever kind.
+func (r resolver) asked(server, name string, kind uint16) (answer string) {
+	r.t.Helper()
+	r.await("an answer for "+name+" from "+server, func() bool {
+		answer = r.ask(server, name, kind)
+		return answer != "no answer"
+	})
+	return answer
+}
+
+func (r resolver) answers(server, name string, kind uint16, want string) {
+	r.t.Helper()
+	r.await(name+" to be "+want+" at "+server, func() bool { return r.ask(server, name, kind) == want })
+}
+
+// upstream is a name server of the network that knows one answer.
+func (r resolver) upstream(name, address, answer string) {
+	r.t.Helper()
+	node := daemon.AddNode(r.t, r.network, name, address+"/24")
+	var packets net.PacketConn
+	err := node.Do(func() (err error) {
+		packets, err = net.ListenPacket("udp", address+":53")
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		reply := new(dns.Msg).SetReply(q)
+		record, err := dns.NewRR(q.Question[0].Name + " 0 IN A " + answer)
+		if err != nil {
+			r.t.Error(err)
+		}
+		reply.Answer = []dns.RR{record}
+		w.WriteMsg(reply)
+	})}
+	ended := make(chan struct{})
+	ready := make(chan struct{})
+	server.NotifyStartedFunc = func() { close(ready) }
+	go func() {
+		server.ActivateAndServe()
+		close(ended)
+	}()
+	<-ready
+	r.t.Cleanup(func() {
+		server.Shutdown()
+		<-ended
+	})
+}
+
+func serving(s state.CoreDNS) bool { return s.Serving }
+
+// Hard case 15: names follow the nodes without a reload of CoreDNS, and CoreDNS
+// listens at the address that its own node has now.
+func TestHardCase15NamesFollowAddresses(t *testing.T) {
+	r := newResolver(t)
+	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	r.answers("192.0.2.10", "api.dual.example.com", dns.TypeA, "192.0.2.5")
+	r.answers("192.0.2.10", "master-1.dual.example.com", dns.TypeA, "192.0.2.11")
+	if errOut, code := r.probe(); code != command.OK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	before := r.awaitState("CoreDNS to serve", serving)
+
+	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.77", "worker-0 192.0.2.20")
+	r.answers("192.0.2.10", "master-1.dual.example.com", dns.TypeA, "192.0.2.77")
+	r.answers("192.0.2.10", "worker-0.dual.example.com", dns.TypeA, "192.0.2.20")
+	if s := r.awaitState("CoreDNS to serve", serving); s.Reloads != before.Reloads {
+		t.Errorf("%d reloads for names of nodes", s.Reloads-before.Reloads)
+	}
+
+	r.address("192.0.2.99/24")
+	r.answers("192.0.2.99", "api.dual.example.com", dns.TypeA, "192.0.2.5")
+	r.answers("192.0.2.99", "master-0.dual.example.com", dns.TypeA, "192.0.2.10 192.0.2.99")
+	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
+		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
+	}
+}
+
+// On a single node without VIPs, the names of the API and of routes are the node's own
+// address, and follow it when it changes, with the one CoreDNS; nothing else is at
+// the old address then.
+func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
+	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/cluster.yaml")
+	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
+	r.put(v1alpha1.ClusterConfigPath, string(cluster))
+	r.start()
+	names := []string{"api.sno.example.com", "api-int.sno.example.com", "console.apps.sno.example.com"}
+	for _, name := range names {
+		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.10")
+		r.answers("192.0.2.10", name, dns.TypeAAAA, "2001:db8:0:1::10")
+	}
+	if errOut, code := r.probe(); code != command.OK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	before := r.awaitState("CoreDNS to serve", serving)
+
+	r.address("192.0.2.77/24")
+	if out, err := r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// The kernel takes the later addresses of a network away with the first.
+	r.Command(t.Context(), "ip", "address", "add", "192.0.2.77/24", "dev", "eth0").Run()
+	for _, name := range names {
+		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.77")
+		r.answers("192.0.2.77", name, dns.TypeAAAA, "2001:db8:0:1::10")
+	}
+	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
+		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
+	}
+}
+
+// Hard case 16: upstreams are those of the network at the time, without the node
+// itself, loopback and VIPs.
+func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
+	r := newResolver(t)
+	r.upstream("first", "192.0.2.201", "198.51.100.1")
+	r.upstream("second", "192.0.2.202", "198.51.100.2")
+	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeA, "192.0.2.5")
+	if got := r.asked("127.0.0.1", "www.example.org", dns.TypeA); got == "198.51.100.1" {
+		t.Errorf("answers %s without an upstream", got)
+	}
+	self := "nameserver 192.0.2.10\nnameserver 127.0.0.53\nnameserver 192.0.2.5\nnameserver 2001:db8:0:1::10\n"
+	r.put(resolvconf.Source, self+"nameserver 192.0.2.201\n")
+	r.answers("127.0.0.1", "www.example.org", dns.TypeA, "198.51.100.1")
+	r.put(resolvconf.Source, "nameserver 192.0.2.202\n"+self)
+	r.answers("127.0.0.1", "other.example.org", dns.TypeA, "198.51.100.2")
+	s := r.awaitState("the upstream", func(s state.CoreDNS) bool { return strings.Join(s.Upstreams, " ") == "192.0.2.202" })
+	if s.Restarts != 0 || s.Problem != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
+	testkit.Live(t)
+	t.Parallel()
+	r := newResolver(t)
+	first := r.awaitState("CoreDNS to serve", serving)
+	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
+	// On a busy machine CoreDNS' answer may be late for a moment.
+	s := r.awaitState("the refusal, and CoreDNS to serve", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "nonsense") && s.Serving })
+	if s.Restarts != 0 || s.PID != first.PID || s.LastRefusal == nil {
+		t.Errorf("%+v", s)
+	}
+	// What CoreDNS finds out only when it is to serve: the port is another's.
+	var taken net.Listener
+	if err := r.Do(func() (err error) {
+		taken, err = net.Listen("tcp", "127.0.0.1:5454")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:5454 {\n    bind 127.0.0.1\n    whoami\n}\n")
+	r.awaitState("the failed reload", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "address already in use") })
+	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeA, "192.0.2.5")
+	if data, err := r.Read(v1alpha1.Corefile); err != nil || strings.Contains(string(data), "5454") {
+		t.Errorf("%v:\n%s", err, data)
+	}
+	r.put(v1alpha1.CorefileTemplate, template.Template)
+	r.awaitState("no problem", func(s state.CoreDNS) bool { return s.Problem == "" && s.Serving })
+}
+
+func TestCoreDNSIsStartedAgain(t *testing.T) {
+	r := newResolver(t)
+	s := r.awaitState("CoreDNS to serve", func(s state.CoreDNS) bool { return s.Serving && s.PID != 0 })
+	r.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
+	r.awaitState("CoreDNS to serve again", func(now state.CoreDNS) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
+}
+
+func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
+	r := newResolver(t)
+	r.restartBelowShell()
+	r.awaitState("CoreDNS to serve", serving)
+	r.signal("vipgen-agent", syscall.SIGKILL)
+	r.await("CoreDNS to end", func() bool { return len(r.pids("coredns")) == 0 })
+	r.kill()
+	r.start()
+	r.awaitState("CoreDNS to serve", serving)
+	if code := r.stop(); code != command.OK {
+		t.Errorf("exit code %d at SIGTERM", code)
+	}
+	if left := r.pids("coredns"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, code := r.probe(); code != command.Finding {
+		t.Errorf("liveness probe of what does not run: %d", code)
+	}
+}
+
+func TestHardCase25CoreDNSWithoutIPv6(t *testing.T) {
+	r := newResolver(t)
+	r.answers("::1", "api.dual.example.com", dns.TypeAAAA, "2001:db8:0:1::5")
+	r.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
+	r.await("a Corefile without IPv6", func() bool {
+		data, err := r.Read(v1alpha1.Corefile)
+		bind, _, _ := strings.Cut(string(data), "    errors\n")
+		return err == nil && !strings.Contains(bind, "::")
+	})
+	r.kill()
+	r.await("CoreDNS to end", func() bool { return len(r.pids("coredns")) == 0 })
+	r.start()
+	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeAAAA, "2001:db8:0:1::5")
+}

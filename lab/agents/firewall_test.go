@@ -1,0 +1,85 @@
+package agents
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// Hard case 6: the redirect is there while the haproxy job says that it serves,
+// comes back when it is flushed, and goes with the job that says so or with this.
+func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
+	t.Parallel()
+	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
+	s.start()
+	rules := func() string {
+		out, _ := s.Command(context.Background(), "nft", "list", "ruleset").CombinedOutput()
+		return string(out)
+	}
+	inPlace := func(want bool) {
+		t.Helper()
+		s.await("the redirect", func() bool {
+			p, alive := published[state.Firewall](s)
+			return alive && p.InPlace == want && strings.Contains(rules(), "192.0.2.5") == want
+		})
+	}
+	dir, err := state.Open(s.Path(v1alpha1.RunDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	publish := func(serving bool) {
+		t.Helper()
+		if err := dir.Publish(state.HAProxy{Serving: serving}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(true)
+	inPlace(true)
+	if errOut, code := s.probe(); code != command.OK {
+		t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
+	s.tell(syscall.SIGSTOP)
+	s.await("a liveness probe of a job that stands still", func() bool {
+		errOut, code := s.probe()
+		return code == command.Finding && strings.Contains(errOut, "the firewall job does not answer")
+	})
+	s.tell(syscall.SIGCONT)
+	s.await("the liveness probe", func() bool { _, code := s.probe(); return code == command.OK })
+	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
+		t.Fatal(string(out))
+	}
+	inPlace(true)
+	publish(false)
+	inPlace(false)
+	publish(true)
+	inPlace(true)
+	if err := dir.Close(); err != nil { // the haproxy job ends
+		t.Fatal(err)
+	}
+	inPlace(false)
+	if err := dir.Publish(state.HAProxy{Restarting: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.await("word that HAProxy crashed", func() bool {
+		p, alive := published[state.Firewall](s)
+		return alive && p.Restarting && !p.InPlace
+	})
+	publish(true)
+	inPlace(true)
+	if p, _ := published[state.Firewall](s); p.Restarting {
+		t.Errorf("%+v", p)
+	}
+	if code := s.stop(); code != command.OK {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(rules(), "vipgen") {
+		t.Errorf("left behind:\n%s", rules())
+	}
+}

@@ -1,0 +1,271 @@
+package agents
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	kubelet "github.com/vipgen/vipgen/lab/testbed/pod"
+	"github.com/vipgen/vipgen/templates/coredns"
+	"github.com/vipgen/vipgen/templates/haproxy"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// waitTime is how long anything may take that takes seconds on an idle machine.
+const waitTime = 2 * time.Minute
+
+// service is a container on a node, with all that its pod's manifest, or its
+// unit, gives it. Nothing but the test starts, probes and ends it.
+type service struct {
+	node
+	cfg      container.Config
+	liveness []string // the command of its probe
+	running  *container.Container
+}
+
+// nodesFile is where the list of nodes is, for the agent and on the host.
+const nodesFile = "/run/vipgen/nodes.yaml"
+
+// readNodes has the agent read that list.
+const readNodes = "--nodes=" + nodesFile
+
+// newService starts the container that is named after its pod.
+func newService(t *testing.T, name string, addresses ...string) *service {
+	t.Helper()
+	s := newContainer(newNode(t, addresses...), name, name, readNodes)
+	s.start()
+	return s
+}
+
+// newContainer prepares a container of a pod, with flags besides those of the
+// manifest.
+func newContainer(n node, name, containerName string, flags ...string) *service {
+	n.t.Helper()
+	s := &service{node: n}
+	s.put(v1alpha1.HAProxyTemplate, haproxy.Template)
+	s.put(v1alpha1.CorefileTemplate, coredns.Template)
+	s.put(v1alpha1.HostsTemplate, coredns.HostsTemplate)
+	if err := s.MkdirAll("/var/lib/kubelet"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.nodes()
+	text, err := pod.Render(name, pod.Params{
+		Role: v1alpha1.RoleMaster, Namespace: "openshift-kni-infra",
+		Images: v1alpha1.Images{Agent: agentImage, HAProxy: "haproxy", CoreDNS: "coredns"},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	manifest, err := kubelet.Read(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range manifest.Spec.Containers {
+		if c.Name == containerName {
+			s.liveness = c.LivenessProbe.Exec.Command
+		}
+	}
+	k := kubelet.Kubelet{Host: n.Host, Images: images(n.t), Log: slog.New(slog.NewTextHandler(n.t.Output(), nil))}
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
+	defer cancel()
+	cfg, err := k.Prepare(ctx, text, containerName)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cfg.Args = append(cfg.Args, flags...)
+	s.setConfig(cfg)
+	return s
+}
+
+// setConfig sets the container to start; all runs share one log.
+func (s *service) setConfig(cfg container.Config) {
+	s.cfg = cfg
+	s.cfg.Log = filepath.Join(s.t.TempDir(), "log")
+}
+
+// start runs the container's command, in which the agent is the first process.
+func (s *service) start() {
+	s.t.Helper()
+	s.startAs(s.cfg.Args...)
+}
+
+// restartBelowShell starts the agent again, as a process that can end alone: with
+// the container's first one the kernel ends all others.
+func (s *service) restartBelowShell() {
+	s.t.Helper()
+	s.kill()
+	s.startAs(append([]string{"sh", "-c", `"$@"; while sleep 1; do :; done`, "sh"}, s.cfg.Args...)...)
+}
+
+func (s *service) startAs(args ...string) {
+	s.t.Helper()
+	cfg := s.cfg
+	cfg.Args = args
+	running, err := container.Start(s.Host, cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.running = running
+	s.t.Cleanup(func() {
+		running.Signal(syscall.SIGKILL)
+		<-running.Done()
+		if s.t.Failed() {
+			s.t.Logf("log of the agent:\n%s", s.output())
+		}
+	})
+}
+
+func (s *service) output() string {
+	data, _ := os.ReadFile(s.cfg.Log)
+	return string(data)
+}
+
+// tell sends a signal to the container's first process.
+func (s *service) tell(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.running.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// kill ends the container as the kernel would.
+func (s *service) kill() {
+	s.t.Helper()
+	s.tell(syscall.SIGKILL)
+	s.awaitEnd()
+}
+
+// stop ends the agent as kubelet would, and returns its exit code.
+func (s *service) stop() int {
+	s.t.Helper()
+	s.tell(syscall.SIGTERM)
+	return s.awaitEnd()
+}
+
+func (s *service) awaitEnd() (exitCode int) {
+	s.t.Helper()
+	select {
+	case <-s.running.Done():
+	case <-time.After(waitTime):
+		s.t.Fatal("the agent does not end")
+	}
+	return s.running.ExitCode()
+}
+
+// run runs a command to its end as the container's, beside it.
+func (s *service) run(command ...string) (out, errOut string, code int) {
+	s.t.Helper()
+	cfg := s.cfg
+	cfg.ID, cfg.Args = cfg.ID+"-beside", command
+	return s.node.run(cfg)
+}
+
+// exec runs a command in the container, which has to end well.
+func (s *service) exec(command ...string) {
+	s.t.Helper()
+	if out, code, err := s.running.Exec(s.t.Context(), command...); err != nil || code != 0 {
+		s.t.Fatalf("%v: %d, %v: %s", command, code, err, out)
+	}
+}
+
+// nodes makes the list of nodes: "name address..." each.
+func (s *service) nodes(list ...string) {
+	s.t.Helper()
+	var peers []v1alpha1.Peer
+	for _, line := range list {
+		words := strings.Fields(line)
+		p := v1alpha1.Peer{Name: words[0], Role: v1alpha1.RoleMaster}
+		for _, a := range words[1:] {
+			p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
+		}
+		peers = append(peers, p)
+	}
+	text, err := yaml.Marshal(peers)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(nodesFile, string(text))
+}
+
+// published reads what a job published, as another container would; false while
+// there is none or its writer is gone.
+func published[T state.Job](s *service) (v T, alive bool) {
+	s.t.Helper()
+	dir, err := state.Open(s.Path(v1alpha1.RunDir))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer dir.Close()
+	p, err := state.Read[T](dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if p == nil {
+		return v, false
+	}
+	return *p, true
+}
+
+func (s *service) await(what string, ok func() bool) {
+	s.t.Helper()
+	testkit.AwaitWithin(s.t, waitTime, what, ok)
+}
+
+// probe runs the manifest's liveness probe.
+func (s *service) probe() (string, int) {
+	s.t.Helper()
+	_, errOut, code := s.run(s.liveness...)
+	return errOut, code
+}
+
+// pids are the processes of that name on the node.
+func (s *service) pids(name string) []string {
+	s.t.Helper()
+	out, err := exec.Command("ip", "netns", "pids", s.Namespace()).Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool {
+		comm, _ := os.ReadFile("/proc/" + pid + "/comm")
+		return strings.TrimSpace(string(comm)) != name
+	})
+}
+
+// echo serves an API server that never lets go: TLS is not its business.
+func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn)) {
+	t.Helper()
+	var l net.Listener
+	err := node.Do(func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go handle(c)
+		}
+	}()
+}

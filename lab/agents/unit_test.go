@@ -1,0 +1,237 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/nodeip"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/templates/unit"
+)
+
+// newUnit prepares the first container of a rendered unit.
+func newUnit(n node, name string) *service {
+	n.t.Helper()
+	n.install()
+	configs, err := container.UnitContainers(n.Host, images(n.t), name)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s := &service{node: n}
+	s.setConfig(configs[0])
+	return s
+}
+
+// install puts the rendered units on the node.
+func (n node) install() {
+	n.t.Helper()
+	units, err := unit.Render(unit.Params{AgentImage: agentImage, Hints: []string{"NODEIP_HINT"}})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, u := range units {
+		n.put(host.UnitDir+"/"+u.Name, u.Contents)
+	}
+}
+
+// runUnit runs the unit's command lines as they stand.
+func (n node) runUnit(name string) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
+	defer cancel()
+	out, err := container.RunUnit(ctx, n.Host, images(n.t), name)
+	if err != nil {
+		n.t.Error(err)
+	}
+	n.t.Log(out)
+}
+
+func TestUnitsRunAsTheyStand(t *testing.T) {
+	t.Parallel()
+	// With a VIP that an unclean exit left behind.
+	h := newNode(t, "192.0.2.5/24", "192.0.2.10/24", "2001:db8:0:1::10/64")
+	h.install()
+	h.put("/run/NetworkManager/resolv.conf", "search example.com\nnameserver 192.0.2.10\nnameserver 192.0.2.53\n")
+	h.put("/etc/resolv.conf", "nameserver 192.0.2.53\n")
+
+	h.runUnit("nodeip-configuration.service")
+	if got := h.forwarding("eth0"); got != "1 1" { // hard case 34
+		t.Errorf("forwarding of IPv4 and IPv6 is %s", got)
+	}
+	h.expect(v1alpha1.NodeIPDir+"/primary-ip", "192.0.2.10")
+	h.expect(v1alpha1.NodeIPDir+"/ipv6", "2001:db8:0:1::10")
+	h.expect("/etc/systemd/system/kubelet.service.d/20-nodenet.conf", "[Service]\nEnvironment=\"KUBELET_NODE_IP=192.0.2.10\" \"KUBELET_NODE_IPS=192.0.2.10,2001:db8:0:1::10\"\n")
+	h.expect("/etc/systemd/system/crio.service.d/20-nodenet.conf", "[Service]\nEnvironment=\"CONTAINER_STREAM_ADDRESS=192.0.2.10\"\n")
+
+	h.put("/run/resolv-prepender/env", "IP4_DOMAINS=dhcp.example\nIP6_DOMAINS=\n")
+	h.runUnit("on-prem-resolv-prepender.service")
+	h.expect("/etc/resolv.conf", "# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n"+
+		"search dual.example.com example.com dhcp.example\nnameserver 192.0.2.10\nnameserver 192.0.2.53\n")
+	h.expect("/run/resolv-prepender-kni-conf-done", "")
+}
+
+// forwarding of an interface, of both families.
+func (n node) forwarding(link string) string {
+	n.t.Helper()
+	var out []string
+	for _, family := range []string{"ipv4", "ipv6"} {
+		err := n.Do(func() error {
+			data, err := os.ReadFile("/proc/sys/net/" + family + "/conf/" + link + "/forwarding")
+			out = append(out, strings.TrimSpace(string(data)))
+			return err
+		})
+		if err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestNodeIPHint: what OpenShift's /etc/default/nodeip-configuration says reaches
+// the agent, and is said where it makes no sense.
+func TestNodeIPHint(t *testing.T) {
+	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
+	set := func(env ...string) (string, int) {
+		cfg := u.cfg
+		cfg.Env = env
+		_, errOut, code := u.node.run(cfg)
+		return errOut, code
+	}
+	for _, step := range []struct{ env, want string }{
+		{"NODEIP_HINT=", "192.0.2.10"},
+		{"NODEIP_HINT=198.51.100.1", "192.0.2.10"}, // hard case 47: the node has it
+	} {
+		if said, code := set(step.env); code != command.OK {
+			t.Fatalf("%s: exit code %d: %s", step.env, code, said)
+		}
+		u.expect(v1alpha1.NodeIPDir+"/primary-ip", step.want)
+	}
+	if said, code := set("NODEIP_HINT=worker-0"); code != command.Input || !strings.Contains(said, "worker-0") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// TestNodeIPRegistered: without kubelet's drop-in, as on platform external before 4.17, a
+// running node keeps the address that its Node has (hard case 47).
+func TestNodeIPRegistered(t *testing.T) {
+	t.Parallel()
+	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
+	ca, err := authority.New("kubelet-serving")
+	testkit.Must(t, err)
+	pair, err := ca.Serving("worker-0", "198.51.100.10")
+	testkit.Must(t, err)
+	u.put(v1alpha1.NodeIPDir+"/kubelet-server.crt", string(pair.Cert))
+	cfg := u.cfg
+	cfg.Env = []string{"NODEIP_HINT=192.0.2.1"}
+	if _, said, code := u.node.run(cfg); code != command.OK {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	u.expect(v1alpha1.NodeIPDir+"/primary-ip", "198.51.100.10")
+	u.expect(v1alpha1.NodeIPDir+"/ipv6", "2001:db8:0:1::10")
+}
+
+func TestNodeIPShow(t *testing.T) {
+	t.Parallel()
+	u := newUnit(newNode(t, "192.0.2.10/24"), "nodeip-configuration.service")
+	show := func(args ...string) (string, string, int) {
+		return u.run(append([]string{"/usr/bin/vipgen-agent", "node-ip", "show", "--root=/host"}, args...)...)
+	}
+	out, errOut, code := show()
+	if out != "192.0.2.10\n" || code != command.Finding || !strings.Contains(errOut, "family=IPv6") {
+		t.Errorf("printed %q, said %q, exit code %d; want the IPv4 address, a warning and %d", out, errOut, code, command.Finding)
+	}
+	u.address("2001:db8:0:1::10/64")
+	out, errOut, code = show()
+	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != command.OK || errOut != "" {
+		t.Errorf("printed %q, said %q, exit code %d", out, errOut, code)
+	}
+	out, _, code = show("-o", "json")
+	var c nodeip.Choice
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != command.OK {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
+	}
+	if len(c.IPs()) != 2 || c.RemoteWorker || c.Addresses[0].Why != "in the network of VIP 192.0.2.5" || len(c.Interfaces) != 1 {
+		t.Errorf("said %s", out)
+	}
+}
+
+// TestSIGTERMEndsAtOnce: a unit that waits for an address can be stopped, and
+// leaves nothing half done.
+func TestSIGTERMEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	u := newUnit(newNode(t), "nodeip-configuration.service")
+	u.start()
+	u.await("the first line", func() bool { return strings.Contains(u.output(), "\n") })
+	if line, _, _ := strings.Cut(u.output(), "\n"); !strings.Contains(line, "waiting for an address") {
+		t.Errorf("said %q", line)
+	}
+	if code := u.stop(); code != command.Failed {
+		t.Errorf("exit code %d, want %d", code, command.Failed)
+	}
+	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	u := newUnit(newNode(t), "nodeip-configuration.service")
+	_, errOut, code := u.run(append(u.cfg.Args, "--timeout", "10ms")...)
+	if code != command.Failed || !strings.Contains(errOut, "waited for 10ms") {
+		t.Errorf("exit code %d, said %q", code, errOut)
+	}
+}
+
+// TestInstall copies the program as an init container does, and runs the copy
+// where there is nothing else.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	if err := n.MkdirAll("/vipgen"); err != nil {
+		t.Fatal(err)
+	}
+	if _, errOut, code := n.run(container.Config{
+		ID: "install", Image: images(t)[agentImage], Args: []string{"/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"},
+		Mounts: []container.Mount{{Source: n.Path("/vipgen"), Destination: "/vipgen"}},
+	}); code != command.OK {
+		t.Fatalf("exit code %d: %s", code, errOut)
+	}
+	path := n.Path("/vipgen/vipgen-agent")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("mode %v, %v; want 0755", info.Mode(), err)
+	}
+	want, err1 := os.ReadFile(testkit.Agent(t))
+	got, err2 := os.ReadFile(path)
+	if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+		t.Errorf("the copy is another one (%v, %v)", err1, err2)
+	}
+	alone := container.Image{Programs: map[string]string{"/vipgen-agent": path}}
+	out, errOut, code := n.run(container.Config{ID: "copy", Image: alone, Args: []string{"/vipgen-agent", "version"}})
+	if code != command.OK || !strings.HasPrefix(out, "vipgen-agent ") {
+		t.Errorf("exit code %d, printed %q, said %q", code, out, errOut)
+	}
+}
+
+func TestProgramIsStatic(t *testing.T) {
+	f, err := elf.Open(testkit.Agent(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("it needs a dynamic linker")
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package externallb
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// standIn answers requests with the name of its node.
+type standIn struct {
+	listener *process.Listener
+	server   *http.Server
+	// draining has it say that it is not ready, while it goes on answering.
+	draining atomic.Bool
+}
+
+// serve answers at a port of a node: 200 at the path of its health, the node's name
+// everywhere else.
+func (o *outside) serve(node *netns.Node, port int, secure bool, health string) *standIn {
+	o.t.Helper()
+	l, err := process.ListenAll(node, port)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	s := &standIn{listener: l}
+	s.server = &http.Server{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == health && s.draining.Load() {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			fmt.Fprint(w, node.Name)
+		})}
+	s.server.Protocols.SetHTTP1(true)
+	if secure {
+		ca, err := authority.New(node.Name + "-signer")
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		pair, err := ca.Serving(node.Name)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		cert, err := pair.TLS()
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
+		go s.server.ServeTLS(l, "", "")
+	} else {
+		go s.server.Serve(l)
+	}
+	o.t.Cleanup(s.kill)
+	return s
+}
+
+func (s *standIn) kill() {
+	s.listener.Kill()
+	s.server.Close()
+}
+
+// end answers what it was asked, and ends.
+func (s *standIn) end(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+}
+
+// get asks once over a connection of its own and returns who answered.
+func get(from *netns.Node, scheme, address string, port int, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s%s", scheme, net.JoinHostPort(address, fmt.Sprint(port)), path), nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %s", resp.Status)
+	}
+	if err == nil && resp.TLS != nil && resp.TLS.PeerCertificates[0].Subject.CommonName != string(body) {
+		err = fmt.Errorf("a certificate of %s, from %s: TLS was not passed through", resp.TLS.PeerCertificates[0].Subject.CommonName, body)
+	}
+	return string(body), err
+}
