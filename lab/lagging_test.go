@@ -41,7 +41,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 			if tt.variant {
 				testkit.Variant(t)
 			}
-			c := newClusterOf(t, Config{Cluster: load(t, demo).WithVRRP(tt.from), Plan: planOf(3, 0)})
+			c := newClusterOf(t, Config{Cluster: WithVRRP(load(t, demo), tt.from), Plan: planOf(3, 0)})
 			c.awaitSettings(tt.from.String())
 			broken := c.holder(t, api)
 			if !tt.holder {

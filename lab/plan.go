@@ -10,6 +10,14 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
+// WithVRRP gives a cluster other VRRP settings, from the first packet on.
+func WithVRRP(c *render.Cluster, v v1alpha1.VRRPSettings) *render.Cluster {
+	out, config := *c, *c.Config
+	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
+	out.Config, out.ProfileWhy = &config, ""
+	return &out
+}
+
 // Machine is one that a lab is to have.
 type Machine struct {
 	Name string

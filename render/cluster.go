@@ -91,14 +91,6 @@ func (c *Cluster) Understood() bool {
 	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
-// WithVRRP gives the cluster other VRRP settings, from the first packet on.
-func (c *Cluster) WithVRRP(v v1alpha1.VRRPSettings) *Cluster {
-	out, config := *c, *c.Config
-	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
-	out.Config, out.ProfileWhy = &config, ""
-	return &out
-}
-
 // resolve puts the input of one cluster together. The list holds every problem
 // found; the cluster is nil when one of them is an error.
 func resolve(in *Input, o Options) (*Cluster, problem.List) {

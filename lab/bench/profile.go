@@ -51,7 +51,7 @@ func Custom(interval time.Duration) (Profile, error) {
 
 // of is a cluster with this profile.
 func (p Profile) of(c *render.Cluster) *render.Cluster {
-	c = c.WithVRRP(p.VRRP)
+	c = lab.WithVRRP(c, p.VRRP)
 	if p.Local != "" {
 		c.Config.Spec.APIServer.Local = p.Local
 	}

@@ -75,8 +75,8 @@ const (
 
 // mdnsFlood sends records of hosts that are not there.
 func (a *act) mdnsFlood(context.Context) (undo, error) {
-	i := slices.IndexFunc(attack.MDNSs, func(m attack.MDNS) bool { return m.Name == a.fault.What })
-	packets, err := attack.MDNSs[i].Packets(mdnsPackets)
+	i := slices.IndexFunc(mdnsKinds, func(m mdnsPacket) bool { return m.name == a.fault.What })
+	packets, err := mdnsKinds[i].packets(mdnsPackets)
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ var kinds = []kind{
 	{allHAProxies, allControlPlane, ofHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
 	{allAPIs, allControlPlane, ofAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
 	{vrrpFlood, wholeCluster, ofGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is no node floods all nodes with VRRP advertisements"},
-	{mdnsFlood, wholeCluster, 0, 2 * second, 6 * second, named(attack.MDNSs, func(m attack.MDNS) string { return m.Name }), false, "a host that is no node floods all nodes with mDNS records"},
+	{mdnsFlood, wholeCluster, 0, 2 * second, 6 * second, named(mdnsKinds, func(m mdnsPacket) string { return m.name }), false, "a host that is no node floods all nodes with mDNS records"},
 	{oddNode, anyNode, ofObject, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
 	{deletedNode, anyNode, ofNode | ofObject | ofTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
 	{crashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},

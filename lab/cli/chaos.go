@@ -147,7 +147,7 @@ func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
 	case "":
 		return c, nil
 	case v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic:
-		return c.WithVRRP(v1alpha1.VRRP{Profile: p, Mode: mode}.Settings()), nil
+		return lab.WithVRRP(c, v1alpha1.VRRP{Profile: p, Mode: mode}.Settings()), nil
 	default:
 		return nil, fmt.Errorf("--profile %s: expected fast, virtual or classic", name)
 	}

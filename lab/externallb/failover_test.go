@@ -17,8 +17,8 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // tooSlow is less than what a host waits for adverts of the other before it takes
@@ -286,7 +286,7 @@ func TestExternalDropsRights(t *testing.T) {
 		if p.Ended() {
 			t.Fatalf("HAProxy does not start:\n%s", p.Output())
 		}
-		worker, err := process.Child(p.PID())
+		worker, err := host.Child(p.PID())
 		if err != nil {
 			return false
 		}

@@ -98,7 +98,7 @@ func (r *Report) scenarioHTML(number int, s Scenario) htmlScenario {
 			longest = max(longest, worst.Outage)
 		}
 	}
-	w := timeline.WindowOf(s.VIP, lists.Map(shown, drawn))
+	w := windowOf(s.VIP, lists.Map(shown, drawn))
 	for i, one := range s.Results {
 		doc.Rows = append(doc.Rows, r.rowHTML(fmt.Sprintf("s%d-%d", number+1, i+1), s, one, w, longest))
 	}

@@ -71,7 +71,7 @@ func TestMeasuredPowerLoss(t *testing.T) {
 	testkit.Must(t, r.WriteHTML(&page))
 	t.Logf("\n%s", &table)
 	results := r.Scenarios[0].Results
-	shown := timeline.WindowOf("192.0.2.5", []timeline.Run{results[0].Runs[0].Run, results[1].Runs[0].Run})
+	shown := windowOf("192.0.2.5", []timeline.Run{results[0].Runs[0].Run, results[1].Runs[0].Run})
 	run := results[0].Runs[0]
 	for _, s := range run.Spans {
 		if s.To-run.Fault <= shown.From || s.From-run.Fault > shown.To {

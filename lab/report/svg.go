@@ -37,7 +37,7 @@ func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 			shown = append(shown, median.Run)
 		}
 	}
-	w := timeline.WindowOf(s.VIP, shown)
+	w := windowOf(s.VIP, shown)
 	for _, one := range s.Results {
 		name := svg.Fit(plain(one.Profile), svg.Normal, 110)
 		y += 17

@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/agentcli"
 	"github.com/vipgen/vipgen/cmd/cli"
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/internal/manual"
+	"github.com/vipgen/vipgen/internal/image/man"
 )
 
 // Files are the man pages of all commands, below /man, and vipgen's completions,
@@ -25,7 +25,7 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, others := range []map[string][]byte{manual.Pages(agentcli.Command(), s.Version), manual.Pages(cli.Command(), s.Version), manual.Pages(cli.LiveCommand(), s.Version)} {
+	for _, others := range []map[string][]byte{man.Pages(agentcli.Command(), s.Version), man.Pages(cli.Command(), s.Version), man.Pages(cli.LiveCommand(), s.Version)} {
 		for name, data := range others {
 			if pages[name] == nil { // vipgen's own of the lab has less
 				pages[name] = data

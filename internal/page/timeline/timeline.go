@@ -119,35 +119,6 @@ type Tick struct {
 	Label string
 }
 
-// WindowOf returns a window that shows what matters of the runs: from a bit before
-// the fault to a bit after the last change.
-func WindowOf(vip string, runs []Run) Window {
-	end := 200 * time.Millisecond
-	begin := time.Duration(0)
-	see := func(run Run, at time.Duration) {
-		end = max(end, at-run.Fault)
-		begin = min(begin, at-run.Fault)
-	}
-	for _, run := range runs {
-		for _, a := range run.Answers {
-			if !a.OK {
-				see(run, a.From)
-				see(run, a.To)
-			}
-		}
-		for _, s := range run.Spans {
-			if s.VIP == vip && s.From > run.Fault {
-				see(run, s.From)
-			}
-		}
-		for _, e := range run.Events {
-			see(run, e.At)
-		}
-	}
-	margin := (end - begin) / 8
-	return Window{begin - margin, end + margin}
-}
-
 // Zoom returns a window around the time in which a VIP came to its new holders. Events are in it
 // unless they would leave less than a quarter to that time.
 func Zoom(vip string, run Run, holders []string) Window {

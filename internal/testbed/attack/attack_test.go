@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miekg/dns"
-
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -71,32 +69,6 @@ func TestStartRefuses(t *testing.T) {
 	}
 	if _, err := Start(nil, 0, Packet{}); err == nil {
 		t.Error("a flood of no packets a second starts")
-	}
-}
-
-// Records of mDNS are as many as they say, and one packet of them is one that is read
-// (RFC 6762 section 17).
-func TestMDNS(t *testing.T) {
-	const largest = 9000
-	for _, m := range MDNSs {
-		list, err := m.Packets(16)
-		if err != nil || len(list) != 32 {
-			t.Fatalf("%s: %d packets: %v", m.Name, len(list), err)
-		}
-		seen := map[string]bool{}
-		for _, p := range list {
-			msg := new(dns.Msg)
-			if err := msg.Unpack(p.Data); err != nil || len(p.Data) > largest {
-				t.Fatalf("%s: %d bytes: %v", m.Name, len(p.Data), err)
-			}
-			if len(msg.Answer) != 3*m.Hosts || msg.Answer[0].Header().Ttl != m.TTL || !msg.Response {
-				t.Errorf("%s: %d records: %v", m.Name, len(msg.Answer), msg.Answer[0])
-			}
-			seen[msg.Answer[0].Header().Name] = true
-		}
-		if len(seen) != 16 {
-			t.Errorf("%s: packets are about %v", m.Name, seen)
-		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/vipgen/vipgen/internal/manual"
+	"github.com/vipgen/vipgen/internal/image/man"
 	"github.com/vipgen/vipgen/lab/cli"
 )
 
@@ -15,7 +15,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "manual: expected VERSION DIR")
 		os.Exit(2)
 	}
-	for name, page := range manual.Pages(cli.Command(), os.Args[1]) {
+	for name, page := range man.Pages(cli.Command(), os.Args[1]) {
 		if err := os.WriteFile(filepath.Join(os.Args[2], name), page, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "manual:", err)
 			os.Exit(3)

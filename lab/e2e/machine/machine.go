@@ -18,7 +18,6 @@ import (
 	"syscall"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
@@ -146,9 +145,9 @@ func (m *Machine) start() error {
 		err = errors.Join(err, cmd.Wait())
 		return fmt.Errorf("making its root: %w: %s", err, bytes.TrimSpace(complaint.Bytes()))
 	}
-	inside, err := process.Child(cmd.Process.Pid)
+	inside, err := host.Child(cmd.Process.Pid)
 	if err == nil && m.init { // what made its PID namespace is between
-		inside, err = process.Child(inside)
+		inside, err = host.Child(inside)
 	}
 	if err != nil {
 		return fmt.Errorf("making its root: %w", err)

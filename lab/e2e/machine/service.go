@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // Service is a program that runs on a machine until its power goes.
@@ -27,7 +28,7 @@ func (m *Machine) Start(name string, args ...string) (*Service, error) {
 	}
 	// What enters has the program as its only child.
 	for !s.run.Ended() {
-		if s.pid, err = process.Child(s.run.PID()); err == nil {
+		if s.pid, err = host.Child(s.run.PID()); err == nil {
 			return s, nil
 		}
 		time.Sleep(time.Millisecond)

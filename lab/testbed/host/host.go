@@ -17,7 +17,6 @@ import (
 	"syscall"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
 // UnitDir is where systemd units are.
@@ -126,7 +125,7 @@ func (h *Host) PowerOn() error {
 	if _, err := io.ReadFull(stdout, make([]byte, len("up\n"))); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w: %s", h.Name, err, &complaint), h.end())
 	}
-	if h.init, err = process.Child(cmd.Process.Pid); err != nil {
+	if h.init, err = Child(cmd.Process.Pid); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w", h.Name, err), h.end())
 	}
 	return h.plugIn()

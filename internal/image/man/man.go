@@ -1,5 +1,5 @@
-// Package manual makes man pages out of the command trees of programs.
-package manual
+// Package man makes man pages out of the command trees of programs.
+package man
 
 import (
 	"bytes"
