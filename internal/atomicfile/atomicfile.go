@@ -1,5 +1,5 @@
-// Package atomicfile replaces files so that a reader, and a node that loses
-// its power, sees the old file or the new one and never a part of either.
+// Package atomicfile replaces files atomically: a reader, also after a power failure, gets the
+// old file or the new one and never a part of either.
 package atomicfile
 
 import (
@@ -13,10 +13,10 @@ import (
 	"syscall"
 )
 
-// Write makes path hold data. A file that holds it already is not touched, and
-// changed is false. A file that is replaced keeps its mode, owner and SELinux
-// label; mode is that of a file that is new. A symbolic link at path becomes a
-// file of its own. On an error the old file stands as it was.
+// Write makes data the content of path. A file with the same content is not touched, and
+// changed is false. A replaced file keeps its mode, owner and SELinux label; mode is for a new
+// file. A symbolic link at path is replaced by a regular file. On an error the old file is
+// unchanged.
 //
 // The directory must exist. Several processes may write the same path.
 func Write(path string, data []byte, mode fs.FileMode) (changed bool, err error) {
@@ -37,8 +37,7 @@ func Write(path string, data []byte, mode fs.FileMode) (changed bool, err error)
 	return err == nil, err
 }
 
-// Install makes path a copy of src with that mode, whatever mode a file at path
-// had before.
+// Install makes path a copy of src with a mode, whatever mode a file at path had.
 func Install(path string, src io.Reader, mode fs.FileMode) error {
 	old, err := regular(path)
 	if err != nil {
@@ -50,9 +49,9 @@ func Install(path string, src io.Reader, mode fs.FileMode) error {
 	})
 }
 
-// Remove removes a file for good; one that is not there is no error.
+// Remove removes a file durably; a missing one is no error.
 func Remove(path string) (changed bool, err error) {
-	// A read-only disk refuses to remove even what is not there.
+	// A read-only disk refuses to remove even a missing file.
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -78,7 +77,7 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// holds says whether the file at path has exactly these bytes.
+// holds reports whether the file at path has exactly these bytes.
 func holds(path string, info fs.FileInfo, data []byte) (bool, error) {
 	if info.Size() != int64(len(data)) {
 		return false, nil
@@ -90,14 +89,14 @@ func holds(path string, info fs.FileInfo, data []byte) (bool, error) {
 	return bytes.Equal(got, data), nil
 }
 
-// replace writes a temporary file beside path and renames it.
+// replace writes a temporary file next to path and renames it.
 func replace(path string, old fs.FileInfo, mode fs.FileMode, write func(*os.File) error) (err error) {
 	temp := tempName(path)
 	f, err := openTemp(temp)
 	if err != nil {
 		return err
 	}
-	// Closing gives up the lock, so it comes after the name is free again.
+	// Closing releases the lock, so it comes after the name is free again.
 	defer f.Close()
 	defer func() {
 		if err != nil {
@@ -120,8 +119,8 @@ func replace(path string, old fs.FileInfo, mode fs.FileMode, write func(*os.File
 	return syncDir(filepath.Dir(path))
 }
 
-// inherit gives f the mode and, where there is an old file, its owner and
-// SELinux label: a file that a container makes would get its directory's.
+// inherit gives f the mode and, where there is an old file, its owner and SELinux label: a
+// container's new file would get its directory's.
 func inherit(f *os.File, path string, old fs.FileInfo, mode fs.FileMode) error {
 	if old != nil {
 		if was, ok := old.Sys().(*syscall.Stat_t); ok && (int(was.Uid) != os.Geteuid() || int(was.Gid) != os.Getegid()) {
@@ -134,7 +133,7 @@ func inherit(f *os.File, path string, old fs.FileInfo, mode fs.FileMode) error {
 	return f.Chmod(mode)
 }
 
-// syncDir makes renames and removals in a directory last.
+// syncDir makes renames and removals in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

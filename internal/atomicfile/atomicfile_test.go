@@ -156,7 +156,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// mount makes a small file system of its own for a test.
+// mount mounts a small file system for a test.
 func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()

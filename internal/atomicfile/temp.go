@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempName is the same for every write of a path, so that what a killed
-// process left behind is used again and not left for ever. It begins with a
-// dot and ends in nothing that kubelet, systemd or a daemon looks for.
+// tempName returns the same name for every write of a path, so that the file of a killed
+// process is reused and not left forever. It begins with a dot and has no suffix that kubelet,
+// systemd or a daemon reads.
 func tempName(path string) string {
 	dir, base := filepath.Split(path)
 	return filepath.Join(dir, "."+base+".vipgen-new")
 }
 
-// openTemp opens the temporary file, empty, for this process alone.
+// openTemp opens an empty temporary file for this process alone.
 func openTemp(name string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -39,8 +39,7 @@ func openTemp(name string) (*os.File, error) {
 	}
 }
 
-// lock waits until no other process has the file locked. The lock ends with the
-// process that holds it.
+// lock waits until no other process holds the file's lock, which ends with the process.
 func lock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
@@ -50,15 +49,15 @@ func lock(f *os.File) error {
 	}
 }
 
-// isAt says whether name still leads to the open file.
+// isAt reports whether name still leads to the open file.
 func isAt(f *os.File, name string) bool {
 	opened, err1 := f.Stat()
 	named, err2 := os.Lstat(name)
 	return err1 == nil && err2 == nil && os.SameFile(opened, named)
 }
 
-// copyLabel gives f the SELinux label of the file at path. Without SELinux, or
-// without the right to, f keeps what the kernel gave it.
+// copyLabel gives f the SELinux label of the file at path. Without SELinux, or without
+// permission, f keeps the kernel's.
 func copyLabel(path string, f *os.File) {
 	const attribute = "security.selinux"
 	label := make([]byte, 256)

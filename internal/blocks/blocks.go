@@ -1,5 +1,5 @@
-// Package blocks takes texts apart that are statements of words, with blocks of more
-// statements in braces: keepalived.conf and Corefiles, and templates of them.
+// Package blocks parses statements of words, with blocks of more statements in braces:
+// keepalived.conf and Corefiles, and templates of them.
 package blocks
 
 import (
@@ -10,23 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is read: far above what nodes have.
+// Limits of the input: far above what nodes have.
 const (
 	maxText   = 4 << 20
 	maxDepth  = 16
 	maxBlocks = 100_000
 )
 
-// Hole stands for an action of a Go template, or a variable of a shell, whose
-// value only the node knows.
+// Hole replaces an action of a Go template, or a variable of a shell, whose value only the node
+// knows.
 const Hole = "\x01"
 
-// HasHole says whether a word has a hole.
+// HasHole reports whether a word has a hole.
 func HasHole(word string) bool { return strings.Contains(word, Hole) }
 
-// Mask replaces template actions by holes, keeping lines. found says that there
-// was one. Strings inside of an action may hold braces. The error is an [Error], or that
-// the text cannot be one.
+// Mask replaces template actions by holes, keeping lines. found is set if there was one.
+// Strings in an action may hold braces. The error is an [Error], or says that the text cannot
+// be a template.
 func Mask(text []byte) (out string, found bool, err error) {
 	if len(text) > maxText {
 		return "", false, fmt.Errorf("larger than %d MiB", maxText>>20)
@@ -58,8 +58,7 @@ func Mask(text []byte) (out string, found bool, err error) {
 	}
 }
 
-// actionEnd is where the action at the start of s ends, or -1 if another begins
-// first.
+// actionEnd returns the end of the action at the start of s, or -1 if another begins first.
 func actionEnd(s string) int {
 	quote := byte(0)
 	for n := 2; n < len(s); n++ {
@@ -79,7 +78,7 @@ func actionEnd(s string) int {
 	return -1
 }
 
-// Error is a complaint about a line. It quotes nothing of the file.
+// Error is an error on a line. It quotes nothing of the file.
 type Error struct {
 	Line int
 	Text string
@@ -95,7 +94,7 @@ type Statement struct {
 	Body  []Statement
 }
 
-// Word is the n-th word, "" if there are fewer.
+// Word returns the n-th word, "" if there are fewer.
 func (s Statement) Word(n int) string {
 	if n >= len(s.Words) {
 		return ""
@@ -103,8 +102,8 @@ func (s Statement) Word(n int) string {
 	return s.Words[n]
 }
 
-// LineOf is where the last statement of the body stands that begins with that word, or,
-// with more words, the last one in the bodies of such; 0 if there is none.
+// LineOf returns the line of the last statement in the body that begins with a word, or, with
+// more words, of the last one in the bodies of such; 0 for none.
 func (s Statement) LineOf(word string, more ...string) (line int) {
 	for _, b := range s.Body {
 		switch {
@@ -118,8 +117,8 @@ func (s Statement) LineOf(word string, more ...string) (line int) {
 	return line
 }
 
-// Parse takes a masked text apart. comments are the characters that begin one. The error
-// is an [Error].
+// Parse parses a masked text. comments are the characters that begin a comment. The error is an
+// [Error].
 func Parse(text, comments string) ([]Statement, error) {
 	stack := []Statement{{Open: true}}
 	line, count := 0, 0
@@ -174,7 +173,7 @@ func Parse(text, comments string) ([]Statement, error) {
 	return stack[0].Body, nil
 }
 
-// reopen takes the statement before back, whose brace stands on a line of its own.
+// reopen reopens the last statement, whose brace is on a line of its own.
 func reopen(top, current *Statement) bool {
 	n := len(top.Body)
 	if n == 0 || top.Body[n-1].Open {
@@ -184,20 +183,20 @@ func reopen(top, current *Statement) bool {
 	return true
 }
 
-// OnlyHoles says whether words are nothing but holes.
+// OnlyHoles reports whether all words are holes.
 func OnlyHoles(words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return strings.Trim(w, Hole) != "" })
 }
 
-// Words that wordsOf marks: braces, and the beginning of what was in quotes.
+// Marks of wordsOf: braces, and the beginning of a quoted word.
 const (
 	open    = "\x02{"
 	closing = "\x02}"
 	quoted  = "\x02\""
 )
 
-// wordsOf takes a line apart. Words are between white space or in double quotes;
-// a brace is one by itself, or at the end of a word.
+// wordsOf splits a line into words. They are separated by white space or in double quotes; a
+// brace is a word by itself, or at the end of a word.
 func wordsOf(line, comments string) ([]string, error) {
 	line = strings.ReplaceAll(line, "\x02", "?")
 	var out []string
@@ -238,7 +237,7 @@ func wordsOf(line, comments string) ([]string, error) {
 	}
 }
 
-// shellHoles replaces ${NAME}, which the first releases had in their templates.
+// shellHoles replaces ${NAME}, as in templates of the first releases.
 func shellHoles(word string) string {
 	for {
 		before, rest, ok := strings.Cut(word, "${")

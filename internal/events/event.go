@@ -1,6 +1,5 @@
-// Package events is the record that a node keeps of what happened to its VIPs: lines of
-// JSON in two files that replace each other, which the agent's keepalived job writes and
-// `vipgen doctor` reads.
+// Package events is a node's record of events around its VIPs: lines of JSON in two files that
+// replace each other, which the agent's keepalived job writes and `vipgen doctor` reads.
 package events
 
 import (
@@ -11,45 +10,44 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// FileName is that of the newer file, OlderName of the one that it replaced.
+// FileName is the newer file, OlderName the one that it replaced.
 const (
 	FileName  = ".vipgen-events.jsonl"
 	OlderName = ".vipgen-events.1.jsonl"
 )
 
-// Bounds of the record on disk, in bytes: of a file, and of a line.
+// Limits of the record on disk, in bytes: of a file, and of a line.
 const (
 	maxFile = 512 << 10
 	maxLine = 8 << 10
 )
 
-// Kind is what happened.
+// Kind is a kind of event.
 type Kind string
 
-// Kinds. Fields of an Event that a kind has besides those of all are in brackets.
+// Kinds of events. In brackets: the fields that a kind has besides those of all.
 const (
-	// AgentStarted [First, Role]; AgentStopping is written when the agent is to end,
-	// AgentStopped when keepalived has ended [Why: the job failed, nobody told it to]. A run
-	// without these two ended by force.
+	// AgentStarted [First, Role]; AgentStopping is written when the agent receives a signal to
+	// end, AgentStopped when keepalived has ended [Why: the job failed by itself]. A run
+	// without these two was killed.
 	AgentStarted  Kind = "agent-started"
 	AgentStopping Kind = "agent-stopping"
 	AgentStopped  Kind = "agent-stopped"
 
-	// KeepalivedStarting: it is about to be started. KeepalivedDied: it ended although it was wanted;
-	// KeepalivedStopped: the agent has stopped it, because the node takes no part.
-	// KeepalivedReload: it is told to read another configuration.
+	// KeepalivedStarting: it is about to be started. KeepalivedDied: it ended although it was
+	// wanted; KeepalivedStopped: the agent stopped it, because the node takes no part.
+	// KeepalivedReload: it gets another configuration.
 	KeepalivedStarting Kind = "keepalived-starting"
 	KeepalivedDied     Kind = "keepalived-died"
 	KeepalivedStopped  Kind = "keepalived-stopped"
 	KeepalivedReload   Kind = "keepalived-reload"
 
-	// State: keepalived changed the state of an instance [Instance, State]. Those that
-	// follow are why, in keepalived's own words: SilentHolder: no advertisement came in
-	// time; HolderStops: one of priority 0 came; HigherHeard: one of a higher priority, or
-	// of the same from a higher address, came to the holder [Peer, Priority, Own].
-	// LowerHeard: one of a lower priority came, so that the sender holds the VIP, too, or
-	// is to be replaced [Peer, Priority, Own]. Link [Interface, State]. StoppedSending:
-	// keepalived said goodbye with priority 0.
+	// State: keepalived changed the state of an instance [Instance, State]. The others are its
+	// reasons, by keepalived's log: SilentHolder: no advertisement in time; HolderStops: one of
+	// priority 0; HigherHeard: the holder received one of a higher priority, or of the same
+	// from a higher address [Peer, Priority, Own]. LowerHeard: one of a lower priority, so that
+	// the sender holds the VIP, too, or is to be replaced [Peer, Priority, Own]. Link
+	// [Interface, State]. StoppedSending: keepalived sent priority 0.
 	State          Kind = "state"
 	SilentHolder   Kind = "silent-holder"
 	HolderStops    Kind = "holder-stops"
@@ -58,33 +56,34 @@ const (
 	StoppedSending Kind = "stopped-sending"
 	Link           Kind = "link"
 
-	// Held and Lost: a VIP came to an interface of the node, or left [Instance, VIP].
+	// Held and Lost: a VIP was added to an interface of the node, or removed [Instance, VIP].
 	Held Kind = "held"
 	Lost Kind = "lost"
-	// Check: what a health check has come to [Name, OK, Why].
+	// Check: the result of a health check changed [Name, OK, Why].
 	Check Kind = "check"
 	// Priority of an instance [Instance, VIP, Priority, Own: the base, Terms, OK: no veto].
-	// Effective: keepalived has another one now [Instance, Priority, Own: the one before].
+	// Effective: keepalived applied another one [Instance, Priority, Own: the one before].
 	Priority  Kind = "priority"
 	Effective Kind = "effective-priority"
-	// Instance that the node takes part in [Instance, VIP, Interface, Source, Peers].
-	// Instances that it leaves out: LeftOut [Reasons].
+	// Instance that the node takes part in [Instance, VIP, Interface, Source, Peers]. LeftOut:
+	// instances without the node [Reasons].
 	Instance Kind = "instance"
 	LeftOut  Kind = "left-out"
-	// Settings of VRRP in force [Settings]. Move: how far a coordinated move to others is
+	// Settings of VRRP in force [Settings]. Move: the progress of a coordinated move to others
 	// [Settings: the new ones, State, At].
 	Settings Kind = "settings"
 	Move     Kind = "move"
 	// Refused: a configuration was not applied [Why]; without Why: it is applied again.
 	Refused Kind = "refused"
-	// Holder: who holds a VIP that the node does not [Instance, VIP, Peer, Name, Priority].
+	// Holder: the holder of a VIP that the node does not hold [Instance, VIP, Peer, Name,
+	// Priority].
 	Holder Kind = "holder"
 	// Strangers: VRRP packets of hosts outside of the groups were dropped [Count]. Guard:
 	// whether such packets are kept from keepalived [OK].
 	Strangers Kind = "strangers"
 	Guard     Kind = "guard"
-	// Late: the agent or keepalived ran later than it was to [Name, For]. Throttled: the
-	// kernel kept the container from the cores [For].
+	// Late: the agent or keepalived ran later than due [Name, For]. Throttled: the kernel
+	// throttled the container [For].
 	Late      Kind = "late"
 	Throttled Kind = "throttled"
 )
@@ -104,12 +103,12 @@ const (
 	Over    = "over"
 )
 
-// Event is a line of the record. Lengths of time are in milliseconds.
+// Event is a line of the record. Durations are in milliseconds.
 type Event struct {
 	// Seq counts the lines of a node, over restarts and reboots.
 	Seq uint64 `json:"seq"`
 	// Boot is the kernel's ID of this boot, Up the time since then (CLOCK_BOOTTIME), which no
-	// step of the clock changes. Time is what the node's clock said.
+	// step of the clock changes. Time is by the node's clock.
 	Boot string    `json:"boot,omitempty"`
 	Up   Millis    `json:"up"`
 	Time time.Time `json:"time"`
@@ -137,23 +136,23 @@ type Event struct {
 	Why       string                 `json:"why,omitempty"`
 	Reasons   []string               `json:"reasons,omitempty"`
 
-	// OnTime is for how long before the event the agent had run without a delay of LateFrom.
-	// Delay is by how much later than it happened the event may have been noted, as the agent
-	// had not run for so long.
+	// OnTime is how long before the event the agent had run without a delay of LateFrom. Delay
+	// is how much later than it happened the event may be recorded, as the agent had not run
+	// for so long.
 	OnTime Millis `json:"onTime,omitempty"`
 	Delay  Millis `json:"delay,omitempty"`
-	// Again says that the event was recorded before: how things stand, at the begin of a file.
+	// Again marks a repeated event: the current state, at the begin of a file.
 	Again bool `json:"again,omitempty"`
-	// LeftOut counts events like this one that were left out before it, as there were too
-	// many of them. Missed counts events of any kind that are missing before it, since they
-	// could not be written for long.
+	// LeftOut counts events like this one that were dropped before it, as there were too many
+	// of them. Missed counts events of any kind that are missing before it, since they could
+	// not be written for long.
 	LeftOut uint64 `json:"leftOut,omitempty"`
 	Missed  uint64 `json:"missed,omitempty"`
 }
 
-// LateFrom is how late the agent is before that is recorded: a node that busy, or that stood
-// still, may have sent no advertisement either. The agent has no scheduling policy of its own,
-// so it is late sooner than keepalived.
+// LateFrom is the delay of the agent from which it is recorded: a node that busy, or paused,
+// may have sent no advertisement either. The agent has no scheduling policy of its own, so it
+// is late sooner than keepalived.
 const LateFrom = 200 * time.Millisecond
 
 // Term is a part of a priority; one without points is a veto.
@@ -163,22 +162,22 @@ type Term struct {
 	On     bool   `json:"on"`
 }
 
-// Millis is a length of time, in whole milliseconds.
+// Millis is a duration in whole milliseconds.
 type Millis int64
 
 // MillisOf rounds down.
 func MillisOf(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
-// Duration is the length.
+// Duration returns the duration.
 func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
 
-// subject is what an event is about: of one subject, the last event says how things are.
+// subject returns the subject of an event: its last event is its current state.
 func (e *Event) subject() string {
 	return strings.Join([]string{string(e.Kind), e.Instance, e.Name, e.Interface}, "\x00")
 }
 
-// noisy says whether an event may be repeated for long without anything of a VIP changing.
-// What a VIP moves by, and what it moves for, is recorded each time.
+// noisy reports whether an event may be repeated for long without a change of any VIP. Moves of
+// VIPs and their reasons are recorded each time.
 func (e *Event) noisy() bool {
 	switch e.Kind {
 	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerHeard:
@@ -187,8 +186,8 @@ func (e *Event) noisy() bool {
 	return false
 }
 
-// standing says whether the last event of its subject says how things stand until the next.
-func (e *Event) standing() bool {
+// isState reports whether the last event of its subject is a state until the next.
+func (e *Event) isState() bool {
 	switch e.Kind {
 	case AgentStarted, State, Check, Priority, Effective, Instance, LeftOut, Settings, Guard:
 		return true
@@ -201,25 +200,25 @@ const (
 	maxList = 64
 )
 
-// bound cuts what an event says to a size that a line has room for.
+// bound truncates an event to fit a line.
 func (e *Event) bound() {
 	for _, s := range []*string{&e.Instance, &e.Interface, &e.Name, &e.State, &e.Why, &e.Node, &e.Boot, &e.Role} {
-		*s = cut(*s)
+		*s = truncate(*s)
 	}
-	e.Peers, e.Terms, e.Reasons = first(e.Peers), first(e.Terms), first(e.Reasons)
+	e.Peers, e.Terms, e.Reasons = truncateList(e.Peers), truncateList(e.Terms), truncateList(e.Reasons)
 	for i := range e.Reasons {
-		e.Reasons[i] = cut(e.Reasons[i])
+		e.Reasons[i] = truncate(e.Reasons[i])
 	}
 }
 
-func cut(s string) string {
+func truncate(s string) string {
 	if len(s) > maxText {
 		return strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
 	return s
 }
 
-func first[T any](list []T) []T {
+func truncateList[T any](list []T) []T {
 	if len(list) > maxList {
 		list = list[:maxList]
 	}

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is the record on disk. It is open only while it is written: an open file would keep
-// people from remounting its file system.
+// file is the record on disk. It is open only during writes: an open file would keep people
+// from remounting its file system.
 type file struct {
 	dir string
 	seq uint64
-	// dirty says that something is not synced yet.
+	// dirty is set where something is not synced yet.
 	dirty bool
-	// standing is how things stand, by subject: another file begins with that, so that the
-	// record is understood without those that are gone.
+	// standing is the current state, by subject: a new file begins with it, so that it is
+	// understood without the older ones.
 	standing map[string]Event
 }
 
@@ -31,7 +31,7 @@ const maxStanding = 256
 
 func (f *file) path() string { return filepath.Join(f.dir, FileName) }
 
-// begin finds out where the record ends.
+// begin determines the end of the record.
 func (f *file) begin() {
 	f.standing = map[string]Event{}
 	for _, name := range []string{OlderName, FileName} {
@@ -39,8 +39,8 @@ func (f *file) begin() {
 	}
 }
 
-// open opens the file to add lines. What is not a file of its own there, such as a link, is
-// none of this. torn says that the file ends within a line.
+// open opens the file to append lines. It replaces anything but a regular file, such as a link.
+// torn is set where the file ends within a line.
 func (f *file) open() (to *os.File, size int64, torn bool, err error) {
 	to, err = os.OpenFile(f.path(), os.O_APPEND|os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *file) open() (to *os.File, size int64, torn bool, err error) {
 	return to, size, torn, nil
 }
 
-// write adds events, and says how many it has added. An empty list shows whether it could.
+// write appends events and returns their number. An empty list tests whether it can.
 func (f *file) write(list []Event) (n int, err error) {
 	to, size, torn, err := f.open()
 	if err != nil {
@@ -77,43 +77,43 @@ func (f *file) write(list []Event) (n int, err error) {
 		}
 		if size+int64(len(line)) > maxFile {
 			to.Close()
-			if to, size, err = f.turn(); err != nil {
+			if to, size, err = f.rotate(); err != nil {
 				return n, err
 			}
 			line = f.line(e)
 		}
-		// In one call, so that only a node that loses its power leaves a part of a line.
+		// In one call, so that only a power failure leaves a part of a line.
 		if _, err := to.Write(line); err != nil {
 			return n, err
 		}
 		size, torn = size+int64(len(line)), false
-		f.wrote(e)
+		f.recordWritten(e)
 		n++
 	}
 	return n, nil
 }
 
-// line is an event as the next line.
+// line returns an event as the next line.
 func (f *file) line(e Event) []byte {
 	e.Seq = f.seq + 1
 	line, err := json.Marshal(e)
 	if err != nil || len(line) >= maxLine {
-		return nil // bound has seen to it that there is none
+		return nil // bound prevents it
 	}
 	return append(line, '\n')
 }
 
-func (f *file) wrote(e Event) {
+func (f *file) recordWritten(e Event) {
 	f.seq++
 	f.dirty = true
 	key := e.subject()
-	if _, known := f.standing[key]; e.standing() && (known || len(f.standing) < maxStanding) {
+	if _, known := f.standing[key]; e.isState() && (known || len(f.standing) < maxStanding) {
 		f.standing[key] = e
 	}
 }
 
-// turn begins another file, with how things stand.
-func (f *file) turn() (to *os.File, size int64, err error) {
+// rotate begins a new file, with the current state.
+func (f *file) rotate() (to *os.File, size int64, err error) {
 	f.sync()
 	if err := os.Rename(f.path(), filepath.Join(f.dir, OlderName)); err != nil {
 		return nil, 0, err
@@ -139,7 +139,7 @@ func (f *file) turn() (to *os.File, size int64, err error) {
 	return to, size, nil
 }
 
-// sync makes what was written last.
+// sync makes the written lines durable.
 func (f *file) sync() {
 	if !f.dirty {
 		return
@@ -151,7 +151,7 @@ func (f *file) sync() {
 	}
 }
 
-// lastSeq is the highest number at the end of a file; 0 for none.
+// lastSeq returns the highest number at the end of a file; 0 for none.
 func lastSeq(path string) (seq uint64) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

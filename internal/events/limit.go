@@ -8,35 +8,34 @@ import (
 	"time"
 )
 
-// limiter bounds how many noisy events of one subject are written, so that a check that
-// fails and succeeds all day does not push everything else out of the record. What is beyond
-// is left out, but for the last, which says how things stand, and of delays the longest: that
-// one is written when there is room again, or when a VIP moves, as it may be why. Events that
-// are not noisy are never left out.
+// limiter bounds the number of noisy events of one subject, so that a check that fails and
+// succeeds all day does not push everything else out of the record. Excess events are dropped,
+// except the last, which is the current state, and the longest delay: it is written when there
+// is room again, or when a VIP moves, as it may be the reason. Other events are never dropped.
 type limiter struct{ subjects map[string]*allowance }
 
 type allowance struct {
 	room float64
 	at   time.Time
-	last *Event // that was left out
+	last *Event // dropped
 	left uint64
 }
 
 const (
-	// burst is how many events of a subject are written at once, refill how long one more
-	// takes: 2,880 a day, about 700 KB.
+	// burst is the number of a subject's events that are written at once, refill the time for
+	// one more: 2,880 a day, about 700 KB.
 	burst  = 60
 	refill = 30 * time.Second
 	// maxSubjects is many times what a node has.
 	maxSubjects = 512
 )
 
-// take gives the events that may be written now: none, or e behind those that it needs.
+// take returns the events to write now: none, or e after those that it needs.
 func (l *limiter) take(e Event, now time.Time) []Event {
 	if !e.noisy() || e.Missed > 0 {
 		return append(l.flush(), e)
 	}
-	a := l.of(e.subject(), now)
+	a := l.allowanceOf(e.subject(), now)
 	a.fill(now)
 	if a.room < 1 {
 		a.left += 1 + e.LeftOut
@@ -54,7 +53,7 @@ func (l *limiter) take(e Event, now time.Time) []Event {
 	return []Event{e}
 }
 
-func (l *limiter) of(subject string, now time.Time) *allowance {
+func (l *limiter) allowanceOf(subject string, now time.Time) *allowance {
 	if l.subjects == nil {
 		l.subjects = map[string]*allowance{}
 	}
@@ -74,8 +73,8 @@ func (a *allowance) fill(now time.Time) {
 	a.at = now
 }
 
-// forget makes room for another subject: those go that have nothing to write. The others
-// are too many only if somebody invents them.
+// forget makes room for another subject, by dropping those with nothing to write. Only made-up
+// subjects are more.
 func (l *limiter) forget() {
 	maps.DeleteFunc(l.subjects, func(_ string, a *allowance) bool { return a.last == nil })
 	if len(l.subjects) >= maxSubjects {
@@ -83,7 +82,7 @@ func (l *limiter) forget() {
 	}
 }
 
-// due are events that were left out and are written now.
+// due returns the dropped events that are written now.
 func (l *limiter) due(now time.Time) []Event {
 	return l.pending(func(a *allowance) bool {
 		a.fill(now)
@@ -95,12 +94,12 @@ func (l *limiter) due(now time.Time) []Event {
 	})
 }
 
-// flush are all that were left out.
+// flush returns all dropped events.
 func (l *limiter) flush() []Event {
 	return l.pending(func(*allowance) bool { return true })
 }
 
-// pending takes events that were left out last; they are none of those any more.
+// pending takes the last dropped events, and forgets them.
 func (l *limiter) pending(take func(*allowance) bool) (out []Event) {
 	for _, a := range l.subjects {
 		if a.last == nil || !take(a) {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// tickEvery is how often it is looked whether the agent runs.
-const tickEvery = 100 * time.Millisecond
+// tickInterval is the interval of checks that the agent runs.
+const tickInterval = 100 * time.Millisecond
 
-// onTime knows for how long the agent has run without a delay. Times are those since boot.
+// onTime tracks how long the agent has run without a delay. Times are since boot.
 type onTime struct {
 	mu          sync.Mutex
 	since, last time.Duration
 }
 
-// begin says that the agent runs from now on.
+// begin starts the tracking.
 func (o *onTime) begin(now time.Duration) { o.since, o.last = now, now }
 
-// tick is called every tickEvery. It gives by how much it was late, 0 for less than LateFrom.
+// tick is called every tickEvery. It returns the delay, 0 for less than LateFrom.
 func (o *onTime) tick(now time.Duration) (late time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +28,7 @@ func (o *onTime) tick(now time.Duration) (late time.Duration) {
 	return late
 }
 
-// at says for how long the agent has been on time, or else by how much it is late now.
+// at returns how long the agent has been on time, or else its current delay.
 func (o *onTime) at(now time.Duration) (on, late time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -39,7 +39,7 @@ func (o *onTime) at(now time.Duration) (on, late time.Duration) {
 }
 
 func (o *onTime) overdue(now time.Duration) time.Duration {
-	if late := now - o.last - tickEvery; late >= LateFrom {
+	if late := now - o.last - tickInterval; late >= LateFrom {
 		return late
 	}
 	return 0

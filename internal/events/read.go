@@ -12,26 +12,25 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is read, whatever a file holds: a record has at most two files of
-// maxFile, and people may join those of some nodes.
+// Limits of the input: a record has at most two files of maxFile, and people may join those of
+// some nodes.
 const (
 	maxRead   = 64 << 20
 	maxEvents = 200_000
 )
 
-// Skipped counts lines that were not taken.
+// Skipped counts lines that were skipped.
 type Skipped struct {
-	// Torn are no whole event, as where a node lost its power.
+	// Torn lines are incomplete, as after a power failure.
 	Torn int `json:"torn,omitempty"`
-	// Unknown are of a kind that this version does not know.
+	// Unknown lines are of a kind that this version does not know.
 	Unknown int `json:"unknown,omitempty"`
-	// Beyond says that there was more than is read.
+	// Beyond is set where there was more than the limit.
 	Beyond bool `json:"beyond,omitempty"`
 }
 
-// Read reads events, up to maxEvents of them, in the order of the file. Lines that are
-// torn, too long or not events are left out and counted: the bytes may come from anybody.
-// The error is that of from.
+// Read reads events, up to maxEvents of them, in the order of the file. Torn, too long and
+// invalid lines are skipped and counted: the input is untrusted. The error is from's.
 func Read(from io.Reader) (list []Event, skipped Skipped, err error) {
 	lines := bufio.NewReaderSize(&io.LimitedReader{R: from, N: maxRead}, maxLine)
 	for {
@@ -75,7 +74,7 @@ func skipLine(lines *bufio.Reader) error {
 	}
 }
 
-// Times that an event may have: a node without a clock says 1970.
+// Times that an event may have: a node without a clock has 1970.
 var (
 	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -83,12 +82,12 @@ var (
 
 func possible(t time.Time) bool { return !t.Before(earliest) && !t.After(latest) }
 
-// longestUp is how long a node may be up.
+// longestUp is the longest uptime of a node.
 const longestUp = Millis(100 * 365 * 24 * 3600 * 1000)
 
 func length(m Millis) bool { return m >= 0 && m <= longestUp }
 
-// parse reads a line, and says whether it is an event that can be.
+// parse parses a line, and reports whether it is a valid event.
 func parse(line []byte) (e Event, ok bool) {
 	if json.Unmarshal(line, &e) != nil {
 		return e, false
@@ -106,7 +105,7 @@ func parse(line []byte) (e Event, ok bool) {
 	return e, false
 }
 
-// named says whether a text can be the name of a node: it is shown as a column.
+// named reports whether text is a valid name of a node: it is shown as a column.
 func named(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
 }

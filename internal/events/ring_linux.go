@@ -13,41 +13,40 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// Ring writes a node's record. It is a help for people and never in the way: Note does not
-// wait for the disk. What cannot be written, as on a full or read-only one, is kept in memory
-// and written later; what there is no room for there is counted. The zero value, and nil,
-// record nothing.
+// Ring writes a node's record. It never delays the agent: Note does not wait for the disk.
+// Events that cannot be written, as to a full or read-only one, are kept in memory and written
+// later; beyond a limit they are counted. The zero value, and nil, record nothing.
 type Ring struct {
 	node, boot string
 	on         onTime
-	news       chan struct{} // something was noted
+	wake       chan struct{} // signals a new event
 	stop, done chan struct{}
 
 	mu     sync.Mutex
 	closed bool
 	noted  backlog
 
-	// Of the goroutine that writes.
+	// Owned by the goroutine that writes.
 	file   file
 	limit  limiter
-	behind backlog // what is to be written
-	failed bool    // to write, since it was tried last
-	// failing is what was logged of that.
+	behind backlog // not yet written
+	failed bool    // the last write
+	// failing is set while the failure is logged.
 	failing bool
 	log     *slog.Logger
 }
 
 const (
-	// maxBacklog is many times what happens to a node at once.
+	// maxBacklog is many times the events of a node at one moment.
 	maxBacklog = 1024
-	// lookEvery is how often lines are made to last, at most, as etcd shares the disk, and how
-	// often it is tried to write where that fails.
-	lookEvery = time.Second
+	// lookEvery bounds how often lines are synced, as etcd shares the disk, and is the interval
+	// of retries.
+	flushInterval = time.Second
 	// closeTime bounds how long Close waits for the disk.
 	closeTime = time.Second
 )
 
-// backlog are events that wait for the disk, the newest where there are too many.
+// backlog holds events that wait for the disk, the newest where there are too many.
 type backlog struct {
 	list   []Event
 	missed uint64
@@ -63,7 +62,7 @@ func (b *backlog) add(list ...Event) {
 	}
 }
 
-// take empties it. The first event says how many are missing before it.
+// take empties it. The first event has the number of those missing before it.
 func (b *backlog) take() (list []Event) {
 	if len(b.list) > 0 {
 		list, b.list = b.list, nil
@@ -73,13 +72,13 @@ func (b *backlog) take() (list []Event) {
 	return list
 }
 
-// Open goes on with the record in a directory, of the node of that name. It never fails.
-// The caller must Close it.
+// Open continues the record in a directory, of a node. It never fails. The caller must Close
+// it.
 func Open(dir, node string, log *slog.Logger) *Ring {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	r := &Ring{
-		node: cut(node), boot: cut(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
-		news: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		node: truncate(node), boot: truncate(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.on.begin(sinceBoot())
 	go r.tick()
@@ -90,9 +89,9 @@ func Open(dir, node string, log *slog.Logger) *Ring {
 	return r
 }
 
-// Note records an event, with the time of now. It does not wait.
+// Note records an event with the current time. It does not wait.
 func (r *Ring) Note(e Event) {
-	if r == nil || r.news == nil {
+	if r == nil || r.wake == nil {
 		return
 	}
 	e.bound()
@@ -107,14 +106,14 @@ func (r *Ring) Note(e Event) {
 	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
 	r.noted.add(e)
 	select {
-	case r.news <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// tick notes when the agent has been late.
+// tick records a delay of the agent.
 func (r *Ring) tick() {
-	tick := ticker.New(tickEvery)
+	tick := ticker.New(tickInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -129,9 +128,9 @@ func (r *Ring) tick() {
 	}
 }
 
-// Close writes what was noted, and returns when that is done, or after a second.
+// Close writes the recorded events, and returns when that is done, or after a second.
 func (r *Ring) Close() {
-	if r == nil || r.news == nil {
+	if r == nil || r.wake == nil {
 		return
 	}
 	r.mu.Lock()
@@ -146,24 +145,24 @@ func (r *Ring) Close() {
 	}
 }
 
-// sinceBoot is the time since the kernel booted, with the time that it was suspended.
+// sinceBoot returns the time since the kernel booted, including suspend.
 func sinceBoot() time.Duration { return rawio.Clock(unix.CLOCK_BOOTTIME) }
 
 // run writes until the ring is closed.
 func (r *Ring) run() {
 	r.file.begin()
-	r.writes()
-	tick := ticker.New(lookEvery)
+	r.writeBacklog()
+	tick := ticker.New(flushInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-r.stop:
 			r.take()
 			r.behind.add(r.limit.flush()...)
-			r.writes()
+			r.writeBacklog()
 			r.file.sync()
 			return
-		case <-r.news:
+		case <-r.wake:
 			r.take()
 		case now := <-tick.C:
 			tick.Next()
@@ -172,12 +171,12 @@ func (r *Ring) run() {
 			r.file.sync()
 		}
 		if len(r.behind.list) > 0 && !r.failed {
-			r.writes()
+			r.writeBacklog()
 		}
 	}
 }
 
-// take has what was noted, but for what is too much, written next.
+// take moves recorded events to the backlog, up to the limit.
 func (r *Ring) take() {
 	r.mu.Lock()
 	list := r.noted.take()
@@ -187,9 +186,8 @@ func (r *Ring) take() {
 	}
 }
 
-// writes writes what is to be written, and logs when it begins that this fails, and when it
-// is over.
-func (r *Ring) writes() {
+// writeBacklog writes the backlog, and logs the begin and the end of failures.
+func (r *Ring) writeBacklog() {
 	list := r.behind.take()
 	n, err := r.file.write(list)
 	r.behind.add(list[n:]...)

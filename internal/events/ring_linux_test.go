@@ -65,7 +65,7 @@ func recorded(t *testing.T, dir string) (list []Event, skipped Skipped) {
 	return list, skipped
 }
 
-// check gives n events about as many checks.
+// check returns n events about as many checks.
 func check(n int) (list []Event) {
 	for i := range n {
 		list = append(list, Event{Kind: Check, Name: fmt.Sprint("check-", i), Why: strings.Repeat("x", 180)})
@@ -73,7 +73,7 @@ func check(n int) (list []Event) {
 	return list
 }
 
-// planned are events that a test noted: that the agent was late is up to the machine.
+// planned returns the events that a test recorded: delays of the agent depend on the machine.
 func planned(list []Event) []Event {
 	return slices.DeleteFunc(slices.Clone(list), func(e Event) bool { return e.Kind == Late })
 }
@@ -202,7 +202,7 @@ func TestOnTime(t *testing.T) {
 	at := func(after time.Duration) time.Duration { return 100*time.Second + after }
 	o.begin(at(0))
 	for i := range 20 {
-		if late := o.tick(at(time.Duration(i+1) * tickEvery)); late != 0 {
+		if late := o.tick(at(time.Duration(i+1) * tickInterval)); late != 0 {
 			t.Errorf("%v late", late)
 		}
 	}

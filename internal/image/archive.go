@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Content is what an image has on one platform.
+// Content is an image's content for one platform.
 type Content struct {
 	Platform v1.Platform
 	Rootfs   Rootfs
@@ -25,30 +25,27 @@ type Content struct {
 	SBOM []byte
 }
 
-// Image is an image of one or more platforms.
+// Image is an image for one or more platforms.
 type Image struct {
-	// Name is the reference with its tag, as pod manifests have it.
+	// Name is the reference with its tag, as in pod manifests.
 	Name string
-	// Config has user, entry point, environment and labels, the same on all
-	// platforms.
+	// Config has user, entry point, environment and labels, the same on all platforms.
 	Config v1.Config
 	// Contents are in the order of the index.
 	Contents []Content
-	// Time is that of all files, and when the image says that it was made.
+	// Time is that of all files, and the image's creation time.
 	Time time.Time
 }
 
-// The annotations that name an image in an archive: containerd and podman take
-// the whole name from the first, skopeo the tag from the second (OCI image
-// specification, annotations.md).
+// The annotations that name an image in an archive: containerd and podman take the whole name
+// from the first, skopeo the tag from the second (OCI image specification, annotations.md).
 const (
 	annotationName = "io.containerd.image.name"
 	annotationTag  = "org.opencontainers.image.ref.name"
 )
 
-// WriteArchive writes the image into an OCI archive, a tar of an image layout,
-// and returns the digest of its index. The file is there as a whole or not at
-// all.
+// WriteArchive writes the image into an OCI archive, a tar of an image layout, and returns the
+// digest of its index. The file is written atomically.
 func (i *Image) WriteArchive(file string) (v1.Hash, error) {
 	name, err := reference.ParseNamed(i.Name)
 	if err != nil {
@@ -86,9 +83,8 @@ func (i *Image) WriteArchive(file string) (v1.Hash, error) {
 	return digest, os.Rename(packed, file)
 }
 
-// Write writes into a directory, under the last part of the image's name: the
-// archive, the bill of materials of each platform, and a file with the name
-// pinned by digest, which it returns.
+// Write writes into a directory, under the last part of the image's name: the archive, the bill
+// of materials of each platform, and a file with the name pinned by digest, which it returns.
 func (i *Image) Write(dir string) (pinned string, err error) {
 	name, err := reference.ParseNamed(i.Name)
 	if err != nil {
@@ -109,8 +105,7 @@ func (i *Image) Write(dir string) (pinned string, err error) {
 	return pinned, os.WriteFile(base+".digest", []byte(pinned+"\n"), 0o644)
 }
 
-// index makes the image of each platform, whose layers are kept in dir, and the
-// index of them.
+// index returns the index of the platforms' images, whose layers are kept in dir.
 func (i *Image) index(dir string) (v1.ImageIndex, error) {
 	var adds []mutate.IndexAddendum
 	for n, c := range i.Contents {
@@ -144,8 +139,7 @@ func (i *Image) image(p v1.Platform, l v1.Layer) (v1.Image, error) {
 	return mutate.Append(base, mutate.Addendum{Layer: l, History: v1.History{Created: at, CreatedBy: "vipgen"}})
 }
 
-// pack writes a directory into a tar, whose entries are sorted and belong to
-// root.
+// pack writes a directory into a tar, whose entries are sorted and belong to root.
 func pack(dir, file string, at time.Time) error {
 	var all Rootfs
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

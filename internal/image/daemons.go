@@ -11,12 +11,12 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// daemonConfig is that of the daemons' images. The user is none that they could
-// run as: pods say which one they need, and one that forgets to fails in tests.
+// daemonConfig is the configuration of the daemons' images. They cannot run as its user: pods
+// set the one they need, and one that forgets to fails in tests.
 var daemonConfig = v1.Config{User: "65532:65532", Env: []string{searchPath}}
 
-// Daemons makes the images of the daemons, for tests, under the names given. The
-// agent's is vipgen's own: see Vipgen.
+// Daemons builds the images of the daemons, for tests, under the given names. The agent's is
+// vipgen's own: see Vipgen.
 func Daemons(names v1alpha1.Images, coredns string, at time.Time) ([]*Image, error) {
 	keepalived, err := Debian(names.Keepalived, at, "/usr/sbin/keepalived")
 	if err != nil {
@@ -30,10 +30,10 @@ func Daemons(names v1alpha1.Images, coredns string, at time.Time) ([]*Image, err
 	return []*Image{keepalived, haproxy, dns}, err
 }
 
-// Debian makes an image for tests from programs of installed Debian packages, for
-// this machine's platform. Programs are paths on this machine and in the image.
-// It stands for an image of OpenShift's that cannot be had without a registry:
-// the same daemon, and less around it, not even a shell.
+// Debian builds an image for tests from programs of installed Debian packages, for this
+// machine's platform. Programs are paths on this machine and in the image. It replaces an image
+// of OpenShift's that is not available without a registry: the same daemon, with less around
+// it, not even a shell.
 func Debian(name string, at time.Time, programs ...string) (*Image, error) {
 	c := Content{Platform: Here()}
 	components, err := debianPrograms(&c.Rootfs, programs...)
@@ -47,8 +47,8 @@ func Debian(name string, at time.Time, programs ...string) (*Image, error) {
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
 }
 
-// Program makes an image for tests with a program that was built on this machine, in
-// /usr/bin, and Debian's C library if it was built with cgo.
+// Program builds an image for tests with a program that was built on this machine, in /usr/bin,
+// and Debian's C library if it was built with cgo.
 func Program(name, program string, at time.Time) (*Image, error) {
 	title := filepath.Base(program)
 	inside := "/usr/bin/" + title
@@ -76,7 +76,7 @@ func Program(name, program string, at time.Time) (*Image, error) {
 	return &Image{Name: name, Config: daemonConfig, Contents: []Content{c}, Time: at}, nil
 }
 
-// Here is the platform of this machine.
+// Here returns the platform of this machine.
 func Here() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
 func bomPath(name string) string { return path.Join("/usr/share/doc", name, "sbom.spdx.json") }

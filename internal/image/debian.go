@@ -19,10 +19,9 @@ import (
 	"github.com/package-url/packageurl-go"
 )
 
-// debianPrograms adds programs of packages that are installed on this machine,
-// with the shared libraries that the loader finds for them and the loader, and
-// returns the packages that they are from. It takes no shell, no configuration,
-// no user database: what else a program needs at run time, a test finds out by
+// debianPrograms adds programs of installed packages, with the shared libraries that the loader
+// finds for them and the loader, and returns their packages. It adds no shell, no
+// configuration, no user database: what else a program needs at run time, a test shows by
 // running it.
 func debianPrograms(r *Rootfs, programs ...string) ([]Component, error) {
 	files := slices.Clone(programs)
@@ -36,9 +35,9 @@ func debianPrograms(r *Rootfs, programs ...string) ([]Component, error) {
 	return debianFiles(r, files...)
 }
 
-// debianFiles adds files of installed packages and returns the packages. Each
-// file must be as its package has it, so that the same versions of packages give
-// the same image on every machine.
+// debianFiles adds files of installed packages and returns the packages. Each file must be
+// unchanged from its package, so that the same versions of packages give the same image on
+// every machine.
 func debianFiles(r *Rootfs, files ...string) ([]Component, error) {
 	d := debian{rootfs: r, packages: map[string]*debianPackage{}}
 	slices.Sort(files)
@@ -54,9 +53,8 @@ func debianFiles(r *Rootfs, files ...string) ([]Component, error) {
 	return out, nil
 }
 
-// libraries are the shared libraries of a program and its loader, as the loader
-// itself lists them: what it would load is what has to be there. A static program
-// has none.
+// libraries returns the shared libraries of a program and its loader, as listed by the loader
+// itself. A static program has none.
 func libraries(program string) ([]string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -95,8 +93,8 @@ func libraries(program string) ([]string, error) {
 	return files, nil
 }
 
-// output runs a program and returns what it printed; LD_* variables of this
-// process, which change what the loader finds, do not reach it.
+// output runs a program and returns its output, without LD_* variables of this process, which
+// change what the loader finds.
 func output(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
@@ -111,7 +109,7 @@ func output(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// debian collects files and the packages that they are from.
+// debian collects files with their packages.
 type debian struct {
 	rootfs   *Rootfs
 	packages map[string]*debianPackage // by dpkg's names, such as libc6:amd64
@@ -122,8 +120,8 @@ type debianPackage struct {
 	sums map[string]string // MD5, by path
 }
 
-// add adds a file under the name by which the program, the loader or the kernel
-// asks for it, with every symbolic link on the way.
+// add adds a file under the name by which the program, the loader or the kernel opens it, with
+// every symbolic link on the way.
 func (d *debian) add(name string) error {
 	for range 20 {
 		next, err := d.step(name)
@@ -135,8 +133,7 @@ func (d *debian) add(name string) error {
 	return fmt.Errorf("%s: too many symbolic links", name)
 }
 
-// step adds the first symbolic link in a path, and says where it leads; or the
-// file itself.
+// step adds the first symbolic link in a path, and returns its target; or adds the file itself.
 func (d *debian) step(name string) (next string, err error) {
 	parts := strings.Split(strings.TrimPrefix(path.Clean(name), "/"), "/")
 	for n := range parts {
@@ -184,13 +181,13 @@ func (d *debian) addFile(file string) error {
 	return nil
 }
 
-// unmerged are the names that a file may have in a package's list: packages name
-// /lib where there is /usr/lib by now (UsrMerge).
+// unmerged returns the names that a file may have in a package's list: packages may list /lib
+// for today's /usr/lib (UsrMerge).
 func unmerged(file string) []string {
 	return []string{file, strings.TrimPrefix(file, "/usr")}
 }
 
-// owner finds the package that a file is from, and takes it up with its licence.
+// owner finds the package of a file, and adds it with its licence.
 func (d *debian) owner(file string) (*debianPackage, error) {
 	var name string
 	var failed error
@@ -241,7 +238,7 @@ func newDebianPackage(name string) (*debianPackage, error) {
 	return p, nil
 }
 
-// check compares a file with the checksum that its package has of it.
+// check compares a file with its checksum in the package.
 func (p *debianPackage) check(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -260,7 +257,7 @@ func (p *debianPackage) check(file string) error {
 	return fmt.Errorf("package %s has no checksum of %s", p.Name, file)
 }
 
-// addCopyright adds the file with a package's licences, and notes their names.
+// addCopyright adds the file with a package's licences, and records their names.
 func (d *debian) addCopyright(c *Component) error {
 	name := path.Join("/usr/share/doc", c.Name, "copyright")
 	real, err := filepath.EvalSymlinks(name)
@@ -277,9 +274,8 @@ func (d *debian) addCopyright(c *Component) error {
 	return d.rootfs.Add(File{Path: name, Mode: 0o644, Data: text})
 }
 
-// debianLicenses lists the licences that a copyright file in Debian's
-// machine-readable format (DEP 5) names; none if it is in another one. The names
-// are similar to SPDX identifiers and not the same.
+// debianLicenses returns the licences in a copyright file of Debian's machine-readable format
+// (DEP 5); nil for another format. The names are similar to SPDX identifiers, not equal.
 func debianLicenses(text []byte) []string {
 	if !bytes.HasPrefix(text, []byte("Format: ")) {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390}
 
-// TestVipgenImage looks at the archive of vipgen's image as a registry would.
+// TestVipgenImage checks the archive of vipgen's image as a registry would.
 func TestVipgenImage(t *testing.T) {
 	i := vipgenImage(t)
 	_, index := open(t, i)

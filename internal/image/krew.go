@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewManifest is the file with a release's manifest for krew, and downloads is where it
-// expects the archives.
+// krewManifest is the file with a release's manifest for krew, and downloads the address of the
+// archives.
 const (
 	krewManifest = "krew-vipgen.yaml"
 	downloads    = "https://github.com/vipgen/vipgen/releases/download/"
 )
 
-// krew writes the manifest of the archives that are in a directory
+// krew writes the manifest of the archives in a directory
 // (krew.sigs.k8s.io/docs/developer-guide/plugin-manifest).
 func (r Release) krew(dir string) error {
 	type object map[string]any
@@ -50,7 +50,7 @@ func (r Release) krew(dir string) error {
 	return os.WriteFile(filepath.Join(dir, krewManifest), data, 0o644)
 }
 
-// archiveName returns the name of a platform's archive, and its ending.
+// archiveName returns the name of a platform's archive, and its suffix.
 func (r Release) archiveName(p v1.Platform) (name, ending string) {
 	name, ending = strings.Join([]string{"vipgen", r.Version, p.OS, p.Architecture}, "-"), ".tar.gz"
 	if p.OS == "windows" {

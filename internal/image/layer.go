@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// layer is a root file system as a compressed tar, kept in a file: the programs
-// in it are large, and compressing takes longest.
+// layer is a root file system as a compressed tar, kept in a file: the programs in it are
+// large, and compressing takes longest.
 type layer struct {
 	file         string
 	size         int64

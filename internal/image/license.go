@@ -13,15 +13,15 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// Names under which modules ship their licences, and what goes with them.
+// Names of licence files in modules, and of files that go with them.
 var (
 	licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-._].*)?$`)
 	noticeFile  = regexp.MustCompile(`(?i)^(notice|copyright|patents)([-._].*)?$`)
 )
 
-// licenses adds the licences of modules to the image, below dir, and says which
-// they are, by the modules' paths. Sources are the modules' directories. A module
-// without a licence file is an error: it could not be shipped.
+// licenses adds the licences of modules to the image, below dir, and returns them by module
+// path. Sources are the modules' directories. A module without a licence file is an error: it
+// could not be shipped.
 func licenses(r *Rootfs, dir string, sources map[string]string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, module := range slices.Sorted(maps.Keys(sources)) {
@@ -59,8 +59,8 @@ func licenses(r *Rootfs, dir string, sources map[string]string) (map[string]stri
 	return out, nil
 }
 
-// identify names the licences that make up most of a text, as SPDX does; none if
-// there is much else in it.
+// identify returns the SPDX names of the licences that make up most of a text; nil if there is
+// much else in it.
 func identify(text []byte) []string {
 	c := licensecheck.Scan(text)
 	if c.Percent < 75 {

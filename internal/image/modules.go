@@ -12,19 +12,19 @@ import (
 	"github.com/package-url/packageurl-go"
 )
 
-// modules reads which Go modules a program is made of from the program itself:
-// its main module, its dependencies and the standard library.
+// modules reads the Go modules of a program from its binary: main module, dependencies and the
+// standard library.
 func modules(program string) (main debug.Module, deps []debug.Module, err error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return main, nil, fmt.Errorf("%s: %w", program, err)
 	}
 	main = info.Main
-	if main.Path == "" { // a tool of a module of its own: its path is all there is
+	if main.Path == "" { // a tool in a module of its own: only its path is known
 		main.Path = info.Path
 	}
 	for _, d := range info.Deps {
-		// Else a module of the same checkout, which is replaced by its folder.
+		// Skips modules of the same checkout, which are replaced by their folder.
 		if d.Replace != nil && !strings.HasPrefix(d.Replace.Path, ".") {
 			d = d.Replace
 		}
@@ -34,13 +34,12 @@ func modules(program string) (main debug.Module, deps []debug.Module, err error)
 	return main, append(deps, std), nil
 }
 
-// stdlib is how package URLs call Go's standard library.
+// stdlib is the name of Go's standard library in package URLs.
 const stdlib = "stdlib"
 
-// goComponents are the modules that programs, by their paths in the image, are
-// made of. The main module owns the program and depends on the others. Version is
-// that of a main module that does not know its own; license says what is known of
-// a module's.
+// goComponents returns the modules of programs, by the programs' paths in the image. The main
+// module owns the program and depends on the others. version is that of a main module without
+// one; license returns a module's licence, if known.
 func goComponents(files map[string]string, version string, license func(path string) string) ([]Component, error) {
 	all := map[string]Component{}
 	for _, inside := range slices.Sorted(maps.Keys(files)) {
@@ -69,7 +68,7 @@ func goComponents(files map[string]string, version string, license func(path str
 	return slices.Collect(maps.Values(all)), nil
 }
 
-// ofCheckout gives modules that are built from a checkout its version.
+// ofCheckout sets the version of modules that are built from a checkout.
 func ofCheckout(m debug.Module, version string) debug.Module {
 	if m.Version == "" || m.Version == "(devel)" || m.Path == modulePath {
 		m.Version = version

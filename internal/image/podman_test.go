@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// podmanConfig has podman do without systemd and without raising limits, which
-// not every place lets it.
+// podmanConfig makes podman work without systemd and without raising limits, which not every
+// machine allows.
 const podmanConfig = `[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [engine]
@@ -114,7 +114,7 @@ func TestUnitUnderPodman(t *testing.T) {
 	}
 }
 
-// unitCommand is what a unit has podman do, without the program. The unit tries it again
+// unitCommand returns the podman command of a unit, without the program. The unit retries it
 // until it succeeds, in a line of a shell.
 func unitCommand(t *testing.T, name string) string {
 	t.Helper()

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// signature is that of checksums: base64 of an ASN.1 ECDSA signature, as cosign has it.
+	// signature is that of checksums: base64 of an ASN.1 ECDSA signature, as in cosign.
 	signature = checksums + ".sig"
 	// attestation is SLSA provenance: an in-toto statement in a DSSE envelope.
 	attestation = "provenance.intoto.jsonl"
@@ -74,7 +74,7 @@ func (s *Signer) Sign(_ context.Context, data []byte) ([]byte, error) {
 	return s.key.Sign(nil, sum[:], crypto.SHA256)
 }
 
-// KeyID implements dsse.Signer: whoever verifies has the key.
+// KeyID implements dsse.Signer: verifiers have the key.
 func (s *Signer) KeyID() (string, error) { return "", nil }
 
 // sign writes the signature of the checksums of a release, and its provenance.
@@ -109,8 +109,8 @@ func (r Release) sign(ctx context.Context, dir, commit string) error {
 	return os.WriteFile(filepath.Join(dir, attestation), append(line, '\n'), 0o644)
 }
 
-// provenance returns the statement from which source, and how, each file with a checksum was
-// built. It has no time and no host: the same source gives the same statement.
+// provenance returns the statement of the source and the build of each file with a checksum. It
+// has no time and no host: the same source gives the same statement.
 func (r Release) provenance(sums, commit string) ([]byte, error) {
 	parameters, err := structpb.NewStruct(map[string]any{
 		"version": r.Version, "name": r.Name, "archives": platformNames(r.Archives), "platforms": platformNames(r.Image),
@@ -155,7 +155,7 @@ func (r Release) provenance(sums, commit string) ([]byte, error) {
 	return compact.Bytes(), err
 }
 
-// platformNames returns the names of platforms, as protobuf takes a list.
+// platformNames returns the names of platforms, as a list for protobuf.
 func platformNames(list []v1.Platform) (out []any) {
 	for _, p := range list {
 		out = append(out, p.String())
@@ -163,7 +163,7 @@ func platformNames(list []v1.Platform) (out []any) {
 	return out
 }
 
-// commit returns the commit of the checkout, which must be what is built.
+// commit returns the commit of the checkout, which must be clean.
 func (s Source) commit(ctx context.Context) (string, error) {
 	out, err := s.git(ctx, "status", "--porcelain")
 	if err != nil {

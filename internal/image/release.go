@@ -20,7 +20,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// ArchivePlatforms are those that a release has archives for. Nodes run Linux: the
+// ArchivePlatforms returns the platforms with archives in a release. Nodes run Linux: the
 // others have vipgen and kubectl-vipgen alone.
 func ArchivePlatforms() []v1.Platform {
 	var out []v1.Platform
@@ -32,31 +32,31 @@ func ArchivePlatforms() []v1.Platform {
 	return out
 }
 
-// Release is what people download.
+// Release is the set of downloads.
 type Release struct {
 	Source
 	// Archives and Image are the platforms of the archives and of the image.
 	Archives, Image []v1.Platform
 	// Name is the image's, with its tag.
 	Name string
-	// Extra are files of each archive, such as man pages, by their paths in it; those
-	// that are not for Windows are left out there.
+	// Extra are files of each archive, such as man pages, by their paths in it; those that are
+	// not for Windows are left out there.
 	Extra []File
-	// Time is that of all files.
+	// Time is the time of all files.
 	Time time.Time
 	// Signer signs the checksums and the provenance; nil for a release without.
 	Signer *Signer
 }
 
-// checksums is the file with those of all others, as sha256sum writes them.
+// checksums is the file with the checksums of all others, as sha256sum writes them.
 const checksums = "SHA256SUMS"
 
-// releaseVersion is a version as Go's modules have it: semver.org with a v.
+// releaseVersion matches versions of Go modules: semver.org with a v.
 var releaseVersion = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// Write makes the release in a directory, which must not hold anything yet: archives
-// with their bills of materials, krew's manifest, the image (see Image.Write), checksums, and with a Signer
-// signature and provenance. It returns the image's name by digest.
+// Write writes the release into an empty directory: archives with their bills of materials,
+// krew's manifest, the image (see Image.Write), checksums, and with a Signer signature and
+// provenance. It returns the image's name by digest.
 func (r Release) Write(ctx context.Context, dir, work string) (pinned string, err error) {
 	if !releaseVersion.MatchString(r.Version) {
 		return "", fmt.Errorf("version %q: expected one such as v1.2.3 or v1.2.3-rc.1", r.Version)
@@ -96,7 +96,7 @@ func (r Release) Write(ctx context.Context, dir, work string) (pinned string, er
 	return pinned, r.sign(ctx, dir, commit)
 }
 
-// archive writes what one platform gets, and its bill of materials.
+// archive writes the archive of one platform, and its bill of materials.
 func (r Release) archive(ctx context.Context, p v1.Platform, dir, work string) error {
 	name, ending := r.archiveName(p)
 	top := "/" + name
@@ -144,7 +144,7 @@ func (r *Rootfs) tarGz(w io.Writer, at time.Time) error {
 // zipEpoch is the earliest time that a zip can hold.
 var zipEpoch = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// zip writes all plain files into a zip.
+// zip writes all regular files into a zip.
 func (r *Rootfs) zip(w io.Writer, at time.Time) error {
 	if at = at.UTC(); at.Before(zipEpoch) {
 		at = zipEpoch
@@ -177,7 +177,7 @@ func (f File) zip(z *zip.Writer, at time.Time) error {
 	return err
 }
 
-// writeChecksums writes those of all files of a directory into one more.
+// writeChecksums writes the checksums of all files of a directory into one more.
 func writeChecksums(dir string) error {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {

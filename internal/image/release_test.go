@@ -24,7 +24,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// TestRelease makes a release for two systems and looks into everything.
+// TestRelease builds a release for two systems and checks all of it.
 func TestRelease(t *testing.T) {
 	linux, windows := v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "windows", Architecture: "amd64"}
 	dir := filepath.Join(t.TempDir(), "new", "release")

@@ -20,18 +20,18 @@ type File struct {
 	Path string
 	// Mode is permissions, and fs.ModeDir or fs.ModeSymlink.
 	Mode fs.FileMode
-	// Link is where a symbolic link leads.
+	// Link is the target of a symbolic link.
 	Link string
 	// Source is the file of this machine with the content; if empty, Data is it.
 	Source string
 	Data   []byte
 }
 
-// Rootfs is what an image holds. The zero value is empty.
+// Rootfs is the content of an image. The zero value is empty.
 type Rootfs struct{ files map[string]File }
 
-// Add adds an entry and the directories above it (mode 0755). Adding the same
-// one twice is fine; a different one in its place is an error.
+// Add adds an entry and its parent directories (mode 0755). Adding the same one twice is fine;
+// a different one at its path is an error.
 func (r *Rootfs) Add(f File) error {
 	if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
 		return fmt.Errorf("%q is no clean absolute path", f.Path)
@@ -62,7 +62,7 @@ func (f File) same(g File) bool {
 	return f.Mode == g.Mode && f.Link == g.Link && f.Source == g.Source && bytes.Equal(f.Data, g.Data)
 }
 
-// Files lists all entries, directories before what is in them.
+// Files lists all entries, directories before their content.
 func (r *Rootfs) Files() []File {
 	out := make([]File, 0, len(r.files))
 	for _, name := range slices.Sorted(maps.Keys(r.files)) {
@@ -71,7 +71,7 @@ func (r *Rootfs) Files() []File {
 	return out
 }
 
-// open gives the content of a plain file.
+// open opens the content of a regular file.
 func (f File) open() (io.ReadCloser, error) {
 	if f.Source == "" {
 		return io.NopCloser(bytes.NewReader(f.Data)), nil
@@ -79,7 +79,7 @@ func (f File) open() (io.ReadCloser, error) {
 	return os.Open(f.Source)
 }
 
-// tar writes all entries, each with the time given.
+// tar writes all entries with the given time.
 func (r *Rootfs) tar(w io.Writer, at time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range r.Files() {
@@ -120,8 +120,8 @@ func (f File) tar(w *tar.Writer, at time.Time) error {
 	return err
 }
 
-// Unpack writes all entries below an empty directory, whatever the umask is.
-// They belong to who runs this.
+// Unpack writes all entries below an empty directory, whatever the umask is, owned by the
+// current user.
 func (r *Rootfs) Unpack(dir string, at time.Time) error {
 	files := r.Files()
 	for _, f := range files {

@@ -19,17 +19,16 @@ import (
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// Component is something that an image is made of: a Go module, or a package of
-// the distribution.
+// Component is a part of an image: a Go module, or a package of the distribution.
 type Component struct {
 	// PURL identifies it (package URL specification).
 	PURL          string
 	Name, Version string
-	// License is an SPDX expression; empty if nothing says so in that form.
+	// License is an SPDX expression; empty if unknown in that form.
 	License string
-	// LicenseComment is what is known besides.
+	// LicenseComment is other information.
 	LicenseComment string
-	// Files are paths in the image that come from it.
+	// Files are its paths in the image.
 	Files []string
 	// DependsOn are the PURLs of components that are linked into its programs.
 	DependsOn []string
@@ -37,8 +36,8 @@ type Component struct {
 
 const noAssertion = "NOASSERTION"
 
-// described is what a bill of materials is of: its ID in the bill, and its purpose
-// (SPDX 2.3 section 7.24).
+// described is the subject of a bill of materials: its ID in the bill, and its purpose (SPDX
+// 2.3 section 7.24).
 type described struct {
 	id      common.ElementID
 	purpose string
@@ -49,8 +48,8 @@ var (
 	archive   = described{"Archive", "ARCHIVE"}
 )
 
-// bill writes the bill of materials of an image or an archive for one platform, in
-// SPDX 2.3. Its namespace, which has to be unique, comes from the rest of it.
+// bill returns the bill of materials of an image or an archive for one platform, in SPDX 2.3.
+// Its namespace, which has to be unique, is derived from the rest of it.
 func bill(what described, name, version string, p v1.Platform, r *Rootfs, components []Component, at time.Time) ([]byte, error) {
 	components = slices.SortedFunc(slices.Values(components), func(a, b Component) int { return cmp.Compare(a.PURL, b.PURL) })
 	b := builder{what: what.id, rootfs: r, ids: map[string]common.ElementID{}}
@@ -141,7 +140,7 @@ func (b *builder) file(path string) (common.ElementID, error) {
 		return "", err
 	}
 	defer from.Close()
-	// SPDX 2.3 section 8.4 asks for SHA-1, whatever else there is.
+	// SPDX 2.3 section 8.4 requires SHA-1.
 	one, two := sha1.New(), sha256.New()
 	if _, err := io.Copy(io.MultiWriter(one, two), from); err != nil {
 		return "", err
@@ -162,8 +161,8 @@ var notInIDs = regexp.MustCompile(`[^A-Za-z0-9.]+`)
 
 func plain(s string) string { return strings.Trim(notInIDs.ReplaceAllString(s, "-"), "-") }
 
-// elementID is readable, and unique by the first bytes of a checksum, as
-// different names may differ in what IDs cannot hold.
+// elementID returns a readable ID, made unique by the first bytes of a checksum, as different
+// names may differ in characters that IDs cannot hold.
 func elementID(kind, name string) common.ElementID {
 	hash := sha256.Sum256([]byte(name))
 	return common.ElementID(fmt.Sprintf("%s-%s-%x", kind, plain(name), hash[:4]))

@@ -134,7 +134,7 @@ func writeFile(name string, from io.Reader) error {
 	return err
 }
 
-// entry is what a test compares of a file in an image.
+// entry is the part of a file in an image that tests compare.
 type entry struct {
 	Type     byte
 	Mode     int64
@@ -145,7 +145,7 @@ type entry struct {
 	At       time.Time
 }
 
-// entries are those of an image's file system, all layers together, by path.
+// entries returns the entries of an image's file system, all layers together, by path.
 func entries(t *testing.T, i v1.Image) map[string]entry {
 	t.Helper()
 	out := map[string]entry{}

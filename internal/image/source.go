@@ -19,12 +19,12 @@ import (
 type Source struct {
 	// Dir holds its go.mod.
 	Dir string
-	// Version is stamped into what is built.
+	// Version is stamped into the programs.
 	Version string
 }
 
-// Programs of vipgen: those of its image, the one that all archives have besides, and the one
-// that those for Linux have.
+// Programs of vipgen: those of its image, the additional one of all archives, and that of the
+// archives for Linux.
 var programs = []string{"vipgen", "vipgen-agent"}
 
 const (
@@ -43,7 +43,7 @@ func inSystem(p v1.Platform, program string) string {
 // labModule is the module of the lab, below that of vipgen.
 const labModule = "lab"
 
-// moduleOf is where the module of a program is, in a checkout.
+// moduleOf returns the folder of a program's module in a checkout.
 func moduleOf(program string) string {
 	if program == labProgram {
 		return labModule
@@ -56,19 +56,18 @@ const (
 	ownLicense = "Apache-2.0"
 )
 
-// validVersion is what may stand in a label, in the linker's flags and in a
-// file's name.
+// validVersion is valid in a label, in the linker's flags and in a file's name.
 var validVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
-// settings are Go's own defaults, so that nobody's environment or `go env -w`
-// changes what is built (go help environment).
+// settings are Go's defaults, so that neither the environment nor `go env -w` changes the build
+// (go help environment).
 var settings = []string{
 	"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off",
 	"GOAMD64=v1", "GOARM64=v8.0", "GOPPC64=power8",
 }
 
-// build compiles programs, static, into a directory: those that are not there yet,
-// as an image and an archive have the same.
+// build compiles static programs into a directory, unless they are there already, as an image
+// and an archive share them.
 func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir string) error {
 	if !validVersion.MatchString(s.Version) {
 		return fmt.Errorf("version %q: expected letters, digits and . _ + -, such as v1.2.3", s.Version)
@@ -96,10 +95,10 @@ func (s Source) build(ctx context.Context, p v1.Platform, names []string, dir st
 	return nil
 }
 
-// revisionVariable holds the commit for a source that is no clone, as in the Containerfile.
+// revisionVariable holds the commit of a source that is no clone, as in the Containerfile.
 const revisionVariable = "VIPGEN_REVISION"
 
-// revision is the commit that is stamped into programs; empty if it is unknown.
+// revision returns the commit that is stamped into programs; empty if it is unknown.
 func (s Source) revision(ctx context.Context) string {
 	if given := os.Getenv(revisionVariable); given != "" {
 		return given
@@ -117,7 +116,7 @@ func (s Source) RunLab(ctx context.Context, pkg string, args ...string) error {
 	return err
 }
 
-// run runs Go's tool in a module of the checkout and returns what it printed.
+// run runs Go's tool in a module of the checkout and returns its output.
 func (s Source) run(ctx context.Context, module string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(s.Dir, module)
@@ -130,8 +129,8 @@ func (s Source) run(ctx context.Context, module string, env []string, args ...st
 	return out.String(), nil
 }
 
-// moduleDirs says where the sources of modules are that one of the checkout takes, by their
-// paths.
+// moduleDirs returns the source folders of modules that one of the checkout uses, by module
+// path.
 func (s Source) moduleDirs(ctx context.Context, module string, paths []string) (map[string]string, error) {
 	out, err := s.run(ctx, module, nil, append([]string{"list", "-m", "-f", "{{ .Path }}\t{{ .Dir }}"}, paths...)...)
 	if err != nil {
@@ -148,7 +147,7 @@ func (s Source) moduleDirs(ctx context.Context, module string, paths []string) (
 	return dirs, nil
 }
 
-// goRoot is where Go itself is.
+// goRoot returns Go's own folder.
 func (s Source) goRoot(ctx context.Context) (string, error) {
 	out, err := s.run(ctx, ".", nil, "env", "GOROOT")
 	return strings.TrimSpace(out), err

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Platforms are those that OpenShift runs on.
+// Platforms returns the platforms that OpenShift runs on.
 func Platforms() []v1.Platform {
 	var out []v1.Platform
 	for _, arch := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
@@ -23,18 +23,17 @@ func Platforms() []v1.Platform {
 	return out
 }
 
-// searchPath is where programs are looked up: the agent starts daemons by name.
+// searchPath is the PATH of programs: the agent starts daemons by name.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Places in vipgen's image. The programs' is fixed by the pods and units.
+// Paths in vipgen's image. That of the programs is fixed by the pods and units.
 const (
 	programDir = "/usr/bin"
 	licenseDir = "/licenses"
 )
 
-// vipgenConfig says how vipgen's own image runs, where nothing else is said. The
-// Containerfile says the same, which a test makes sure of. Pods and units of nodes
-// give the command and the user (root) themselves.
+// vipgenConfig is the default configuration of vipgen's own image. A test compares it with the
+// Containerfile. Pods and units of nodes set command and user (root) themselves.
 func vipgenConfig(version string) v1.Config {
 	labels := map[string]string{
 		"org.opencontainers.image.title":         "vipgen",
@@ -45,15 +44,15 @@ func vipgenConfig(version string) v1.Config {
 		"org.opencontainers.image.version":       version,
 	}
 	return v1.Config{
-		User:       "65532:65532", // nobody's: distroless calls it nonroot
+		User:       "65532:65532", // nonroot in distroless
 		Env:        []string{searchPath},
 		Entrypoint: []string{programDir + "/vipgen"},
 		Labels:     labels,
 	}
 }
 
-// Vipgen makes vipgen's own image from a checkout. The programs are built below
-// the directory work, and have to stay there until the image is written.
+// Vipgen builds vipgen's own image from a checkout. The programs are built below the directory
+// work, and have to stay there until the image is written.
 func Vipgen(ctx context.Context, s Source, name string, platforms []v1.Platform, at time.Time, work string) (*Image, error) {
 	i := &Image{Name: name, Config: vipgenConfig(s.Version), Time: at}
 	for _, p := range platforms {
@@ -66,19 +65,19 @@ func Vipgen(ctx context.Context, s Source, name string, platforms []v1.Platform,
 	return i, nil
 }
 
-// VipgenContent makes what vipgen's image has on one platform.
+// VipgenContent builds the content of vipgen's image for one platform.
 func VipgenContent(ctx context.Context, s Source, p v1.Platform, at time.Time, work string) (*Content, error) {
 	return s.content(ctx, p, place{programDir, licenseDir, bomPath("vipgen"), container}, programs, at, work)
 }
 
-// place says where things go among the files of an image or an archive.
+// place holds the paths of programs, licences and bills in an image or an archive.
 type place struct {
 	programs, licenses, bill string
 	what                     described
 }
 
-// content builds programs, below the directory work, and adds their licences and
-// the bill of materials.
+// content builds programs, below the directory work, and adds their licences and the bill of
+// materials.
 func (s Source) content(ctx context.Context, p v1.Platform, to place, names []string, at time.Time, work string) (*Content, error) {
 	dir := filepath.Join(work, p.OS+"-"+p.Architecture)
 	if err := s.build(ctx, p, names, dir); err != nil {
@@ -148,7 +147,7 @@ func (s Source) licenses(ctx context.Context, r *Rootfs, dir string, files map[s
 	return licenses(r, dir, sources)
 }
 
-// addBill makes the bill of materials and puts it among the files.
+// addBill adds the bill of materials to the files.
 func (c *Content) addBill(what described, name, version, at string, components []Component, made time.Time) error {
 	text, err := bill(what, name, version, c.Platform, &c.Rootfs, components, made)
 	if err != nil {
@@ -158,7 +157,7 @@ func (c *Content) addBill(what described, name, version, at string, components [
 	return c.Rootfs.Add(File{Path: at, Mode: 0o644, Data: text})
 }
 
-// checkStatic refuses a program that needs a loader: there is none in the image.
+// checkStatic rejects a program that needs a loader: there is none in the image.
 func checkStatic(file string) error {
 	f, err := elf.Open(file)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// defaultsFinder finds the defaults of the fleet that a cluster belongs to. It
-// reads each file once, and is safe for concurrent use.
+// defaultsFinder finds the defaults of a cluster's fleet. It reads each file once, and is safe
+// for concurrent use.
 type defaultsFinder struct {
 	mu     sync.Mutex
 	files  map[string]*foundDefaults
@@ -21,9 +21,9 @@ type foundDefaults struct {
 	err      error
 }
 
-// find gives the defaults in the named file, or those of the nearest fleet.yaml
-// in the folder of the install-config and those above; nil where there are
-// none. The folder of a Git repository is the last one that is looked at.
+// find returns the defaults in the named file, or those of the nearest fleet.yaml in the folder
+// of the install-config and its parents, or nil. The search ends at the folder of a Git
+// repository.
 func (d *defaultsFinder) find(installConfig, named string) (*render.Defaults, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func readDefaults(name string) *foundDefaults {
 	return &foundDefaults{defaults, err}
 }
 
-// above finds the nearest fleet.yaml, "" if there is none.
+// above returns the nearest fleet.yaml, or "".
 func (d *defaultsFinder) above(dir string) string {
 	if found, ok := d.nearby[dir]; ok {
 		return found
@@ -74,8 +74,7 @@ func (d *defaultsFinder) above(dir string) string {
 	return name
 }
 
-// parent is the folder above, written as the user would: "..", not an absolute
-// path, above ".".
+// parent returns the parent folder in the user's form: "..", not an absolute path, above ".".
 func parent(dir string) string {
 	if base := filepath.Base(dir); base != "." && base != ".." {
 		return filepath.Dir(dir)

@@ -18,38 +18,35 @@ const (
 	InstallConfigName = "install-config.yaml"
 	VIPConfigName     = "vipgen.yaml"
 	AgentConfigName   = "agent-config.yaml"
-	// ClusterIngressName is what the installer calls it.
+	// ClusterIngressName is the installer's name for it.
 	ClusterIngressName = "cluster-ingress-02-config.yml"
 	FleetName          = "fleet.yaml"
 )
 
-// Cluster is one cluster of those that a command works on.
+// Cluster is a cluster among a command's arguments.
 type Cluster struct {
-	// Config is the path of its install-config or of the file with its object, or "-";
-	// of several objects in a file, the path, "#" and the cluster's name.
+	// Config is the path of its install-config or of the file with its object, or "-"; of
+	// several objects in a file, the path, "#" and the cluster's name.
 	Config string
-	// Name is the folder that its output has among those of the fleet, with
-	// slashes.
+	// Name is the folder of its output within the fleet's, with slashes.
 	Name string
 }
 
-// Fleet are the clusters that arguments name.
+// Fleet holds the clusters of arguments.
 type Fleet struct {
 	Clusters []Cluster
-	// Several says that there may be several, whatever their number: a folder of
-	// clusters, a pattern, or several files.
+	// Several is set where there may be several: for a folder of clusters, a pattern, or
+	// several files.
 	Several bool
-	// Whole is the folder that holds the whole fleet, "" where only some of it
-	// was named.
+	// Whole is the folder of the whole fleet, "" where only a part was named.
 	Whole string
-	// others are files that were found and have no cluster.
+	// others are found files without a cluster.
 	others others
 }
 
-// Find finds the install-configs that arguments name: files, folders
-// with one, folders of such folders, patterns as of path.Match. They come in
-// the order of their paths, each once. An error that is no problem.List is about the
-// arguments.
+// Find finds the install-configs of arguments: files, folders with one, folders of such
+// folders, patterns as in path.Match. They are sorted by path, without duplicates. An error
+// that is no problem.List is about the arguments.
 func Find(args []string) (Fleet, error) {
 	if len(args) == 0 {
 		args = []string{InstallConfigName}
@@ -61,7 +58,7 @@ func Find(args []string) (Fleet, error) {
 		}
 	}
 	if len(r.Clusters) == 0 {
-		return Fleet{}, none(r.others, args[0], errors.New("no install-config"))
+		return Fleet{}, noClusterError(r.others, args[0], errors.New("no install-config"))
 	}
 	slices.SortFunc(r.Clusters, func(a, b Cluster) int { return strings.Compare(a.Config, b.Config) })
 	r.Clusters = slices.CompactFunc(r.Clusters, func(a, b Cluster) bool { return a.Config == b.Config })
@@ -74,7 +71,7 @@ func Find(args []string) (Fleet, error) {
 	return r, r.check()
 }
 
-// check refuses what cannot be told apart in the output of a fleet.
+// check rejects clusters with the same name in the output of a fleet.
 func (r *Fleet) check() error {
 	seen := map[string]string{}
 	for _, m := range r.Clusters {
@@ -106,13 +103,13 @@ func (r *Fleet) add(arg string) error {
 	case err != nil && strings.ContainsAny(arg, `*?[`):
 		return r.glob(arg)
 	}
-	// A file, or one that reading will complain about. Of several that a shell
-	// made of a pattern, those next to an install-config are none.
+	// A file, or an argument whose reading fails. In a shell's expansion, files next to an
+	// install-config are skipped.
 	data := []byte(nil)
 	if err == nil && isYAML(arg) {
 		data = peek(arg)
 	}
-	if err == nil && r.Several && (besides(arg) || gitops.IsOther(data)) {
+	if err == nil && r.Several && (isCompanionFile(arg) || gitops.IsOther(data)) {
 		r.others.add(filepath.Clean(arg), data)
 		return nil
 	}
@@ -130,7 +127,7 @@ func (r *Fleet) add(arg string) error {
 	return nil
 }
 
-// glob adds what a pattern matches, folders with all below them.
+// glob adds the matches of a pattern, folders recursively.
 func (r *Fleet) glob(pattern string) error {
 	matches, err := filepath.Glob(pattern)
 	if err != nil {
@@ -144,7 +141,7 @@ func (r *Fleet) glob(pattern string) error {
 	before := len(r.Clusters)
 	for _, name := range matches {
 		if strings.HasPrefix(filepath.Base(name), ".") && !strings.HasPrefix(filepath.Base(pattern), ".") {
-			continue // as a shell does
+			continue // as in a shell
 		}
 		switch info, err := os.Stat(name); {
 		case err != nil:
@@ -153,27 +150,27 @@ func (r *Fleet) glob(pattern string) error {
 			if err := r.walk(name, base); err != nil && len(matches) == 1 {
 				return err
 			}
-		case !besides(name):
+		case !isCompanionFile(name):
 			r.Clusters = append(r.Clusters, r.inFile(name, base)...)
 		}
 	}
 	if len(r.Clusters) == before {
-		return none(r.others, pattern, errors.New("no install-config there"))
+		return noClusterError(r.others, pattern, errors.New("no install-config there"))
 	}
 	return nil
 }
 
-// none reports that arguments name no cluster: what to give in the place of other objects
-// that are there, or an error.
-func none(o others, name string, err error) error {
+// noClusterError reports arguments without a cluster: with advice by the objects found, or with
+// an error.
+func noClusterError(o others, name string, err error) error {
 	if list := o.instead(); list != nil {
 		return list
 	}
 	return Unreadable(name, err)
 }
 
-// inFile are the clusters that a file which a pattern matches describes: none where
-// it holds other objects.
+// inFile returns the clusters of a file that matches a pattern: none where it holds other
+// objects.
 func (r *Fleet) inFile(name, base string) []Cluster {
 	if isYAML(name) {
 		switch data := peek(name); {
@@ -187,12 +184,12 @@ func (r *Fleet) inFile(name, base string) []Cluster {
 	return []Cluster{named(name, base)}
 }
 
-// mostEntries bounds the search below a folder: a fleet has some files for each cluster,
-// and what vipgen wrote does not count.
+// mostEntries bounds the search below a folder: a fleet has some files for each cluster, and
+// vipgen's output does not count.
 const mostEntries = 200_000
 
-// walk adds every install-config, and every object that describes a cluster, below a
-// folder but those in hidden folders and in ones that vipgen wrote.
+// walk adds every install-config, and every object that describes a cluster, below a folder,
+// without hidden folders and vipgen's output.
 func (r *Fleet) walk(dir, base string) error {
 	if abs, err := filepath.Abs(dir); err == nil && filepath.Dir(abs) == abs {
 		return fmt.Errorf("%s is a whole file system: name the folder that holds the clusters", dir)
@@ -208,9 +205,9 @@ func (r *Fleet) walk(dir, base string) error {
 			return fs.SkipDir
 		case !d.IsDir() && d.Name() == InstallConfigName:
 			r.Clusters = append(r.Clusters, named(filepath.Clean(p), base))
-		case !d.IsDir() && isYAML(p) && !(besides(p) && len(r.Clusters) > before):
+		case !d.IsDir() && isYAML(p) && !(isCompanionFile(p) && len(r.Clusters) > before):
 			switch data := peek(p); {
-			case gitops.HasCluster(data) && !besides(p):
+			case gitops.HasCluster(data) && !isCompanionFile(p):
 				r.Clusters = append(r.Clusters, r.objects(filepath.Clean(p), base, data)...)
 			case len(r.Clusters) == before:
 				r.others.add(filepath.Clean(p), data)
@@ -219,13 +216,13 @@ func (r *Fleet) walk(dir, base string) error {
 		return nil
 	})
 	if err == nil && len(r.Clusters) == before {
-		err = none(r.others, dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", InstallConfigName))
+		err = noClusterError(r.others, dir, fmt.Errorf("no %s there or below, and no object that describes a cluster", InstallConfigName))
 	}
 	return err
 }
 
-// named gives a Cluster the path of its folder below base; an install-config of
-// another name has that instead.
+// named returns a Cluster named after its folder below base; an install-config with another
+// name is named after that.
 func named(config, base string) Cluster {
 	name := filepath.Dir(config)
 	if filepath.Base(config) != InstallConfigName {
@@ -243,9 +240,8 @@ func named(config, base string) Cluster {
 	return Cluster{Config: config, Name: filepath.ToSlash(name)}
 }
 
-// besides says whether a file is one of those that are next to an
-// install-config.
-func besides(name string) bool {
+// isCompanionFile reports whether a file is one that goes next to an install-config.
+func isCompanionFile(name string) bool {
 	switch filepath.Base(name) {
 	case VIPConfigName, AgentConfigName, ClusterIngressName, FleetName:
 		return true
@@ -253,7 +249,7 @@ func besides(name string) bool {
 	return false
 }
 
-// IsFile says whether there is a regular file of that name.
+// IsFile reports whether name is a regular file.
 func IsFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()

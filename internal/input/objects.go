@@ -18,14 +18,13 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// isYAML says whether a file may hold objects.
+// isYAML reports whether a file may hold objects.
 func isYAML(name string) bool {
 	ext := filepath.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// peek reads a file that may hold objects; nothing of one that cannot be read or
-// is too large.
+// peek reads a file that may hold objects; nil if it is unreadable or too large.
 func peek(name string) []byte {
 	f, err := regular.Open(regular.FS{}, name)
 	if err != nil {
@@ -39,9 +38,8 @@ func peek(name string) []byte {
 	return data
 }
 
-// objects are the clusters whose objects a file holds. A file that cannot be read
-// counts as one, so that reading it complains; one whose objects are a part of another
-// is among the others.
+// objects returns the clusters of the objects in a file. An unreadable file counts as one, so
+// that reading it reports the error; one with parts of other objects is among the others.
 func (r *Fleet) objects(name, base string, data []byte) []Cluster {
 	names, problems := gitops.Names(name, data)
 	if len(problems) > 0 {
@@ -61,8 +59,8 @@ func (r *Fleet) objects(name, base string, data []byte) []Cluster {
 	return out
 }
 
-// objectName is the folder of the file below base and the name of the cluster,
-// once where both are the same.
+// objectName returns the file's folder below base with the name of the cluster, unless both are
+// the same.
 func objectName(file, base, cluster string) string {
 	if !v1alpha1.ValidName(cluster) {
 		return named(file, base).Name
@@ -78,7 +76,7 @@ func objectName(file, base, cluster string) string {
 	return path.Join(filepath.ToSlash(rel), cluster)
 }
 
-// SplitObject takes the name of a cluster from "FILE#NAME", unless that is a file.
+// SplitObject splits "FILE#NAME", unless that is a file.
 func SplitObject(arg string) (file, object string) {
 	at := strings.LastIndexByte(arg, '#')
 	if at < 0 || IsFile(arg) {
@@ -87,9 +85,9 @@ func SplitObject(arg string) (file, object string) {
 	return arg[:at], arg[at+1:]
 }
 
-// inputIn is the file in a folder that describes its cluster: the install-config, or
-// the only file with objects that do. Where there is none, it is one of others, as reading
-// that says what to give.
+// inputIn returns the file in a folder that describes its cluster: the install-config, or the
+// only file with objects that do. Without any, it is one of the others, as reading that gives
+// advice.
 func inputIn(dir string) string {
 	name := filepath.Join(dir, InstallConfigName)
 	if IsFile(name) {
@@ -108,7 +106,7 @@ func inputIn(dir string) string {
 			continue
 		}
 		if found != "" {
-			return name // which of them is not known
+			return name // ambiguous
 		}
 		found = file
 	}
@@ -121,7 +119,7 @@ func inputIn(dir string) string {
 // others are files with objects of which none describes a cluster.
 type others []render.File
 
-// mostOthers is how many are kept: one of them is reported.
+// mostOthers bounds those that are kept: one of them is reported.
 const mostOthers = 100
 
 func (o *others) add(name string, data []byte) {
@@ -130,19 +128,19 @@ func (o *others) add(name string, data []byte) {
 	}
 }
 
-// instead returns what to give in their place; nil where nothing is known.
+// instead returns the advice for them, or nil.
 func (o others) instead() problem.List { return gitops.Instead(o...) }
 
-// companions finds the files with objects that AgentClusterInstalls of a folder go
-// with. It reads each folder once, and is safe for concurrent use.
+// companions finds the files with objects that belong to AgentClusterInstalls of a folder. It
+// reads each folder once, and is safe for concurrent use.
 type companions struct {
 	mu      sync.Mutex
 	folders map[string][]render.File
 }
 
-// of gives those beside a file that name the namespace or the name of one of its
+// related returns the files next to a file that have the namespace or the name of one of its
 // objects.
-func (c *companions) of(file string, data []byte) []render.File {
+func (c *companions) related(file string, data []byte) []render.File {
 	if file == "-" {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package input finds and reads the files of clusters: install-configs, objects that
-// describe clusters, what is next to them, and the defaults of a fleet.
+// Package input finds and reads the files of clusters: install-configs, objects that describe
+// clusters, the files next to them, and the defaults of a fleet.
 package input
 
 import (
@@ -17,24 +17,23 @@ import (
 	"github.com/vipgen/vipgen/render/gitops"
 )
 
-// Bounds of a file that is read, before anything is built of it: a tree takes many
-// times its size, about 600 bytes for each value. The Nodes of a cluster have some
-// hundred values each.
+// Limits of a file, checked before it is parsed: a tree takes many times its size, about 600
+// bytes for each value. The Nodes of a cluster have some hundred values each.
 const (
 	MaxFile   = 40 << 20
-	MaxSum    = 64 << 20 // of files that are read together
+	MaxSum    = 64 << 20 // for files that are read together
 	MaxValues = 450_000
 )
 
-// Bounds of an Ignition config that is merged into: Ignition's own parser, which says
-// whether it is valid, takes ten times the memory and time of others. A bootstrap.ign has
-// some MiB and thousands of values.
+// Limits of an Ignition config that is merged into: Ignition's own parser, which validates it,
+// takes ten times the memory and time of others. A bootstrap.ign has some MiB and thousands of
+// values.
 const (
 	MaxBase       = 16 << 20
 	MaxBaseValues = 50_000
 )
 
-// Reader reads files of users, each of which may be standard input, but only one.
+// Reader reads files of users. One of them may be standard input.
 type Reader struct {
 	// In is standard input.
 	In io.Reader
@@ -65,7 +64,7 @@ func (r *Reader) Base(name string) ([]byte, error) {
 	return data, err
 }
 
-// ReadFile reads a file, whatever its name is.
+// ReadFile reads a file; "-" has no special meaning.
 func ReadFile(name string) ([]byte, error) {
 	f, err := openFile(name)
 	if err != nil {
@@ -86,12 +85,12 @@ func openFile(name string) (*os.File, error) {
 	return f, err
 }
 
-// Bounded reads a file that is open, unless it is too large.
+// Bounded reads an open file, up to the limits.
 func Bounded(name string, r io.Reader) ([]byte, error) {
 	var text bytes.Buffer
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			text.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead) // read without copies
+			text.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead) // avoids copies
 		}
 	}
 	if _, err := text.ReadFrom(io.LimitReader(r, MaxFile+1)); err != nil {
@@ -107,10 +106,10 @@ func bounded(name string, data []byte, maxSize, maxValues int) ([]byte, error) {
 	return data, nil
 }
 
-// Sum is how much files have that are read together, as those of a folder.
+// Sum is the total size of files that are read together, as those of a folder.
 type Sum struct{ size, values int }
 
-// Add reports when it is too much.
+// Add adds a file and returns an error above the limits.
 func (s *Sum) Add(name string, data []byte) error {
 	s.size += len(data)
 	s.values += values(data)
@@ -120,7 +119,7 @@ func (s *Sum) Add(name string, data []byte) error {
 	return nil
 }
 
-// tooLarge says what is too much. Text is memory as well: the more of it there is, the
+// tooLarge describes the exceeded limit. Text is memory as well: the more of it there is, the
 // fewer values it may have, down to a quarter.
 func tooLarge(size, values, maxSize, maxValues int) error {
 	if size > maxSize {
@@ -132,8 +131,8 @@ func tooLarge(size, values, maxSize, maxValues int) error {
 	return nil
 }
 
-// values is how many values there are in YAML or JSON, or more: each has a line of its
-// own, or comes after a comma, a bracket, a dash or a colon.
+// values returns an upper bound of the values in YAML or JSON: each has a line of its own, or
+// comes after a comma, a bracket, a dash or a colon.
 func values(data []byte) (n int) {
 	for i, c := range data {
 		switch c {
@@ -148,7 +147,7 @@ func values(data []byte) (n int) {
 	return n
 }
 
-// Unreadable is the problem of a file that cannot be read.
+// Unreadable returns the problem of an unreadable file.
 func Unreadable(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -157,11 +156,11 @@ func Unreadable(name string, err error) error {
 	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
 }
 
-// Files are those of a cluster that the user names; the usual ones where empty.
+// Files are those of a cluster that the user named; empty for the usual ones.
 type Files struct{ Config, AgentConfig, ClusterIngress, Fleet string }
 
-// Sources reads the files of a cluster: the install-config, or the file or folder with
-// its object, and what is next to it. An error is a problem.List with all problems.
+// Sources reads the files of a cluster: the install-config, or the file or folder with its
+// object, and the files next to it. An error is a problem.List with all problems.
 func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) {
 	installConfig, object := SplitObject(installConfig)
 	if info, err := os.Stat(installConfig); err == nil && info.IsDir() {
@@ -180,7 +179,7 @@ func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) 
 	s.VIPConfig, err = r.beside(installConfig, f.Config, VIPConfigName)
 	note(err)
 	if gitops.HasCluster(data) {
-		s.Companions = r.companions.of(installConfig, data)
+		s.Companions = r.companions.related(installConfig, data)
 		if f.AgentConfig != "" {
 			note(problem.List{{File: f.AgentConfig, Severity: problem.Error, Code: problem.ConflictingFields,
 				Found: "an agent-config", Expected: "none: " + installConfig + " has the nodes"}})
@@ -196,7 +195,7 @@ func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) 
 	return s, problems.Err()
 }
 
-// beside reads the named file, or the usual one beside the install-config.
+// beside reads the named file, or the usual one next to the install-config.
 func (r *Reader) beside(installConfig, named, usual string) (*render.File, error) {
 	name := named
 	if name == "" {
@@ -205,7 +204,7 @@ func (r *Reader) beside(installConfig, named, usual string) (*render.File, error
 		}
 		name = filepath.Join(filepath.Dir(installConfig), usual)
 		if name == filepath.Clean(installConfig) {
-			return nil, nil // given instead of an install-config, which it is refused as
+			return nil, nil // given as the install-config, which reports it
 		}
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil

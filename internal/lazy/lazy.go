@@ -1,5 +1,5 @@
-// Package lazy makes values of package variables when they are first used: a program that
-// runs for milliseconds spends most of them on variables that it does not use.
+// Package lazy initialises values of package variables at their first use: a program that runs
+// for milliseconds spends most of them on variables that it does not use.
 package lazy
 
 import (

@@ -1,4 +1,4 @@
-// Package lists has what the standard library's slices lacks: lists made of others.
+// Package lists derives lists from others, which the standard library's slices lacks.
 package lists
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Map gives what f makes of each element, in their order; nil for an empty list.
+// Map returns f of each element, in order; nil for an empty list.
 func Map[S ~[]T, T, U any](list S, f func(T) U) (out []U) {
 	for _, x := range list {
 		out = append(out, f(x))
@@ -14,7 +14,7 @@ func Map[S ~[]T, T, U any](list S, f func(T) U) (out []U) {
 	return out
 }
 
-// Join writes elements one after the other, with sep between.
+// Join joins elements with sep between.
 func Join[S ~[]T, T fmt.Stringer](list S, sep string) string {
 	return strings.Join(Map(list, T.String), sep)
 }

@@ -1,6 +1,6 @@
-// Package liveness serves a job's liveness over a unix socket. A process
-// that is stopped, or whose loops are, keeps its locks, and its daemon runs as
-// before: only an answer shows that it does not.
+// Package liveness serves a job's liveness over a unix socket. A stopped process, or one with
+// stuck loops, keeps its locks, and its daemon runs as before: only an answer proves that it
+// works.
 package liveness
 
 import (
@@ -21,12 +21,12 @@ import (
 // socket is the name of a job's socket, in the directory of that job.
 const socket = "alive"
 
-// answerTime is how long whoever asked may take to read the answer.
+// answerTime bounds the time to write an answer.
 const answerTime = time.Second
 
-// Answer tells everybody who asks for a job, by the directory of that job, which
-// loops are stuck; an empty answer says that it runs. That ends with ctx. Whatever keeps it
-// from that is logged: a job does not depend on being asked, but its probe will fail.
+// Answer serves the state of a job's loops, in the directory of that job, until ctx ends: an
+// empty answer means that none is stuck. Errors are logged: a job does not depend on its probe,
+// which will fail.
 func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logger) {
 	Serve(ctx, dir, socket, func() string {
 		if err := stuck(); err != nil {
@@ -36,8 +36,8 @@ func Answer(ctx context.Context, dir string, stuck func() error, log *slog.Logge
 	}, log)
 }
 
-// Serve writes an answer to whoever connects to the socket of that name in the directory of a
-// job, one after the other, until ctx ends.
+// Serve writes an answer to each client of a socket in the directory of a job, one after the
+// other, until ctx ends.
 func Serve(ctx context.Context, dir, socket string, answer func() string, log *slog.Logger) {
 	l, err := listen(dir, socket)
 	if err != nil {
@@ -60,8 +60,8 @@ func Serve(ctx context.Context, dir, socket string, answer func() string, log *s
 	}
 }
 
-// listen makes the socket at another name first: the one of an earlier process is
-// replaced in one step, and left alone by that when it ends.
+// listen creates the socket under another name first: that of an earlier process is replaced in
+// one step, and not removed by it when it ends.
 func listen(dir, socket string) (net.Listener, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -87,7 +87,8 @@ func listen(dir, socket string) (net.Listener, error) {
 	return l, nil
 }
 
-// Ask returns nil if the job of that name and directory runs and none of its loops is stuck, before ctx ends.
+// Ask returns nil if the job with that name and directory answers before ctx ends, without a
+// stuck loop.
 func Ask(ctx context.Context, dir, name string) error {
 	d, err := open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +122,7 @@ func Ask(ctx context.Context, dir, name string) error {
 
 func open(dir string) (*os.File, error) { return os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0) }
 
-// address is that of a socket in a directory whose path may be longer than a
+// address returns the address of a socket in a directory whose path may be longer than a
 // socket's may (108 bytes, unix(7)).
 func address(dir *os.File, name string) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}

@@ -1,6 +1,6 @@
-// Package loopback dials services of the node itself, by either address family
-// and without a look into any list of names: /etc/hosts may be missing in a
-// container, and IPv6 may be switched off (hard case 25).
+// Package loopback dials services of the node itself, by either address family and without name
+// resolution: /etc/hosts may be missing in a container, and IPv6 may be disabled (hard case
+// 25).
 package loopback
 
 import (
@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Dialer takes the host "localhost" for the loopback address of either family,
-// the one that worked last first. Other hosts it dials as net.Dialer does.
+// Dialer dials the loopback address of either family for the host "localhost", the one that
+// worked last first. Other hosts it dials as net.Dialer does.
 type Dialer struct {
 	net.Dialer
 	six atomic.Bool
@@ -25,28 +25,27 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return d.Dialer.DialContext(ctx, network, address)
 	}
 	six := d.six.Load()
-	conn, first := d.Dialer.DialContext(ctx, network, net.JoinHostPort(of(six), port))
+	conn, first := d.Dialer.DialContext(ctx, network, net.JoinHostPort(loopbackAddress(six), port))
 	if first == nil {
 		return conn, nil
 	}
-	conn, second := d.Dialer.DialContext(ctx, network, net.JoinHostPort(of(!six), port))
+	conn, second := d.Dialer.DialContext(ctx, network, net.JoinHostPort(loopbackAddress(!six), port))
 	if second == nil {
 		d.six.Store(!six)
 		return conn, nil
 	}
-	return nil, worthSaying(first, second)
+	return nil, relevantError(first, second)
 }
 
-func of(six bool) string {
+func loopbackAddress(six bool) string {
 	if six {
 		return "::1"
 	}
 	return "127.0.0.1"
 }
 
-// worthSaying leaves out that IPv6 is switched off, or that nobody listens
-// there either.
-func worthSaying(first, second error) error {
+// relevantError drops an error of disabled IPv6, or of a port that is closed there too.
+func relevantError(first, second error) error {
 	for _, dull := range []error{syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, syscall.ENETUNREACH, syscall.ECONNREFUSED} {
 		if errors.Is(second, dull) {
 			return first

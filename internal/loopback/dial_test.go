@@ -12,8 +12,8 @@ import (
 
 var families = map[string]int{"127.0.0.1": syscall.AF_INET, "::1": syscall.AF_INET6}
 
-// bind gives a socket that has a port of a loopback address, any if it is 0, and does not
-// listen. Nobody else gets that port.
+// bind returns a socket that is bound to a port of a loopback address, any if it is 0, and does
+// not listen. No other socket gets that port.
 func bind(t *testing.T, host string, port int) (socket int, err error) {
 	t.Helper()
 	socket, err = syscall.Socket(families[host], syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -27,7 +27,7 @@ func bind(t *testing.T, host string, port int) (socket int, err error) {
 	return socket, syscall.Bind(socket, &syscall.SockaddrInet6{Port: port, Addr: netip.MustParseAddr(host).As16()})
 }
 
-// reserve gives a socket of either family with the same port.
+// reserve returns a socket of either family with the same port.
 func reserve(t *testing.T) (sockets map[string]int, port int) {
 	t.Helper()
 	for range 100 {

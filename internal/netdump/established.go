@@ -11,9 +11,9 @@ import (
 // Connection is an open TCP connection of this network namespace.
 type Connection struct{ Own, Peer netip.AddrPort }
 
-// Established are the open connections of both families; IPv4 addresses are such,
-// whatever the socket's family is. The kernel leaves all others out, such as those that
-// wait for their time to end, of which there may be many more.
+// Established returns the open connections of both families; IPv4 addresses are unmapped,
+// whatever the socket's family is. The kernel filters the others, such as those in TIME-WAIT,
+// of which there may be many more.
 func Established() (out []Connection, err error) {
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
 		list, err := List(func() ([]Connection, error) { return established(family) })

@@ -1,4 +1,4 @@
-// Package netdump lists what the kernel has, also while that changes.
+// Package netdump lists links and addresses of the kernel consistently.
 package netdump
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// attempts is how often a list that changed while it was read is read.
+// attempts bounds how often a list is read that changes meanwhile.
 const attempts = 10
 
-// List calls list again while the kernel says that what it listed changed
-// meanwhile, so that some of it may be missing.
+// List calls list again while the kernel reports that the list changed meanwhile, so that a
+// part of it may be missing.
 func List[T any](list func() ([]T, error)) (got []T, err error) {
 	for range attempts {
 		if got, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -22,10 +22,10 @@ func List[T any](list func() ([]T, error)) (got []T, err error) {
 	return got, err
 }
 
-// Links are those of the network namespace that the calling thread is in.
+// Links returns the links of the calling thread's network namespace.
 func Links() ([]netlink.Link, error) { return List(netlink.LinkList) }
 
-// Addresses are those of all its links, of both families.
+// Addresses returns the addresses of all its links, of both families.
 func Addresses() ([]netlink.Addr, error) {
 	return List(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 }

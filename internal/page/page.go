@@ -1,6 +1,6 @@
-// Package page makes the reports that are read in a browser: one file each that needs no
-// other and runs no script, follows the reader's light or dark scheme, and can be read on
-// a phone. A report gives what its page says at the top, and a template for the rest.
+// Package page writes reports for browsers: one file each without references and scripts, which
+// follows the reader's light or dark scheme, and is readable on a phone. A report provides the
+// facts at the top of its page, and a template for the rest.
 package page
 
 import (
@@ -20,14 +20,14 @@ var style string
 //go:embed page.html.tmpl
 var frame string
 
-// Page is what stands in the frame.
+// Page is the content of the frame.
 type Page struct {
-	Command string // that made it, for the title, such as "vipgen verify"
+	Command string // for the title, such as "vipgen verify"
 	Heading string
-	Lead    []string // what it is about, a paragraph each
-	Facts   []Fact   // of what and by what it was made; those without a value are left out
-	Legend  []Key    // what its colours mean
-	Body    any      // for the template
+	Lead    []string // the subject, a paragraph each
+	Facts   []Fact   // subject and origin; those without a value are left out
+	Legend  []Key    // meaning of its colours
+	Body    any      // data of the template
 }
 
 // Fact is a name with a value, such as "cluster", "demo".
@@ -36,19 +36,19 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
-// Key says what a colour means. Its class is one of the style's: held, ok, lost, two,
-// good, warn or bad.
+// Key is the meaning of a colour. Its class is one of the style's: held, ok, lost, two, good,
+// warn or bad.
 type Key struct{ Class, Text string }
 
 // Template is the body of a page.
 type Template struct{ parsed func() *template.Template }
 
-// New returns a page with the template of a body, and others that it uses, which may define
-// templates. They are parsed when the first page is written, which panics if one is wrong.
+// New returns the template of a body, with others that it uses, which may define templates.
+// They are parsed when the first page is written, which panics on an invalid one.
 //
-// Templates write values with html/template, so that none is ever syntax. Tables that are
-// to be read on a phone have class "stack", and a data-label with the heading of its
-// column for each cell: each row is a list there.
+// Templates use html/template, so that no value is ever syntax. Tables for phones have class
+// "stack", and a data-label with the heading of its column for each cell: each row is a list
+// there.
 func New(body string, others ...string) *Template {
 	return &Template{sync.OnceValue(func() *template.Template {
 		t := template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(frame))
@@ -60,9 +60,8 @@ func New(body string, others ...string) *Template {
 	})}
 }
 
-// Write writes a page as a whole or, if its template fails, nothing of it. Of text from
-// elsewhere, characters that do not print are shown as U+FFFD, so that none turns the
-// direction of text or reaches a terminal.
+// Write writes a whole page or, if its template fails, nothing. Unprintable characters are
+// shown as U+FFFD, so that none turns the direction of text or reaches a terminal.
 func (t *Template) Write(w io.Writer, p Page) error {
 	var b bytes.Buffer
 	if err := t.parsed().ExecuteTemplate(&b, "page", p); err != nil {

@@ -1,5 +1,5 @@
-// Package previous is the version of vipgen that a cluster is upgraded from, and
-// downgraded to, as tests know it: what it leaves on nodes, says to others and renders.
+// Package previous is the version of vipgen that a cluster is upgraded from, and downgraded to,
+// in tests: the files that it leaves on nodes, its messages to others and its output.
 package previous
 
 import (
@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// commit is that version. With another one, testdata has to be recorded anew: README.md
-// there says how.
+// commit is that version. With another one, testdata has to be recorded again: see its
+// README.md.
 const commit = "e244bb35090e4be21af6439165a24884764061db"
 
 //go:embed all:testdata
 var recorded embed.FS
 
-// File is what that version wrote, by its path in testdata.
+// File returns a file of that version, by its path in testdata.
 func File(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := fs.ReadFile(recorded, "testdata/"+path)

@@ -15,7 +15,7 @@ import (
 // Programs are paths of that version's programs.
 type Programs struct{ Vipgen, Agent string }
 
-// Asked skips a test that takes the repository's history, to build the version before, unless
+// Asked skips a test that needs the repository's history, to build the version before, unless
 // `make lab-upgrade` runs it.
 func Asked(t testing.TB) {
 	t.Helper()
@@ -24,9 +24,8 @@ func Asked(t testing.TB) {
 	}
 }
 
-// Build returns the programs of that version, which it builds from the repository's
-// history where that was not done yet: such a test is Long. A clone without the commit
-// fails it, and is told how to get it.
+// Build returns the programs of that version, built from the repository's history if necessary:
+// such a test is Long. In a clone without the commit it fails with advice.
 func Build(t testing.TB) Programs {
 	t.Helper()
 	testkit.Long(t)
@@ -38,7 +37,7 @@ func Build(t testing.TB) Programs {
 	return Programs{filepath.Join(dir, "bin", "vipgen"), filepath.Join(dir, "bin", "vipgen-agent")}
 }
 
-// build makes bin in a directory, once; other tests wait for the lock meanwhile.
+// build builds the programs in a directory, once; other tests wait for the lock meanwhile.
 func build(root, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -1,9 +1,9 @@
-// Package rawio makes system calls that do not block without telling Go's runtime. Told of
-// one, after a pause, it wakes up a thread that watches for calls that block: a program that
+// Package rawio makes system calls that do not block without notifying Go's runtime. Notified
+// of one, after a pause, it wakes up a thread that watches for blocking calls: a program that
 // wakes up ten times a second to send a few bytes would spend as much on that as on its work.
 //
-// Nothing here is for files of disks, which may keep a call waiting, and with it all
-// goroutines of the program.
+// Do not use it for files on disks, which may block a call, and with it all goroutines of the
+// program.
 package rawio
 
 import (
@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock reads a clock of the kernel, such as unix.CLOCK_MONOTONIC; 0 if there is none.
+// Clock reads a clock of the kernel, such as unix.CLOCK_MONOTONIC; 0 if it has none.
 func Clock(id int32) time.Duration {
 	var t unix.Timespec
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(id), uintptr(unsafe.Pointer(&t)), 0); errno != 0 {
@@ -32,8 +32,8 @@ type File struct {
 	path string
 }
 
-// Open opens a file of a file system in memory with these flags, and O_CLOEXEC. It follows no
-// link in its place, and does not wait for the other side of a FIFO.
+// Open opens a file of a file system in memory with these flags, and O_CLOEXEC. It does not
+// follow a link, and does not wait for the other side of a FIFO.
 func Open(path string, flags int, mode uint32) (*File, error) {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
@@ -47,10 +47,10 @@ func Open(path string, flags int, mode uint32) (*File, error) {
 	return &File{fd, path}, nil
 }
 
-// Read is one read(2), from where the last one ended.
+// Read is one read(2) at the current offset.
 func (f *File) Read(p []byte) (int, error) { return f.done("read", call(unix.SYS_READ, f.fd, p)) }
 
-// Write is one write(2), to where the last one ended.
+// Write is one write(2) at the current offset.
 func (f *File) Write(p []byte) (int, error) { return f.done("write", call(unix.SYS_WRITE, f.fd, p)) }
 
 // Close closes the file.
@@ -66,13 +66,13 @@ func (f *File) done(op string, r result) (int, error) {
 	return r.n, nil
 }
 
-// result is what a system call returned.
+// result is the result of a system call.
 type result struct {
 	n     int
 	errno syscall.Errno
 }
 
-// call calls again when a signal interrupts it.
+// call repeats a call that a signal interrupts.
 func call(number, fd uintptr, p []byte) result {
 	for {
 		n, _, errno := unix.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
@@ -89,7 +89,7 @@ type Timer struct {
 	raw  syscall.RawConn
 }
 
-// NewTimer makes a Timer that is not set.
+// NewTimer returns a timer that is not set.
 func NewTimer() (*Timer, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -103,13 +103,13 @@ func NewTimer() (*Timer, error) {
 	return t, nil
 }
 
-// Set has the timer end after that time, and not as it was set before.
+// Set sets the timer to expire after d.
 func (t *Timer) Set(d time.Duration) {
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))} // 0 would never end
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))} // 0 would disarm it
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, t.fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 }
 
-// Wait returns when the timer has ended.
+// Wait waits for the timer to expire.
 func (t *Timer) Wait() error {
 	var r result
 	var ends [8]byte
@@ -123,7 +123,8 @@ func (t *Timer) Wait() error {
 	return err
 }
 
-// Conn reads and writes a connection so; one that is none of the kernel's stays as it is.
+// Conn returns a connection that reads and writes by system calls; one without a descriptor is
+// returned unchanged.
 func Conn(c net.Conn) net.Conn {
 	if s, ok := c.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {

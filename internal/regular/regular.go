@@ -1,5 +1,5 @@
-// Package regular opens regular files alone: a FIFO in a folder keeps its reader waiting for
-// ever, and so does a link to a terminal.
+// Package regular opens regular files only: a FIFO in a folder blocks its reader forever, and
+// so does a link to a terminal.
 package regular
 
 import (
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// ErrOther is the error of what is no regular file.
+// ErrOther is the error for a file that is not regular.
 var ErrOther = errors.New("not a regular file")
 
 // Root opens files: an *os.Root, or the file system by FS.
@@ -29,9 +29,9 @@ func (FS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 // Stat is os.Stat.
 func (FS) Stat(name string) (os.FileInfo, error) { return os.Stat(name) }
 
-// Open opens a regular file, or a link to one, to be read. A directory is EISDIR, anything else ErrOther. It
-// looks before it opens, as to open a device may do something, and again after that, as the
-// file may have been replaced: a FIFO is opened without waiting.
+// Open opens a regular file, or a link to one, for reading. A directory is EISDIR, anything
+// else ErrOther. It checks before opening, as opening a device may have effects, and again
+// after that, as the file may have been replaced: a FIFO is opened without waiting.
 func Open(root Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package ruleset says whether the rules of nftables may have changed, which costs the
-// kernel nothing, so that they are read only then: what the agent placed is hardly ever
-// changed by anybody else.
+// Package ruleset detects changes of nftables' rules, which costs the kernel nothing, so that
+// they are read only then: the agent's rules hardly ever change.
 package ruleset
 
 import (
@@ -11,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Generations asks for the generation of the rules in the network namespace. The zero value
-// is ready; it is not for use by several goroutines at once.
+// Generations queries the generation of the rules in the network namespace. The zero value is
+// ready to use; it is not safe for concurrent use.
 type Generations struct{ conn *netlink.Conn }
 
-// Current is the generation: the kernel's count of all changes of tables, chains and rules in
-// the namespace, whoever made them. It is never 0.
+// Current returns the generation: the kernel's count of all changes of tables, chains and rules
+// in the namespace. It is never 0.
 func (g *Generations) Current() (uint32, error) {
 	id, err := g.ask()
 	if err != nil {
-		g.Close() // the next one starts afresh
+		g.Close() // the next call reconnects
 		return 0, fmt.Errorf("asking for the generation of nftables: %w", err)
 	}
 	return id, nil
 }
 
-// Close closes what is open.
+// Close closes the connection.
 func (g *Generations) Close() {
 	if g.conn != nil {
 		g.conn.Close()
@@ -60,7 +59,7 @@ func (g *Generations) ask() (uint32, error) {
 	return 0, fmt.Errorf("%d answers have none", len(answers))
 }
 
-// generation is that of a NFT_MSG_NEWGEN; 0 if it has none.
+// generation returns the generation in a NFT_MSG_NEWGEN, or 0.
 func generation(m netlink.Message) uint32 {
 	const header = 4 // of nfnetlink
 	if m.Header.Type != unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN || len(m.Data) < header {

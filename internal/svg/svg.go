@@ -1,6 +1,5 @@
-// Package svg draws the pictures that vipgen makes: one file each, that needs no
-// other, follows the reader's light or dark scheme, and has text that can be read at
-// 400 pixels.
+// Package svg draws vipgen's pictures: one file each without references, which follows the
+// reader's light or dark scheme, with text that is readable at 400 pixels.
 package svg
 
 import (
@@ -12,7 +11,7 @@ import (
 	"strings"
 )
 
-// Width is that of every drawing, in units, which are pixels at 400 pixels.
+// Width is the width of every drawing, in units, which are pixels at 400 pixels.
 const Width = 400.0
 
 // Text sizes, in units.
@@ -22,19 +21,19 @@ const (
 	Large  = 14.0
 )
 
-// Classes of shapes and text. The style has a colour of each scheme for them.
+// Classes of shapes and text, with a colour in each scheme.
 const (
 	Good   = "good"   // served, holds a VIP
 	Bad    = "bad"    // not served
 	Clash  = "clash"  // two nodes hold a VIP
-	Box    = "box"    // a thing
-	Strong = "strong" // an important thing
-	Faint  = "faint"  // lines and words of lesser weight
+	Box    = "box"    // a part
+	Strong = "strong" // an important part
+	Faint  = "faint"  // lines and text of less weight
 	Head   = "head"   // a heading
-	mono   = "mono"   // of a terminal: letters of one width, with all spaces
+	mono   = "mono"   // monospace, with all spaces, as in a terminal
 )
 
-// style is light; who prefers dark gets dark.
+// style is light, or dark if the reader prefers that.
 const style = `
 text{font-family:system-ui,-apple-system,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif;fill:#1f2328}
 .page{fill:#fff}
@@ -64,14 +63,14 @@ text.bad{fill:#ff7b72}
 }
 `
 
-// Drawing is a picture of the width Width, as high as what is in it.
+// Drawing is a picture with the width Width, as high as its content.
 type Drawing struct {
-	// Title and About say in words what is to be seen.
+	// Title and About describe the picture.
 	Title, About string
 	body         bytes.Buffer
 }
 
-// Rect draws a rectangle; a title, if not empty, shows on hovering.
+// Rect draws a rectangle; a title, if not empty, is shown on hovering.
 func (d *Drawing) Rect(x, y, w, h float64, class, title string) {
 	fmt.Fprintf(&d.body, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"`, num(x), num(y), num(w), num(h), escape(class))
 	if class == Box || class == Strong {
@@ -100,10 +99,10 @@ func (d *Drawing) Arrow(x1, x2, y float64) {
 	fmt.Fprintf(&d.body, `<path d="M%s %sl-4 -3m4 3l-4 3" class="line"/>`+"\n", num(x2), num(y))
 }
 
-// Text writes a line that begins at x. Y is that of its base line.
+// Text writes a line that begins at x. y is its base line.
 func (d *Drawing) Text(x, y, size float64, class, text string) { d.text(x, y, size, class, "", text) }
 
-// Middle is Text around x.
+// Middle is Text centred at x.
 func (d *Drawing) Middle(x, y, size float64, class, text string) {
 	d.text(x, y, size, class, "middle", text)
 }
@@ -122,11 +121,11 @@ func (d *Drawing) text(x, y, size float64, class, anchor, text string) {
 	fmt.Fprintf(&d.body, ">%s</text>\n", escape(text))
 }
 
-// perLetter is about how wide a letter is, as a part of its size, in the fonts of the
-// style: a drawing cannot measure text.
+// perLetter is the average width of a letter relative to its size, in the fonts of the style: a
+// drawing cannot measure text.
 const perLetter = 0.56
 
-// Fit shortens a text that is too wide.
+// Fit shortens text that is too wide.
 func Fit(text string, size, width float64) string {
 	letters := []rune(text)
 	if float64(len(letters))*size*perLetter <= width {
@@ -148,15 +147,14 @@ func (d *Drawing) Write(w io.Writer, height float64) error {
 	return err
 }
 
-// escape makes text that is no syntax of XML, and has no characters that XML does
-// not know.
+// escape escapes text for XML, and removes characters that XML does not allow.
 func escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }
 
-// num writes a coordinate shortly, with one decimal.
+// num formats a coordinate with one decimal.
 func num(f float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A test is of one of three kinds, by what can turn it red. It declares its kind by one call
+// A test has one of three kinds, by what a failure means. It declares its kind by one call
 // at its beginning, before anything that can fail; its subtests are of that kind too.
 //
 //   - Deterministic: red means wrong, on any machine, however busy. It waits for conditions,
@@ -36,7 +36,7 @@ import (
 //	all       every test
 const variable = "VIPGEN_TESTS"
 
-// kind is declared by a test; a later one covers those before it.
+// kind is declared by a test; a later one includes those before it.
 type kind int
 
 const (
@@ -48,24 +48,24 @@ const (
 	smoke
 )
 
-// attributes are the values of the attribute "kind", which internal/tools/retest reads.
+// attributes maps kinds to the attribute "kind", which internal/tools/retest reads.
 var attributes = map[kind]string{live: "live", variant: "live", measured: "measured", smoke: "live"}
 
-// Deterministic declares a deterministic test that need not run again where live tests do.
+// Deterministic declares a deterministic test that need not run again with the live tests.
 func Deterministic(t testing.TB) { t.Helper(); declare(t, deterministic) }
 
-// Privileged declares a deterministic test that needs root, or a program of a Debian
-// package or CoreDNS as a parser: `make unit` leaves it out.
+// Privileged declares a deterministic test that needs root, or a program of a Debian package or
+// CoreDNS as a parser: `make unit` skips it.
 func Privileged(t testing.TB) { t.Helper(); needsRoot(t); declare(t, deterministic) }
 
 // Long declares that a test takes minutes, or a tool that takes minutes to build: `make test`
-// leaves it out. It is deterministic if it does not declare more.
+// skips it. It is deterministic if it declares nothing else.
 func Long(t testing.TB) { t.Helper(); declare(t, long) }
 
 // Live declares a live test: `make test-live`, `make test-elections` and `make test-lab` run it.
 func Live(t testing.TB) { t.Helper(); declare(t, live) }
 
-// Variant declares a live test, or a subtest of one, that `make test-variants` runs besides.
+// Variant declares a live test, or a subtest of one, that `make test-variants` adds.
 func Variant(t testing.TB) { t.Helper(); declare(t, variant) }
 
 // Measured declares a measured test: `make test-measured` runs it.
@@ -74,7 +74,7 @@ func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 // Smoke declares the one live test that `make test` runs.
 func Smoke(t testing.TB) { t.Helper(); declare(t, smoke) }
 
-// declared holds the kinds of tests, by their names.
+// declared maps tests to their kinds, by name.
 var declared sync.Map
 
 func declare(t testing.TB, k kind) {
@@ -106,7 +106,7 @@ func declare(t testing.TB, k kind) {
 //go:embed live.txt
 var withLive string
 
-// listed fails a live test that these would leave out, also where it does not run itself. All
+// listed fails a live test that these would skip, also where it does not run itself. All
 // packages of other modules run, and benchmarks are run by name.
 func listed(t testing.TB) {
 	t.Helper()
@@ -128,14 +128,14 @@ func listed(t testing.TB) {
 	}
 }
 
-// late reports whether a test that has declared itself deterministic, and is left out where live
-// ones run, declares more.
+// late reports whether a test that declared itself deterministic, and is skipped with the live
+// ones, declares more.
 func late(name string, k kind) bool {
 	have, ok := declared.Load(name)
 	return ok && have.(kind) == deterministic && k > deterministic
 }
 
-// covered reports whether a test, or one that it is a subtest of, has declared as much.
+// covered reports whether a test, or a parent, has declared a kind.
 func covered(name string, k kind) bool {
 	for ; name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
 		if have, ok := declared.Load(name); ok && have.(kind) >= k {
@@ -145,7 +145,7 @@ func covered(name string, k kind) bool {
 	return false
 }
 
-// leftOut returns why tests of a kind do not run, nothing if they do.
+// leftOut returns why tests of a kind are skipped, or "".
 func leftOut(mode string, k kind) string {
 	liveMode := mode == "live" || mode == "variants"
 	switch {
@@ -163,7 +163,7 @@ func leftOut(mode string, k kind) string {
 	return ""
 }
 
-// needsRoot leaves out a test where tests are to need neither root nor programs.
+// needsRoot skips a test where tests must need neither root nor programs.
 func needsRoot(t testing.TB) {
 	t.Helper()
 	if mode(t) == "unit" {

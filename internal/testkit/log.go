@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// Log gathers what is written to it, and can be read meanwhile.
+// Log collects written text, and is safe for concurrent reading.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write is io.Writer's.
+// Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-// String is all that was written so far.
+// String returns the text so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

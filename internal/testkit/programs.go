@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// SearchPath is where Debian keeps programs; the PATH of a test may leave out
-// the directories for the administrator.
+// SearchPath is Debian's path of programs; the PATH of a test may lack the administrator's
+// directories.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Program gives the path of a program from a Debian package. It declares no kind.
+// Program returns the path of a program from a Debian package. It declares no kind.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	needsRoot(t)
@@ -27,9 +27,9 @@ func Program(t testing.TB, name string) string {
 	return ""
 }
 
-// Tool gives the path of a program that the Makefile builds at a pinned version,
-// such as "coredns". A test that takes another one than that is Long, because the
-// others take longer to build than short tests may.
+// Tool returns the path of a program that the Makefile builds at a pinned version, such as
+// "coredns". A test that uses another one than that is Long, because the others take longer to
+// build than short tests may.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	if needsRoot(t); name != "coredns" {
@@ -42,7 +42,7 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// Root gives the directory of vipgen's own Go module.
+// Root returns the directory of vipgen's own Go module.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -59,24 +59,24 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Vipgen and Agent give the project's own programs, as `make build` builds them.
+// Vipgen returns the path of vipgen as `make build` builds it, Agent that of vipgen-agent.
 func Vipgen(t testing.TB) string { t.Helper(); return built(t, "vipgen") }
 
 // Agent: see Vipgen.
 func Agent(t testing.TB) string { t.Helper(); return built(t, "vipgen-agent") }
 
-// Plugin gives the program of `kubectl vipgen`: see Vipgen.
+// Plugin returns the path of the program of `kubectl vipgen`: see Vipgen.
 func Plugin(t testing.TB) string { t.Helper(); return built(t, "kubectl-vipgen") }
 
-// Lab gives the program of the lab, a module of its own: see Vipgen.
+// Lab returns the path of the lab's program, a module of its own: see Vipgen.
 func Lab(t testing.TB) string { t.Helper(); return built(t, "lab/vipgen-lab") }
 
-// builds keeps the programs that this process has built.
+// builds caches the programs that this process has built.
 var builds sync.Map // of name to func() (string, error)
 
-// built builds one of the project's programs once for all packages that are tested:
-// Go leaves a program alone that is up to date. Others that run now build one at a
-// time, and each keeps what it got when the source changes later.
+// built builds one of the project's programs once for all packages under test: Go leaves an
+// up-to-date program alone. Concurrent tests build one at a time, and each keeps its path when
+// the source changes later.
 func built(t testing.TB, name string) string {
 	t.Helper()
 	root := Root(t)
@@ -104,7 +104,7 @@ func build(root, name string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	// Without -trimpath, which would have all packages compiled again.
+	// -trimpath would compile all packages again.
 	command := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/"+name)
 	command.Dir = filepath.Join(root, module)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// lookEvery is how often a Stopwatch looks whether this machine has time.
-	lookEvery = 5 * time.Millisecond
-	// quiet is by how much a machine with time to spare is late at most: a
-	// scheduler's turn or two.
-	quiet = 25 * time.Millisecond
+	// lookEvery is the interval at which a Stopwatch checks the machine's delay.
+	pollInterval = 5 * time.Millisecond
+	// quiet is the longest delay of an idle machine: a scheduler's turn or two.
+	idleDelay = 25 * time.Millisecond
 )
 
-// Stopwatch finds out whether this machine was quiet while something was measured.
+// Stopwatch measures whether this machine was idle during a measurement.
 type Stopwatch struct {
 	stop chan struct{}
 	ends sync.Once
@@ -23,7 +22,7 @@ type Stopwatch struct {
 	late time.Duration // the longest; read after done
 }
 
-// StartStopwatch begins to look whether the machine is quiet, until End.
+// StartStopwatch starts measuring the machine's delay, until End.
 func StartStopwatch() *Stopwatch {
 	s := &Stopwatch{stop: make(chan struct{})}
 	s.done.Go(s.run)
@@ -31,9 +30,9 @@ func StartStopwatch() *Stopwatch {
 }
 
 func (s *Stopwatch) run() {
-	tick := time.NewTimer(lookEvery)
+	tick := time.NewTimer(pollInterval)
 	defer tick.Stop()
-	for due := time.Now().Add(lookEvery); ; {
+	for due := time.Now().Add(pollInterval); ; {
 		select {
 		case <-s.stop:
 			return
@@ -41,51 +40,49 @@ func (s *Stopwatch) run() {
 		}
 		now := time.Now()
 		s.late = max(s.late, now.Sub(due))
-		due = now.Add(lookEvery)
-		tick.Reset(lookEvery)
+		due = now.Add(pollInterval)
+		tick.Reset(pollInterval)
 	}
 }
 
-// End ends it and gives by how much the machine was late at the longest. It may be
-// called again.
+// End stops it and returns the longest delay of the machine. It may be called again.
 func (s *Stopwatch) End() (late time.Duration) {
 	s.ends.Do(func() { close(s.stop) })
 	s.done.Wait()
 	return s.late
 }
 
-// Promise holds what was measured against what is promised. On a machine that was
-// quiet all the time, more than that is an error. On any other it says nothing of the
-// code, and the test says so; but it is an error as well if it is more than busy,
-// which no load explains.
-// Times are held against times, and counts, such as of requests, against counts.
+// Promise compares a measured value with the promised one. On a machine that was idle all the
+// time, more than that is an error. Otherwise it proves nothing about the code, and the test
+// logs that; but more than busy is an error as well, which no load explains. Times are compared
+// with times, and counts, such as of requests, with counts.
 func Promise[N int | time.Duration](t testing.TB, what string, got, promised, busy N, late time.Duration) {
 	t.Helper()
 	switch {
 	case got <= promised:
-	case late <= quiet:
+	case late <= idleDelay:
 		t.Errorf("%s: %v, and %v is promised (this machine was late by %v at most)", what, got, promised, late)
 	case got > busy:
 		t.Errorf("%s: %v, and at most %v is explained by this machine, which was late by %v itself", what, got, busy, late)
 	default:
-		unheld(t, late, fmt.Sprintf("%s: %v, promised %v", what, got, promised))
+		logLate(t, late, fmt.Sprintf("%s: %v, promised %v", what, got, promised))
 	}
 }
 
-// Explained is for what must not happen at all, such as a move of a VIP: it is an error,
-// unless this machine was late by more than enough, which makes it happen. Then the test says
-// so, and goes on.
+// Explained is for events that must not happen at all, such as a move of a VIP: it is an error,
+// unless this machine was late by more than enough, which causes it. Then the test logs that,
+// and continues.
 func Explained(t testing.TB, what string, late, enough time.Duration) bool {
 	t.Helper()
 	if late <= enough {
 		t.Errorf("%s (this machine was late by %v at most)", what, late)
 		return false
 	}
-	unheld(t, late, what)
+	logLate(t, late, what)
 	return true
 }
 
-func unheld(t testing.TB, late time.Duration, what string) {
+func logLate(t testing.TB, late time.Duration, what string) {
 	t.Helper()
 	t.Logf("NOT HELD AGAINST ITS PROMISE, this machine was late by %v itself: %s", late, what)
 }

@@ -1,6 +1,5 @@
-// Package testkit is what tests of all packages share: which of them run, waiting
-// for conditions, and the programs that they run. What runs real daemons is in its
-// folder daemon.
+// Package testkit is shared by the tests of all packages: the selection of tests, waiting for
+// conditions, and the programs that they run. Real daemons are in internal/testbed/daemon.
 package testkit
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Patience is how long anything may take that takes seconds on an idle machine.
+// Patience bounds everything that takes seconds on an idle machine.
 const Patience = 2 * time.Minute
 
 // Must ends the test if there is an error.
@@ -21,7 +20,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Equal fails the test if a value is not as expected, and shows in what it differs.
+// Equal fails the test if a value is not as expected, and shows the difference.
 func Equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
@@ -39,10 +38,9 @@ func Cleanup(t testing.TB, f func() error) {
 	})
 }
 
-// Await returns when a condition holds, and fails the test if it does not within
-// Patience. It looks often at first, and at most every 20 ms: an instant is right to a
-// millisecond or 5 %. what says what is waited for, and state, if it is given, what is
-// there instead.
+// Await waits until a condition holds, and fails the test if it does not within Patience. It
+// polls often at first, and at most every 20 ms: the result is accurate to a millisecond or 5
+// %. what describes the condition, and state, if given, the current state.
 func Await(t testing.TB, what string, condition func() bool, state ...func() string) {
 	t.Helper()
 	AwaitWithin(t, Patience, what, condition, state...)

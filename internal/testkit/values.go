@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Addrs are addresses, from text that a test has written well.
+// Addrs parses addresses, and panics on an invalid one.
 func Addrs(texts ...string) (out []netip.Addr) {
 	for _, text := range texts {
 		out = append(out, netip.MustParseAddr(text))
@@ -15,7 +15,7 @@ func Addrs(texts ...string) (out []netip.Addr) {
 	return out
 }
 
-// ReadFile returns what is in a file that has to be there.
+// ReadFile returns the content of a file, which must exist.
 func ReadFile(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -23,7 +23,7 @@ func ReadFile(t testing.TB, path string) []byte {
 	return data
 }
 
-// WriteFile writes a file that all may read, and makes the folders that it is in.
+// WriteFile writes a file that all may read, and creates its folders.
 func WriteFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	Must(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// runTimeWrites are the files that vipgen's pods and units write to a node's disk while it
-// runs, as patterns of path.Match. None is a file of a MachineConfig: the machine config
-// daemon marks a node degraded where one of those differs (validateOnDiskState, hard case
-// 57).
+// runTimeWrites are the files that vipgen's pods and units write to a node's disk at run time,
+// as patterns of path.Match. None is a file of a MachineConfig: the machine config daemon marks
+// a node degraded where one of those differs (validateOnDiskState, hard case 57).
 var runTimeWrites = []string{
 	"/etc/coredns/Corefile", "/etc/coredns/hosts", "/etc/coredns/.*",
 	"/etc/haproxy/haproxy.cfg", "/etc/haproxy/.*",
@@ -19,10 +18,10 @@ var runTimeWrites = []string{
 	"/etc/systemd/system/kubelet.service.d/20-nodenet.conf", "/etc/systemd/system/kubelet.service.d/.*",
 }
 
-// RunTimeWrites returns patterns of the files on disk that vipgen writes while a node runs.
+// RunTimeWrites returns patterns of the files on disk that vipgen writes at run time.
 func RunTimeWrites() []string { return slices.Clone(runTimeWrites) }
 
-// WrittenAtRunTime reports whether vipgen writes a file while a node runs.
+// WrittenAtRunTime reports whether vipgen writes a file at run time.
 func WrittenAtRunTime(file string) bool {
 	return slices.ContainsFunc(runTimeWrites, func(pattern string) bool {
 		match, err := path.Match(pattern, file)

@@ -10,14 +10,14 @@ import (
 	"github.com/vipgen/vipgen/internal/rawio"
 )
 
-// precise is the clock of what is made from now on; nil for Go's timers.
+// precise is the clock of new timers; nil for Go's timers.
 var precise atomic.Pointer[clock]
 
-// Precise has a timer of the kernel wake up the process for the ticks and time-outs of this
-// package that are made from now on. Go's timers end an epoll_wait(2), which counts in whole
-// milliseconds: the process wakes up early, waits for a millisecond more, and as the timer is
-// overdue then, a thread of Go's runtime (sysmon) looks every 70 µs whether somebody sees to
-// it. With ten ticks a second that was a third of what the agent took of a core.
+// Precise makes new tickers and time-outs of this package use a timer of the kernel. Go's
+// timers end an epoll_wait(2), which counts in whole milliseconds: the process wakes up early,
+// waits for a millisecond more, and as the timer is overdue then, a thread of Go's runtime
+// (sysmon) polls every 70 µs until it is handled. With ten ticks a second that was a third of
+// the agent's CPU time.
 //
 // After an error Go's timers are used.
 func Precise() error {
@@ -28,13 +28,13 @@ func Precise() error {
 	return err
 }
 
-// clock wakes up those who wait for a moment, for as long as the process lives.
+// clock wakes up waiting alarms, for as long as the process lives.
 type clock struct {
 	timer *rawio.Timer
 
 	mu      sync.Mutex
 	waiting []*clockAlarm // a few
-	set     time.Time     // when the timer ends; zero if it is not set
+	set     time.Time     // when the timer expires; zero if it is not set
 }
 
 func newClock() (*clock, error) {
@@ -69,7 +69,7 @@ func (c *clock) run() {
 	}
 }
 
-// wakeUpAt has the timer end then, if it does not end before.
+// wakeUpAt sets the timer to expire then, unless it expires before.
 func (c *clock) wakeUpAt(at time.Time) {
 	if c.set.IsZero() || at.Before(c.set) {
 		c.set = at
@@ -80,17 +80,17 @@ func (c *clock) wakeUpAt(at time.Time) {
 // clockAlarm is an alarm of a clock.
 type clockAlarm struct {
 	clock *clock
-	at    time.Time         // of one that waits
-	ring  func(t time.Time) // with the clock locked: it does not wait, and sets no alarm
-	quiet func()            // takes back what nobody has noticed
+	at    time.Time         // while it waits
+	ring  func(t time.Time) // with the clock locked: it must not block, nor set an alarm
+	quiet func()            // withdraws an unnoticed alarm
 }
 
-// ticks gives an alarm that sends the time.
+// ticks returns an alarm that sends the time.
 func (c *clock) ticks() (<-chan time.Time, *clockAlarm) {
 	ch := make(chan time.Time, 1)
 	return ch, &clockAlarm{
 		clock: c,
-		ring:  func(t time.Time) { ch <- t }, // there is room: it was taken back
+		ring:  func(t time.Time) { ch <- t }, // there is room: an unread one was withdrawn
 		quiet: func() {
 			select {
 			case <-ch:
@@ -124,7 +124,7 @@ func (a *clockAlarm) Stop() bool {
 	return a.forget()
 }
 
-// forget says whether it waited, and has it wait no more.
+// forget cancels the alarm and reports whether it was waiting.
 func (a *clockAlarm) forget() bool {
 	a.quiet()
 	before := len(a.clock.waiting)

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// inUse has all that the test makes use a clock of the kernel's.
+// inUse makes the package use a clock of the kernel's.
 func inUse(t *testing.T) *clock {
 	t.Helper()
 	testkit.Must(t, Precise())

@@ -1,5 +1,5 @@
-// Package ticker aligns the periodic work of a process, so that it wakes up once for all
-// of it: a wake-up takes longer than most of what the agent does then.
+// Package ticker aligns the periodic work of a process, so that it wakes up once for all of it:
+// a wake-up takes longer than most of the agent's work.
 package ticker
 
 import (
@@ -11,18 +11,18 @@ import (
 // (hard case 27).
 var began = time.Now()
 
-// UntilNext is how long it is from now to the next tick: a moment that is a multiple
-// of every after the process began. It is more than 0, and every at most.
+// UntilNext returns the time from now to the next tick: a multiple of every after the start of
+// the process. It is more than 0, and every at most.
 func UntilNext(every time.Duration) time.Duration {
 	since := time.Since(began) % every
-	if since < 0 { // where a test has a clock of its own
+	if since < 0 { // with a test's clock
 		since += every
 	}
 	return every - since
 }
 
-// Ticker is a time.Ticker whose ticks are those of UntilNext. The next tick comes only
-// after Next or Reset was called, so that none comes late because one before was.
+// Ticker is a time.Ticker with the ticks of UntilNext. The next tick comes only after Next or
+// Reset, so that none is late because one before was.
 type Ticker struct {
 	// C gets the ticks.
 	C     <-chan time.Time
@@ -30,13 +30,13 @@ type Ticker struct {
 	every time.Duration
 }
 
-// alarm is a time.Timer, or what a clock has for one.
+// alarm is a time.Timer, or the clock's replacement.
 type alarm interface {
 	Reset(d time.Duration) bool
 	Stop() bool
 }
 
-// New makes a Ticker; its first tick is the next one, or comes at once if every is 0.
+// New returns a Ticker; its first tick is the next one, or comes at once if every is 0.
 func New(every time.Duration) *Ticker {
 	t := &Ticker{}
 	if c := precise.Load(); c != nil {
@@ -49,11 +49,11 @@ func New(every time.Duration) *Ticker {
 	return t
 }
 
-// Next has the next tick come.
+// Next arms the next tick.
 func (t *Ticker) Next() { t.Reset(t.every) }
 
-// Reset has the next of other ticks come, or one at once if every is 0. It says how long
-// that will be.
+// Reset arms the next tick of another interval, or one at once if every is 0. It returns the
+// time until then.
 func (t *Ticker) Reset(every time.Duration) time.Duration {
 	var wait time.Duration
 	if t.every = every; every > 0 {
@@ -63,8 +63,8 @@ func (t *Ticker) Reset(every time.Duration) time.Duration {
 	return wait
 }
 
-// WithTimeout gives a context that ends after that time, with the cause
-// context.DeadlineExceeded. It may not say beforehand when that will be.
+// WithTimeout returns a context that ends after that time, with the cause
+// context.DeadlineExceeded. It may have no deadline.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if c := precise.Load(); c != nil {
 		return c.timeout(ctx, d)
@@ -72,5 +72,5 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return context.WithTimeout(ctx, d)
 }
 
-// Stop ends the ticks.
+// Stop stops the ticks.
 func (t *Ticker) Stop() { t.alarm.Stop() }

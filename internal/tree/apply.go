@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 )
 
-// apply stages every new file beside its place, then swaps them in. What was
-// there is kept until the last one is in, and put back when something fails.
+// apply stages every new file next to its place, then swaps them in. Old files are kept until
+// the last one is in, and restored on failure.
 func (d Dir) apply(changes []Change) error {
 	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
 		return d.create(changes)
@@ -29,8 +29,7 @@ func (d Dir) apply(changes []Change) error {
 	return nil
 }
 
-// create makes a directory that is not there: beside its place, and then in one
-// step.
+// create creates a missing directory: next to its place, and then in one step.
 func (d Dir) create(changes []Change) (err error) {
 	made, err := makeDir(filepath.Dir(filepath.Clean(d.Path)))
 	if err != nil {
@@ -47,7 +46,7 @@ func (d Dir) create(changes []Change) (err error) {
 	}()
 	dirs := map[string]bool{".": true}
 	for _, c := range changes {
-		name := filepath.Join(stage, filepath.FromSlash(c.Path)) // checkPaths has seen it
+		name := filepath.Join(stage, filepath.FromSlash(c.Path)) // checkPaths has checked it
 		if dir := path.Dir(c.Path); !dirs[dir] {
 			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 				return d.failure(c.Path, err)
@@ -61,11 +60,10 @@ func (d Dir) create(changes []Change) (err error) {
 	return d.failure(".", os.Rename(stage, filepath.Clean(d.Path)))
 }
 
-// stages numbers the directories that this process has made beside others.
+// stages numbers the directories that this process has staged.
 var stages atomic.Int64
 
-// stageBeside makes a directory beside another, with the mode that directories
-// get here.
+// stageBeside creates a directory next to another, with the mode of directories here.
 func stageBeside(dir string) (string, error) {
 	for {
 		stage := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".vipgen-stage-%d-%d", os.Getpid(), stages.Add(1)))
@@ -75,8 +73,7 @@ func stageBeside(dir string) (string, error) {
 	}
 }
 
-// makeDir makes a directory and returns those that were missing, outermost
-// first.
+// makeDir creates a directory and returns the created ones, outermost first.
 func makeDir(dir string) ([]string, error) {
 	var missing []string
 	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
@@ -89,7 +86,7 @@ func makeDir(dir string) ([]string, error) {
 	return missing, os.MkdirAll(dir, 0o755)
 }
 
-// removeAll removes directories that were made, innermost first.
+// removeAll removes created directories, innermost first.
 func removeAll(made []string, remove func(string) error) error {
 	var err error
 	for _, dir := range slices.Backward(made) {
@@ -103,11 +100,11 @@ type swapper struct {
 	Dir
 	root  *os.Root
 	stage string
-	// made are directories that were missing, outermost first.
+	// made are created directories, outermost first.
 	made []string
 }
 
-// replace does the work in a directory that is there.
+// replace does the work in an existing directory.
 func (d Dir) replace(changes []Change) (err error) {
 	root, err := os.OpenRoot(d.Path)
 	if err != nil {
@@ -134,7 +131,7 @@ func (d Dir) replace(changes []Change) (err error) {
 			}
 			err = errors.Join(err, removeAll(s.made, root.Remove))
 		}
-		// Windows removes no folder with an open file. Who removes it now does the same.
+		// Windows removes no folder with an open file. A concurrent removal does the same.
 		err = errors.Join(err, inUse.Close(), root.RemoveAll(s.stage))
 	}()
 	for i, c := range changes {
@@ -181,7 +178,7 @@ func (s *swapper) swap(i int, c Change) error {
 	return nil
 }
 
-// mkdir makes a directory and those around it.
+// mkdir creates a directory and its parents.
 func (s *swapper) mkdir(dir string) error {
 	if _, err := s.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return s.failure(dir, err)
@@ -218,7 +215,7 @@ func (s *swapper) removeEmpty(changes []Change) {
 	}
 }
 
-// WriteFile replaces one file as a whole or not at all, keeping its mode.
+// WriteFile replaces one file atomically, keeping its mode.
 func WriteFile(name string, data []byte) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
@@ -253,7 +250,7 @@ func writeSynced(name string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// WriteReport writes a file as WriteFile does; none without a name.
+// WriteReport writes a file as WriteFile does, or nothing without a name.
 func WriteReport(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// stagePrefix begins the names of folders that files are staged in.
+// stagePrefix is the prefix of staging folders.
 const stagePrefix = ".vipgen-stage-"
 
-// errInUse says that somebody has the lock.
+// errInUse is the error for a held lock.
 var errInUse = errors.New("in use")
 
-// removeStages removes what runs that were killed have left: files to be put in
-// place, and those that were to be replaced, which this run writes anew.
+// removeStages removes the leftovers of killed runs: staged files, and replaced ones, which
+// this run writes again.
 func removeStages(dir string, root *os.Root) error {
 	left, err := filepath.Glob(filepath.Join(dir, stagePrefix+"*"))
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// lock says that a folder is in use until the file is closed, at the latest when
-// the process ends.
+// lock marks a folder as in use until the file is closed, at the latest when the process ends.
 func lock(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -25,7 +24,7 @@ func lock(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// syncDir makes the names in a folder outlast a power loss.
+// syncDir makes the names in a folder durable.
 func syncDir(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

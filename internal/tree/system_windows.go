@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock says that a folder is in use until the file is closed, at the latest when
-// the process ends. Folders have no locks here: a file in it is opened by one at a
-// time.
+// lock marks a folder as in use until the file is closed, at the latest when the process ends.
+// Folders have no locks here: a file in it is opened by one process at a time.
 func lock(dir string) (*os.File, error) {
 	name := filepath.Join(dir, "lock")
 	path, err := windows.UTF16PtrFromString(name)
@@ -27,5 +26,5 @@ func lock(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-// syncDir does nothing: Windows keeps a journal of names, and flushes no folder.
+// syncDir does nothing: Windows journals names, and flushes no folder.
 func syncDir(string) error { return nil }

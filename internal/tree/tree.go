@@ -1,6 +1,5 @@
-// Package tree writes generated files into a directory that others write to as
-// well: as a whole or not at all, removing what it wrote before and no longer
-// does, and leaving everything else alone.
+// Package tree writes generated files atomically into a directory that others write to as well:
+// it removes files that it wrote before and no longer does, and leaves everything else alone.
 package tree
 
 import (
@@ -20,26 +19,26 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Dir is where files go.
+// Dir is the directory for the files.
 type Dir struct {
-	// Path is the directory; it is made where it is missing.
+	// Path is the directory; it is created if missing.
 	Path string
-	// Owned is a pattern (as of path.Match) of the paths that are always
-	// vipgen's. Where it is empty, a record in the directory says which are.
+	// Owned is a pattern (as in path.Match) of the paths that are always vipgen's. If empty, a
+	// record in the directory lists them.
 	Owned string
-	// Overwrite allows to replace files that vipgen did not write.
+	// Overwrite allows replacing files that vipgen did not write.
 	Overwrite bool
-	// Gone says that the directory is to hold no file of vipgen's at all.
+	// Gone removes all files of vipgen's.
 	Gone bool
-	// Part says that the files are some of those that belong there: others that
-	// vipgen wrote stay, and stay vipgen's.
+	// Part is set where the files are only a part: others that vipgen wrote stay, and stay
+	// vipgen's.
 	Part bool
 }
 
-// Record is the name of the file that lists what vipgen wrote, a path a line.
+// Record is the name of the file that lists vipgen's files, one path per line.
 const Record = ".vipgen-files"
 
-// Kind says how a file differs.
+// Kind is the kind of a difference.
 type Kind string
 
 const (
@@ -48,14 +47,14 @@ const (
 	Stale   Kind = "no longer rendered" // written before, to be removed
 )
 
-// Change is a file that is not as it should be.
+// Change is a file that differs.
 type Change struct {
 	Path      string
 	Kind      Kind
-	Have, Got []byte // what is there, what was rendered
+	Have, Got []byte // existing and rendered contents
 }
 
-// Compare lists what Write would change, by path.
+// Compare returns what Write would change, by path.
 func (d Dir) Compare(files []render.OutputFile) ([]Change, error) {
 	if err := checkPaths(files); err != nil {
 		return nil, err
@@ -74,8 +73,8 @@ func (d Dir) Compare(files []render.OutputFile) ([]Change, error) {
 	return d.compare(root, files, own)
 }
 
-// open gives the directory, or nil where there is none. Through it nothing
-// outside of the directory is reached, whatever links are in it.
+// open opens the directory, or returns nil if it is missing. It confines access to the
+// directory, whatever links are in it.
 func (d Dir) open() (*os.Root, error) {
 	root, err := os.OpenRoot(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,11 +96,11 @@ func (d Dir) read(root *os.Root, p string) ([]byte, error) {
 	return data, d.failure(p, err)
 }
 
-// failure names the file of an error as the user knows it.
+// failure names the file of an error in the user's form.
 func (d Dir) failure(p string, err error) error { return named(d.abs(p), err) }
 
-// named is an error with the name of the file that the user knows, in place of the one of
-// the system call, which may be of a file that takes its place.
+// named replaces the name in an error of a system call, which may be of a temporary file, by
+// the user's.
 func named(name string, err error) error {
 	var inner *fs.PathError
 	var link *os.LinkError
@@ -141,8 +140,7 @@ func (d Dir) compare(root *os.Root, files []render.OutputFile, own []string) ([]
 	return out, nil
 }
 
-// checkPaths refuses files that cannot be told apart later: the record has a
-// path a line.
+// checkPaths rejects paths that the record cannot hold: it has one path per line.
 func checkPaths(files []render.OutputFile) error {
 	seen := map[string]bool{}
 	for _, f := range files {
@@ -160,7 +158,7 @@ func checkPaths(files []render.OutputFile) error {
 // Result counts what a Write did.
 type Result struct{ Written, Unchanged, Removed int }
 
-// In does so for a directory.
+// In describes the result for a directory.
 func (r Result) In(dir string) string {
 	s := fmt.Sprintf("wrote %d files to %s (%d changed", r.Written+r.Unchanged, dir, r.Written)
 	if r.Removed > 0 {
@@ -169,7 +167,7 @@ func (r Result) In(dir string) string {
 	return s + ")"
 }
 
-// String says it in words.
+// String describes the result.
 func (r Result) String() string {
 	s := fmt.Sprintf("%d files written, %d unchanged", r.Written, r.Unchanged)
 	if r.Removed > 0 {
@@ -178,8 +176,8 @@ func (r Result) String() string {
 	return s
 }
 
-// Write brings the directory to the given files. Files with the right bytes are
-// not touched. On an error the directory is as it was.
+// Write updates the directory to the given files. Files with the same bytes are not touched. On
+// an error the directory is unchanged.
 func (d Dir) Write(files []render.OutputFile) (Result, error) {
 	if err := checkPaths(files); err != nil {
 		return Result{}, err
@@ -222,8 +220,7 @@ func (d Dir) Write(files []render.OutputFile) (Result, error) {
 	return r, d.apply(changes)
 }
 
-// notRoot refuses the root of a file system, however it is spelled: files would lie among those
-// of the system.
+// notRoot rejects the root of a file system, however it is spelled.
 func (d Dir) notRoot() error {
 	abs, err := filepath.Abs(d.Path)
 	if err != nil {
@@ -238,7 +235,7 @@ func (d Dir) notRoot() error {
 	return nil
 }
 
-// refuseForeign keeps files that somebody else wrote.
+// refuseForeign rejects changes of files that vipgen did not write.
 func (d Dir) refuseForeign(changes []Change, own []string) error {
 	if d.Overwrite || d.Owned != "" {
 		return nil
@@ -268,7 +265,7 @@ func (d Dir) withRecord(files []render.OutputFile, own []string) []render.Output
 	return append(slices.Clone(files), RecordOf(files, paths...))
 }
 
-// RecordOf is the record of a directory with the files, and with others of those paths.
+// RecordOf returns the record of a directory with the files, and with others of those paths.
 func RecordOf(files []render.OutputFile, paths ...string) render.OutputFile {
 	for _, f := range files {
 		paths = append(paths, f.Path)
@@ -277,8 +274,7 @@ func RecordOf(files []render.OutputFile, paths ...string) render.OutputFile {
 	return render.OutputFile{Path: Record, Data: []byte(strings.Join(slices.Compact(paths), "\n") + "\n")}
 }
 
-// stale lists files that vipgen wrote before, that are there, and that are not
-// among the given ones.
+// stale returns existing files that vipgen wrote before, and that are not among the given ones.
 func (d Dir) stale(root *os.Root, files []render.OutputFile, own []string) []string {
 	if d.Part {
 		return nil
@@ -302,8 +298,8 @@ func (d Dir) stale(root *os.Root, files []render.OutputFile, own []string) []str
 	return out
 }
 
-// recorded lists the paths that are vipgen's. Paths that lead out of the
-// directory are not believed.
+// recorded returns the paths that are vipgen's. Paths that lead out of the directory are
+// ignored.
 func (d Dir) recorded(root *os.Root) ([]string, error) {
 	if root == nil {
 		return nil, nil

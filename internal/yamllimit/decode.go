@@ -12,8 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// ToJSON returns a YAML document as JSON. The error of one that unfolds into too much says
-// where.
+// ToJSON returns a YAML document as JSON. The error for too much unfolding has its position.
 func ToJSON(document []byte) ([]byte, error) {
 	if err := Bound(document); err != nil {
 		return nil, err
@@ -21,7 +20,7 @@ func ToJSON(document []byte) ([]byte, error) {
 	return kyaml.YAMLToJSON(document)
 }
 
-// UnmarshalStrict reads a YAML document into v, in which every field must be known.
+// UnmarshalStrict decodes a YAML document into v; unknown fields are errors.
 func UnmarshalStrict(document []byte, v any) error {
 	if err := Bound(document); err != nil {
 		return err
@@ -29,10 +28,10 @@ func UnmarshalStrict(document []byte, v any) error {
 	return kyaml.UnmarshalStrict(document, v)
 }
 
-// mayAlias matches what can be an alias. Most exports have none, and need no second reading.
+// mayAlias matches possible aliases. Most exports have none, and need no second parsing.
 var mayAlias = lazy.Regexp(`(?:^|[\s,:\[{])\*[^\s*]`)
 
-// Bound reports what unfolds into too much, of YAML that another library decodes.
+// Bound reports too much unfolding in YAML that another library decodes.
 func Bound(data []byte) error {
 	if !mayAlias().Match(data) {
 		return nil

@@ -1,5 +1,5 @@
-// Package yamllimit bounds what YAML of users unfolds into. Every reader of the offline half
-// passes it before it decodes: a file of 1 MB whose one text is aliased 1,000 times is a
+// Package yamllimit bounds the unfolded size of users' YAML. Every reader of the offline half
+// checks it before it decodes: a file of 1 MB with one text that is aliased 1,000 times is a
 // gigabyte as JSON (hard case 53).
 package yamllimit
 
@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxDepth is far above what a configuration nests.
+	// maxDepth is far above the nesting of a configuration.
 	maxDepth = 100
-	// maxAliased bounds what aliases may add to the nodes of the file, so
-	// that a small file cannot unfold into a huge one.
+	// maxAliased bounds the nodes that aliases add, so that a small file cannot unfold into a
+	// huge one.
 	maxAliased = 100_000
-	// Aliases may add to the text of a file aliasedBase bytes and aliasedFactor times
-	// its size, at most maxAliasedBytes: hundreds of hosts may share a networkConfig, and
-	// thousands of small files cannot unfold into much more than they are.
+	// Aliases may add aliasedBase bytes and aliasedFactor times the size of a file, at most
+	// maxAliasedBytes: hundreds of hosts may share a networkConfig, and thousands of small
+	// files cannot unfold into much more than they are.
 	aliasedBase     = 64 << 10
 	aliasedFactor   = 16
 	maxAliasedBytes = 4 << 20
@@ -30,7 +30,7 @@ const (
 // Limits measures the documents of one file.
 type Limits struct {
 	anchored map[*yaml.Node]extent // without nodes while still open
-	aliased  extent                // what aliases added so far
+	aliased  extent                // added by aliases so far
 	most     int                   // bytes that they may add
 	problem  *problem.Problem
 }
@@ -38,14 +38,14 @@ type Limits struct {
 // extent measures a node with its aliases unfolded.
 type extent struct{ nodes, bytes, height int }
 
-// New returns the Limits of a file of that many bytes.
+// New returns the Limits of a file with that many bytes.
 func New(size int) *Limits {
 	return &Limits{most: min(maxAliasedBytes, aliasedBase+aliasedFactor*size)}
 }
 
-// Check reports nesting, aliases and mappings that only an attack contains, and an anchor
-// that contains itself, with the position in the file. Where it returns nil, any walk over
-// the document ends.
+// Check reports nesting, aliases and mappings that only an attack contains, and an anchor that
+// contains itself, with the position in the file. If it returns nil, every walk over the
+// document ends.
 func (l *Limits) Check(root *yaml.Node) *problem.Problem {
 	l.anchored = map[*yaml.Node]extent{}
 	l.walk(root, 0)

@@ -1,4 +1,4 @@
-// Package man makes man pages out of the command trees of programs.
+// Package man writes man pages of the command trees of programs.
 package man
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Pages are the man pages of all commands of a program, by the names of their files.
+// Pages returns the man pages of all commands of a program, by file name.
 func Pages(root *cobra.Command, version string) map[string][]byte {
 	out := map[string][]byte{}
 	visit(root, func(c *cobra.Command) { out[pageName(c)+".1"] = page(c, root.Name()+" "+version) })
 	return out
 }
 
-// visit calls for a command and all below it that help shows.
+// visit calls do for a command and all visible ones below it.
 func visit(c *cobra.Command, do func(*cobra.Command)) {
 	do(c)
 	for _, sub := range c.Commands() {
@@ -30,8 +30,8 @@ func visit(c *cobra.Command, do func(*cobra.Command)) {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// page is a command's man page, in the macros of man(7). It has no date: the same
-// source gives the same page.
+// page returns a command's man page, in the macros of man(7). It has no date: the same source
+// gives the same page.
 func page(c *cobra.Command, source string) []byte {
 	var w bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&w, format+"\n", args...) }
@@ -97,8 +97,8 @@ func options(w *bytes.Buffer, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// text writes text so that nothing in it is a macro or an escape (groff_char(7),
-// groff(7)): a hyphen that a reader may copy, and lines that begin with a dot.
+// text escapes text so that nothing in it is a macro or an escape (groff_char(7), groff(7)):
+// hyphens that a reader may copy, and lines that begin with a dot.
 func text(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, `"`, `\(dq`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(s)
 	lines := strings.Split(s, "\n")

@@ -1,4 +1,4 @@
-// Package manual makes man pages and shell completions of the programs.
+// Package manual writes man pages and shell completions of the programs.
 package manual
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/vipgen/vipgen/internal/image/man"
 )
 
-// Files are the man pages of all commands, below /man, and vipgen's completions,
-// below /completions.
+// Files returns the man pages of all commands, below /man, and vipgen's completions, below
+// /completions.
 func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	pages, err := ofLab(ctx, s)
 	if err != nil {
@@ -27,7 +27,7 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	}
 	for _, others := range []map[string][]byte{man.Pages(agentcli.Command(), s.Version), man.Pages(cli.Command(), s.Version), man.Pages(cli.LiveCommand(), s.Version)} {
 		for name, data := range others {
-			if pages[name] == nil { // vipgen's own of the lab has less
+			if pages[name] == nil { // vipgen's own page of the lab has less
 				pages[name] = data
 			}
 		}
@@ -39,9 +39,9 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		add("/man/man1/"+name, pages[name])
 	}
-	// kubectl completes a plugin by a program of this name.
+	// kubectl completes a plugin by a program with this name.
 	out = append(out, image.File{Path: "/completions/kubectl_complete-vipgen", Mode: fs.FileMode(0o755), Data: []byte("#!/bin/sh\nexec kubectl-vipgen __complete \"$@\"\n")})
-	// Under the names by which shells find them.
+	// Under the names that shells search.
 	for shell, name := range map[string]string{"bash": "vipgen.bash", "zsh": "_vipgen", "fish": "vipgen.fish", "powershell": "vipgen.ps1"} {
 		var script, complaint bytes.Buffer
 		if code := cli.Run([]string{"completion", shell}, strings.NewReader(""), &script, &complaint); code != 0 {
@@ -52,7 +52,7 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	return out, nil
 }
 
-// ofLab are the man pages of the lab, which its own module writes.
+// ofLab returns the man pages of the lab, which its own module writes.
 func ofLab(ctx context.Context, s image.Source) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "vipgen-manual-")
 	if err != nil {

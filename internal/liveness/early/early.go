@@ -1,7 +1,7 @@
-// Package early answers a liveness probe of a job that works before the agent's other
-// packages initialise, which takes several times as long as the probe. It imports next to
-// nothing, since Go initialises a package once its imports are (see the language's
-// specification, program initialization); the agent's program is to be all that imports it.
+// Package early answers a liveness probe of a working job before the agent's other packages
+// initialise, which takes several times as long as the probe. It imports next to nothing, since
+// Go initialises a package once its imports are (see the language's specification, program
+// initialization); only the agent's program may import it.
 package early
 
 import (
@@ -9,18 +9,18 @@ import (
 	"syscall"
 )
 
-// Socket is the name of the socket, in the directory of a job, that answers with Alive
-// when the job and its daemon work and there is nothing to log. Every other answer, and
-// none within Patience, leaves the probe to the command line, which says what is wrong.
+// Socket is the name of the socket, in the directory of a job, that answers with Alive when the
+// job and its daemon work and there is nothing to log. Every other answer, and none within
+// Patience, leaves the probe to the command line, which reports the problem.
 const (
 	Socket = "probe"
 	Alive  = "alive"
-	// Patience and the time of a probe on the command line together are less than
-	// kubelet gives it. In milliseconds: time is not imported.
+	// Patience and the time of a probe on the command line together are below kubelet's
+	// time-out. In milliseconds: time is not imported.
 	Patience = 500
 )
 
-// dir is the one below which jobs have their directories.
+// dir is the parent of the jobs' directories.
 const dir = "/run/vipgen"
 
 func init() {
@@ -29,7 +29,7 @@ func init() {
 	}
 }
 
-// Ask reports whether the job of that name answers Alive, on the socket in its directory below dir.
+// Ask reports whether a job answers Alive, on the socket in its directory below dir.
 func Ask(dir, name string) bool {
 	for _, c := range name {
 		if c < 'a' || c > 'z' {
@@ -42,7 +42,7 @@ func Ask(dir, name string) bool {
 	}
 	defer syscall.Close(fd)
 	limit := syscall.NsecToTimeval(Patience * 1e6)
-	for _, option := range []int{syscall.SO_SNDTIMEO, syscall.SO_RCVTIMEO} { // connect(2) minds the first
+	for _, option := range []int{syscall.SO_SNDTIMEO, syscall.SO_RCVTIMEO} { // connect(2) obeys the first
 		if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, option, &limit); err != nil {
 			return false
 		}

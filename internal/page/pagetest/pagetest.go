@@ -1,4 +1,4 @@
-// Package pagetest checks that a report for a browser is what internal/page promises.
+// Package pagetest checks the promises of internal/page for a report.
 package pagetest
 
 import (
@@ -10,15 +10,15 @@ import (
 	"golang.org/x/net/html"
 )
 
-// voids are elements without an end.
+// voids are elements without an end tag.
 var voids = []string{"meta", "br"}
 
-// loads are attributes that could load something.
+// loads are attributes that could load a resource.
 var loads = []string{"src", "srcset", "href", "xlink:href", "action", "data", "poster", "background"}
 
-// Check says what is wrong with a page: elements that do not nest, scripts, anything that
-// is loaded from elsewhere, links and ids that do not match, or characters that do not
-// print. It gives the page's text, a line for each piece.
+// Check reports errors of a page: elements that do not nest, scripts, loaded resources, links
+// and ids that do not match, or unprintable characters. It returns the page's text, a line for
+// each piece.
 func Check(t testing.TB, page []byte) (text string) {
 	t.Helper()
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>")) {

@@ -1,4 +1,4 @@
-// Package timeline draws which nodes held a virtual IP, and what a client got, around a
+// Package timeline draws which nodes held a virtual IP, and what a client received, around a
 // moment: in pages, and as pictures.
 package timeline
 
@@ -14,13 +14,13 @@ import (
 	"github.com/vipgen/vipgen/internal/page"
 )
 
-// Template defines the templates "chart", which draws a Chart of PageSizes in a page, and
-// "moments", which lists its events.
+// Template defines the templates "chart", a Chart of PageSizes in a page, and "moments", its
+// events.
 //
 //go:embed timeline.html.tmpl
 var Template string
 
-// What the colours of timelines mean.
+// Meaning of the colours of timelines.
 var (
 	Held     = page.Key{Class: "held", Text: "the node holds the VIP"}
 	Answered = page.Key{Class: "ok", Text: "the client is answered"}
@@ -28,74 +28,74 @@ var (
 	Split    = page.Key{Class: "two", Text: "split brain: two nodes hold the VIP"}
 )
 
-// Run is what is drawn. Times are since its start.
+// Run is a run to draw. Times are since its start.
 type Run struct {
 	SplitBrain time.Duration // the longest time that two nodes held a VIP at once
 	Fault      time.Duration // the moment that times are counted from
 	Spans      []Span
 	Answers    []Answer
 	Events     []Event
-	NoClient   bool // there was no client: what it saw says nothing
+	NoClient   bool // without a client, its answers mean nothing
 }
 
-// Span is a time for which a node held a VIP.
+// Span is a span in which a node held a VIP.
 type Span struct {
 	VIP, Node string
 	From, To  time.Duration
 }
 
-// Answer is a time in which all requests of the client were answered, or none.
+// Answer is a span in which all requests of the client were answered, or none.
 type Answer struct {
 	From, To time.Duration
 	OK       bool
 }
 
-// Event is a moment worth a mark.
+// Event is a marked moment.
 type Event struct {
 	At   time.Duration
 	Text string
 }
 
-// Sizes are those of a timeline, in units of its drawing.
+// Sizes are the sizes of a timeline, in units of its drawing.
 type Sizes struct {
 	Width        float64
-	Lane, Bar    float64 // how high
+	Lane, Bar    float64 // heights
 	Name, Above  float64 // from the top of a lane: the middle or base line of its name, and its bar
-	Label, Right float64 // left and right of what is drawn
+	Label, Right float64 // left and right edge
 	Top, Axis    float64 // above the lanes and below them
 	Ticks        int     // at most
-	Thinnest     float64 // how wide a bar is at least, so that it can be seen
-	Apart        float64 // how far the numbers of events are from each other, so that they can be read
+	Thinnest     float64 // minimum width of a visible bar
+	Apart        float64 // minimum distance of the events' numbers
 }
 
-// PageSizes are those of pages, which have a lane's name above its bar: widths are
-// in per cent of the page's, from a phone's to a desk's, heights in pixels. At the top are
-// the word at the fault and the numbers of events.
+// PageSizes are those of pages, which have a lane's name above its bar: widths are in per cent
+// of the page's, from a phone's to a desk's, heights in pixels. At the top are the fault's
+// label and the numbers of events.
 var PageSizes = Sizes{Width: 100, Lane: 36, Bar: 14, Name: 13, Above: 19, Top: 32, Axis: 38, Ticks: 6, Thinnest: 0.3, Apart: 5}
 
-// Window is what part of a run a timeline shows, from the fault on.
+// Window is the part of a run that a timeline shows, relative to the fault.
 type Window struct{ From, To time.Duration }
 
-// Chart is a timeline, ready to be drawn.
+// Chart is a timeline, ready for drawing.
 type Chart struct {
-	ID            string // of this chart alone
+	ID            string // unique
 	Title         string
 	Width, Height float64
 	PlotX, PlotW  float64
-	Bottom        float64 // where the axis is
+	Bottom        float64 // position of the axis
 	FaultX        float64
 	Lanes         []Lane
 	Overlaps      []Bar // where two lanes hold a VIP at once
 	Ticks         []Tick
 	Marks         []Tick // events, by their number
 	Moments       []Moment
-	Nodes         int    // that held the VIP
-	Zero          string // what was at 0
-	Alt           string // what is to be seen, in words
+	Nodes         int    // holders of the VIP
+	Zero          string // label at 0
+	Alt           string // description in words
 	sizes         Sizes
 }
 
-// Moment is an event, to be listed below a chart.
+// Moment is an event in the list below a chart.
 type Moment struct{ At, Text string }
 
 // Lane is a row of a chart.
@@ -106,7 +106,7 @@ type Lane struct {
 	Bars   []Bar
 }
 
-// Bar is a time in a lane, or across lanes.
+// Bar is a span in a lane, or across lanes.
 type Bar struct {
 	X, Y, W, H float64
 	Lost       bool
@@ -139,8 +139,8 @@ func Zoom(vip string, run Run, holders []string) Window {
 	return Window{w.From - margin, w.To + margin}
 }
 
-// New draws a run: a lane for each node that held the VIP in the window, and one for the
-// client.
+// New returns the chart of a run: a lane for each node that held the VIP in the window, and one
+// for the client.
 func New(id, vip string, run Run, w Window, size Sizes) Chart {
 	c := Chart{ID: id, Zero: "fault", sizes: size, Width: size.Width, PlotX: size.Label, PlotW: size.Width - size.Label - size.Right}
 	y := size.Top
@@ -174,7 +174,7 @@ func New(id, vip string, run Run, w Window, size Sizes) Chart {
 	return c
 }
 
-// holders returns the nodes that held a VIP, the first one first.
+// holders returns the nodes that held a VIP, sorted by the first time.
 func holders(vip string, run Run) []string {
 	spans := slices.Clone(run.Spans)
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Node, b.Node)) })
@@ -187,13 +187,13 @@ func holders(vip string, run Run) []string {
 	return nodes
 }
 
-// x returns where a time since the fault is.
+// x returns the position of a time since the fault.
 func (c *Chart) x(at time.Duration, w Window) float64 {
 	at = max(w.From, min(w.To, at))
 	return Round(c.PlotX + c.PlotW*float64(at-w.From)/float64(w.To-w.From))
 }
 
-// bar returns one for a time of the run, if any of it is within the window.
+// bar returns the bar of a span of the run, if any of it is within the window.
 func (c *Chart) bar(from, to time.Duration, run Run, w Window) (Bar, bool) {
 	from, to = from-run.Fault, to-run.Fault
 	if to < w.From || from > w.To {
@@ -234,11 +234,10 @@ func (c *Chart) answers(run Run, w Window) (bars []Bar) {
 	return bars
 }
 
-// splitBrain marks the times for which two nodes held the VIP, across the lanes of
-// the nodes.
+// splitBrain marks the spans in which two nodes held the VIP, across the lanes of the nodes.
 func (c *Chart) splitBrain(vip string, run Run, w Window, top, bottom float64) (bars []Bar) {
 	if run.SplitBrain == 0 {
-		return nil // a VIP goes from one node to the other
+		return nil // the VIP moves from one node to the other
 	}
 	for i, a := range run.Spans {
 		for _, b := range run.Spans[i+1:] {
@@ -256,7 +255,7 @@ func (c *Chart) splitBrain(vip string, run Run, w Window, top, bottom float64) (
 	return bars
 }
 
-// ticks are at round times from the fault on.
+// ticks returns ticks at round times from the fault on.
 func (c *Chart) ticks(w Window, most int) (ticks []Tick) {
 	step := tickStep(w.To-w.From, most)
 	for at := (w.From / step) * step; at <= w.To; at += step {
@@ -267,9 +266,10 @@ func (c *Chart) ticks(w Window, most int) (ticks []Tick) {
 	return ticks
 }
 
-// marks are at the events of the window. Those too close to be told apart share a label, such as "2-4".
+// marks returns the marks of events in the window. Those too close together share a label, such
+// as "2-4".
 func (c *Chart) marks(run Run, w Window) (marks []Tick) {
-	shared, first := -1, 0 // the mark whose label others share, and its event
+	shared, first := -1, 0 // the mark with a shared label, and its event
 	for i, e := range run.Events {
 		at := e.At - run.Fault
 		if at < w.From || at > w.To {
@@ -286,7 +286,7 @@ func (c *Chart) marks(run Run, w Window) (marks []Tick) {
 	return marks
 }
 
-// tickStep returns 1, 2 or 5 times a power of ten that makes that many at most.
+// tickStep returns 1, 2 or 5 times a power of ten for at most that many ticks.
 func tickStep(length time.Duration, most int) time.Duration {
 	for power := time.Millisecond; ; power *= 10 {
 		for _, step := range []time.Duration{power, 2 * power, 5 * power} {
@@ -297,15 +297,15 @@ func tickStep(length time.Duration, most int) time.Duration {
 	}
 }
 
-// offset says when something was, from the fault on.
+// offset formats a time since the fault.
 func offset(d time.Duration) string {
 	return fmt.Sprintf("%+d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// Round keeps drawings short.
+// Round rounds to two decimals, which keeps drawings short.
 func Round(f float64) float64 { return math.Round(f*100) / 100 }
 
-// Milliseconds rounds up, so that nothing that took time is called 0 ms.
+// Milliseconds rounds up, so that no positive time is shown as 0 ms.
 func Milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%d ms", int64(math.Ceil(float64(d)/float64(time.Millisecond))))
 }

@@ -1,6 +1,6 @@
-// Package operator models what the operator's own programs decide on a node, for tests that
-// hold vipgen against them. It is written from the rules, which docs/output.md lists with
-// the functions of baremetal-runtimecfg that they are in, not from its code.
+// Package operator models decisions of the operator's own programs on a node, for tests that
+// compare vipgen with them. It is written from the rules, which docs/output.md lists with
+// the functions of baremetal-runtimecfg that have them, not from its code.
 package operator
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// Host is the network of a node, as the kernel tells it.
+// Host is the network configuration of a node, as reported by the kernel.
 type Host struct {
 	Links     []Link
 	Addresses []Address // in the kernel's order
 	Routes    []Route   // in the kernel's order, IPv4 first
 }
 
-// Link is a network interface. The operator does not ask whether it is up.
+// Link is a network interface. The operator does not check whether it is up.
 type Link struct {
 	Index int
 	Name  string
@@ -30,11 +30,11 @@ type Address struct {
 	Link       int
 	Prefix     netip.Prefix
 	Label      string
-	Deprecated bool // preferred for zero seconds more
+	Deprecated bool // preferred lifetime of zero
 	Tentative  bool
 }
 
-// Route is a route of a link; with several next hops it is one of none (Link 0).
+// Route is a route of a link; one with several next hops has none (Link 0).
 type Route struct {
 	Link        int
 	Destination netip.Prefix
@@ -43,7 +43,7 @@ type Route struct {
 	Advertised  bool // RTPROT_RA
 }
 
-// Cluster holds the facts from which the units that run node-ip are rendered.
+// Cluster holds the facts that the units of node-ip are rendered from.
 type Cluster struct {
 	Platform, Release string
 	UserManaged       bool
@@ -89,11 +89,11 @@ func (c Cluster) onPrem() bool {
 	return len(c.API) > 0 && c.Platform != "none" && c.Platform != "external"
 }
 
-// Choice is a result that node-ip may have.
+// Choice is a possible result of node-ip.
 type Choice struct {
 	// Addresses lists the node's addresses, at most one of each family, the first for kubelet.
 	Addresses []netip.Addr
-	// Matches is set where one is in a network that was wanted.
+	// Matches is set where one is in a wanted network.
 	Matches bool
 	// Link has the first address.
 	Link int
@@ -104,10 +104,10 @@ func (c Cluster) RemoteWorker(call Call, choice Choice) bool {
 	return assets.AtLeast(c.Release, "4.13") && len(call.Wanted) > 0 && !choice.Matches && !c.UserManaged && strings.EqualFold(c.Platform, "baremetal")
 }
 
-// Choices returns all that node-ip may come to (getSuitableIPs): where several links have an
-// address in a wanted network, it is chance which is taken, since it goes through a Go map.
-// It is empty while node-ip looks again. A choice whose first address is tentative is looked
-// for again as well (checkAddressUsable), and left out.
+// Choices returns all possible results of node-ip (getSuitableIPs): where several links have an
+// address in a wanted network, the result is random, since it iterates over a Go map. It is
+// empty while node-ip retries. A choice whose first address is tentative is retried as well
+// (checkAddressUsable), and left out.
 func (h Host) Choices(c Call) (out []Choice) {
 	if len(c.Wanted) > 0 {
 		if out = h.routing(c); len(out) > 0 {
@@ -166,9 +166,9 @@ func (h Host) routing(c Call) (out []Choice) {
 	return out
 }
 
-// inWanted reports whether an address is in the network of one that is wanted, and is none of
-// these. The network of an IPv6 address of /128 has the length of any network that a router
-// advertised on the link (usableIPv6Route).
+// inWanted reports whether an address is in the network of a wanted one, and is none of these.
+// The network of an IPv6 address of /128 has the length of any network that a router advertised
+// on the link (usableIPv6Route).
 func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
 	if slices.Contains(wanted, a.Prefix.Addr()) {
 		return false
@@ -184,9 +184,8 @@ func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
 
 // byDefault returns the first address of each family on links with a default route
 // (AddressesDefault): by the metric of the link's first default route, whatever its family, by
-// link, by family, in the network of that route's router, public, by address. Up to 4.20 those
-// that are alike so far are in the kernel's order if they are private, in the reverse order if
-// they are public.
+// link, by family, in the network of that route's router, public, by address. Up to 4.20 equal
+// ones are in the kernel's order if they are private, in the reverse order if they are public.
 func (h Host) byDefault(c Call) []netip.Addr {
 	type found struct {
 		a       netip.Addr

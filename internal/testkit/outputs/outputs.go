@@ -1,5 +1,5 @@
-// Package outputs makes the JSON Schemas of what commands print out of the Go types, and holds
-// output to them.
+// Package outputs generates JSON Schemas of commands' output from Go types, and validates
+// output.
 package outputs
 
 import (
@@ -26,8 +26,8 @@ const (
 	draft  = "http://json-schema.org/draft-07/schema#"
 )
 
-// Verify compares the schema of a kind, made of its type, with a file, or writes the file.
-// pkg is the folder of the test's package in the module.
+// Verify compares the schema of a kind, generated from its type, with a file, or writes the
+// file. pkg is the folder of the test's package in the module.
 func Verify(t *testing.T, pkg, file, kind string, of reflect.Type, update bool) {
 	t.Helper()
 	want := schema(t, pkg, kind, of)
@@ -66,11 +66,11 @@ func schema(t *testing.T, pkg, kind string, of reflect.Type) []byte {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	testkit.Must(t, enc.Encode(s))
-	// The library escapes them whatever the encoder is told.
+	// The library escapes them regardless of the encoder's settings.
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
 }
 
-// packages are those of the project that types below one are of.
+// packages returns the project's packages with types below a type.
 func packages(t reflect.Type, seen map[reflect.Type]bool) map[string]bool {
 	out := map[string]bool{}
 	if seen[t] {
@@ -96,7 +96,7 @@ func packages(t reflect.Type, seen map[reflect.Type]bool) map[string]bool {
 	return out
 }
 
-// scalars gives the schema of types that are text or numbers in JSON.
+// scalars returns the schema of types that are text or numbers in JSON.
 func scalars(t reflect.Type) *jsonschema.Schema {
 	text := reflect.TypeFor[encoding.TextMarshaler]()
 	values := reflect.Zero(t).MethodByName("Values")
@@ -117,7 +117,7 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// recursive says whether a struct has itself in it.
+// recursive reports whether a struct contains itself.
 func recursive(t, of reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -136,8 +136,7 @@ func recursive(t, of reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// plain writes comments, which are wrapped, as running text, and leaves those of elements out:
-// they are about Go types.
+// plain unwraps comments, and removes those of elements: they are about Go types.
 func plain(s *jsonschema.Schema) {
 	if s == nil || s == jsonschema.TrueSchema || s == jsonschema.FalseSchema {
 		return
@@ -154,15 +153,15 @@ func plain(s *jsonschema.Schema) {
 	}
 }
 
-// Check returns why JSON that was printed is not as the schema of its kind says. schemaOf returns
-// the schema of a kind, nil if there is none.
+// Check returns how printed JSON violates the schema of its kind. schemaOf returns the schema
+// of a kind, or nil.
 func Check(printed []byte, schemaOf func(kind string) []byte) error {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(printed, &head); err != nil {
 		return err
 	}
 	if head.Kind == "List" {
-		return nil // objects of Kubernetes
+		return nil // Kubernetes objects
 	}
 	text := schemaOf(head.Kind)
 	if text == nil {

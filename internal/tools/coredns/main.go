@@ -1,6 +1,6 @@
-// Command coredns is CoreDNS with the plugins that the Corefiles of nodes and of tests
-// have. With all of its plugins, and the clouds' libraries that those take, a build from
-// nothing takes several times as long, and a gigabyte of modules.
+// Command coredns is CoreDNS with the plugins that the Corefiles of nodes and of tests use.
+// With all of its plugins, and the clouds' libraries that those need, a clean build takes
+// several times as long, and a gigabyte of modules.
 package main
 
 import (

@@ -17,8 +17,8 @@ type event struct {
 	FailedBuild                   string // of a package that fails for it
 }
 
-// goTest runs go test with flags and packages, and hands over every event as it comes.
-// That tests fail is no error.
+// goTest runs go test with flags and packages, and passes every event to each. Failed tests are
+// no error.
 func (c *command) goTest(args []string, each func(event)) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Dir, cmd.Stderr = c.dir, os.Stderr
@@ -37,7 +37,7 @@ func (c *command) goTest(args []string, each func(event)) error {
 	return errors.Join(readErr, err)
 }
 
-// read hands over the events, and reports whether one of them says that something failed.
+// read passes the events to each, and reports whether one of them is a failure.
 func read(from io.Reader, each func(event)) (failed bool, err error) {
 	for d := json.NewDecoder(from); ; {
 		var e event
@@ -53,7 +53,7 @@ func read(from io.Reader, each func(event)) (failed bool, err error) {
 	}
 }
 
-// list returns the tests, examples and fuzz targets of a package whose names match.
+// list returns the tests, examples and fuzz targets of a package with matching names.
 func (c *command) list(pkg, pattern string) (names []string, err error) {
 	err = c.goTest(append(c.flags, "-list", pattern, pkg), func(e event) {
 		name := strings.TrimSpace(e.Output)
@@ -64,7 +64,7 @@ func (c *command) list(pkg, pattern string) (names []string, err error) {
 	return names, err
 }
 
-// loadAverage is the machine's, of the last minute.
+// loadAverage returns the machine's load average of the last minute.
 func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	load, _, _ := strings.Cut(string(text), " ")

@@ -1,23 +1,22 @@
-// Retest runs go test, and each live test that failed three times more, alone: a test that
-// then passes every time was late, and the run is green. It is what the Makefile runs live
-// tests with:
+// Command retest runs go test, and then each failed live test three times more, alone: a test
+// that then passes every time was late, and the run is green. The Makefile runs live tests with
+// it:
 //
 //	go run ./internal/tools/retest [-C DIR] [-report FILE] [flags of go test] PACKAGES [-args ...]
 //	go run ./internal/tools/retest -close FILE
 //
-// A test is live if it says so by its attribute "kind" (internal/testkit). Others are never
-// run again: that they failed once means that something is wrong. What does not build is
-// red as well, and so is a package that fails without a test that did. A panic and a time-out
-// are failures of the test that they name; tests of that package that did not run for it run
-// then.
+// A test is live by its attribute "kind" (internal/testkit). Others are never run again: a
+// single failure is an error. Packages that do not build are red as well, and so are packages
+// that fail without a failed test. A panic and a time-out are failures of the test that they
+// name; tests of that package that did not run because of it run then.
 //
-// SIGQUIT to the process group, as .ci/run sends it to what takes too long, makes it name the
-// tests that run, whose processes print their goroutines and end. Nothing runs again then.
+// On SIGQUIT to the process group, which .ci/run sends to a command that takes too long, it
+// names the running tests, whose processes print their goroutines and end. Nothing runs again.
 //
-// It prints what go test prints and last a table of the tests that were late, with the load
-// average at the time, and go test's own line of each package, with the first words of what is
-// wrong there. FILE gathers these of several
-// runs, for -close, which prints them all. The exit status is 1 if something is wrong.
+// It prints the output of go test and finally a table of the tests that were late, with the
+// load average at the time, and go test's own line of each package, with the first lines of its
+// failures. FILE collects these of several runs, for -close, which prints them all. The exit
+// status is 1 for a failure.
 package main
 
 import (
@@ -86,7 +85,7 @@ type command struct {
 	args           []string // -args and what follows
 }
 
-// switches are the flags of go test that take no value.
+// switches are flags of go test without a value.
 var switches = map[string]bool{
 	"v": true, "race": true, "short": true, "failfast": true, "cover": true, "a": true, "n": true, "x": true, "trimpath": true, "work": true, "fullpath": true, "asan": true, "msan": true,
 }

@@ -12,8 +12,8 @@ import (
 // outcome is the result of one package.
 type outcome struct {
 	pkg    string
-	tests  map[string]*test // by their names, subtests too
-	order  []*test          // as they began
+	tests  map[string]*test // by name, with subtests
+	order  []*test          // in the order of their start
 	output []string         // of the package itself
 	line   string           // go test's own, such as "ok  	vipgen/render	0.2s"
 	failed bool
@@ -23,7 +23,7 @@ type outcome struct {
 // test is a test or a subtest.
 type test struct {
 	name   string
-	live   bool   // it says so itself
+	live   bool   // by its attribute
 	state  string // run, pause, cont, pass, fail or skip
 	load   string // when it failed
 	output []string
@@ -33,7 +33,7 @@ func newOutcome(pkg string) *outcome {
 	return &outcome{pkg: pkg, tests: map[string]*test{}, built: true}
 }
 
-// add takes an event of the package, and reports whether it is its last one.
+// add adds an event of the package, and reports whether it is the last one.
 func (o *outcome) add(e event, load func() string) (last bool) {
 	if e.Test == "" {
 		switch e.Action {
@@ -66,14 +66,14 @@ func (o *outcome) add(e event, load func() string) (last bool) {
 	return false
 }
 
-// top is the test that a subtest is of.
+// top returns the top-level test of a subtest.
 func top(name string) string { name, _, _ = strings.Cut(name, "/"); return name }
 
 // under reports whether a test is another one or a subtest of it.
 func under(name, of string) bool { return name == of || strings.HasPrefix(name, of+"/") }
 
-// aborted reports whether the package ended before all of its tests had: by a panic, a
-// time-out, an exit or a signal. What ends as it should prints PASS or FAIL by itself.
+// aborted reports whether the package ended before all of its tests: by a panic, a time-out, an
+// exit or a signal. A regular end prints PASS or FAIL.
 func (o *outcome) aborted() bool {
 	ends := func(lines []string) bool {
 		return slices.Contains(lines, "FAIL\n") || slices.Contains(lines, "PASS\n")
@@ -81,9 +81,8 @@ func (o *outcome) aborted() bool {
 	return o.failed && o.built && !ends(o.output) && !slices.ContainsFunc(o.order, func(t *test) bool { return ends(t.output) })
 }
 
-// culprits returns the top-level tests that failed: those that say so, or else those that
-// were running when the package was aborted and that its last words name, or else all that
-// were running.
+// culprits returns the failed top-level tests: those reported as failed, or else the running
+// ones that the last output of an aborted package names, or else all that were running.
 func (o *outcome) culprits() []string {
 	var failed, running []*test
 	for _, t := range o.order {
@@ -113,7 +112,7 @@ var (
 	panicked = regexp.MustCompile(`(?s)(?:panic: |fatal error: )(.*?)(?:\n\ngoroutine .*?)(?:\n\n|$)`)
 )
 
-// names reports whether a time-out names a running test, or the trace of what panicked does.
+// names reports whether a time-out, or the trace of a panic, names a running test.
 func (o *outcome) names(t *test) bool {
 	var all strings.Builder
 	for _, t := range o.order {
@@ -126,8 +125,8 @@ func (o *outcome) names(t *test) bool {
 	return strings.Contains(panicked.FindString(all.String()), "."+top(t.name)+".") || strings.Contains(panicked.FindString(all.String()), "."+top(t.name)+"(")
 }
 
-// isLive reports whether all that failed of a test is live: each failure is in a test that
-// says so, or that is a part of one or has one as a part.
+// isLive reports whether every failure of a test is live: each is in a live test, or that is a
+// part of one or has one as a part.
 func (o *outcome) isLive(name string) bool {
 	for _, t := range o.order {
 		if !under(t.name, name) || t.state == "pass" || t.state == "skip" || t.state == "pause" {
@@ -135,7 +134,7 @@ func (o *outcome) isLive(name string) bool {
 		}
 		part := func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" }
 		if slices.ContainsFunc(o.order, part) {
-			continue // that one tells
+			continue // its subtest is reported
 		}
 		if !slices.ContainsFunc(o.order, func(other *test) bool {
 			return other.live && (under(t.name, other.name) || under(other.name, t.name))
@@ -146,7 +145,7 @@ func (o *outcome) isLive(name string) bool {
 	return true
 }
 
-// missing returns those of the tests that neither ended nor are to blame.
+// missing returns the tests that neither ended nor are to blame.
 func (o *outcome) missing(all []string) []string {
 	blamed := o.culprits()
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
@@ -155,8 +154,8 @@ func (o *outcome) missing(all []string) []string {
 	})
 }
 
-// print prints the package as go test does: only what failed unless it is verbose, which
-// was printed as it came.
+// print prints the package as go test does: only failures unless it is verbose, which was
+// printed as it came.
 func (o *outcome) print(out io.Writer, verbose bool) {
 	if o.failed && !verbose {
 		blamed := o.culprits()
@@ -175,7 +174,7 @@ func (o *outcome) print(out io.Writer, verbose bool) {
 	}
 }
 
-// printTest has the line that a test failed first, as go test does without -v.
+// printTest prints the line of a failed test first, as go test does without -v.
 func printTest(out io.Writer, lines []string) {
 	verdict := func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: ") }
 	for _, first := range []bool{true, false} {
@@ -183,7 +182,7 @@ func printTest(out io.Writer, lines []string) {
 	}
 }
 
-// printLines leaves out what only -v prints.
+// printLines skips what only -v prints.
 func printLines(out io.Writer, lines []string) {
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "=== ") && line != "PASS\n" {
@@ -192,10 +191,10 @@ func printLines(out io.Writer, lines []string) {
 	}
 }
 
-// said is a line of testing.T's own Log or Error.
+// said matches a line of testing.T's own Log or Error.
 var said = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
-// why has the first lines of each test that failed and has no part that did.
+// why returns the first lines of each failed test without a failed subtest.
 func (o *outcome) why() (lines []string) {
 	for _, t := range o.order {
 		part := func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" }
@@ -212,7 +211,7 @@ func (o *outcome) why() (lines []string) {
 	return lines
 }
 
-// loadOf is the load average when a test failed, of its parts the first.
+// loadOf returns the load average at the first failure of a test or of its subtests.
 func (o *outcome) loadOf(name string) string {
 	for _, key := range slices.Sorted(maps.Keys(o.tests)) {
 		if t := o.tests[key]; under(key, name) && t.load != "" {

@@ -10,34 +10,34 @@ import (
 	"text/tabwriter"
 )
 
-// report is printed last.
+// report is printed at the end.
 type report struct {
-	Packages []packageLine `json:"packages"` // as they ended
+	Packages []packageLine `json:"packages"` // in the order of their ends
 	Late     []row         `json:"late"`
 }
 
 // packageLine is go test's own line of a package.
 type packageLine struct {
 	Package, Line string
-	Failed        bool     // whatever came later
-	Why           []string // its tests failed, in their own words
+	Failed        bool     // even if it passed later
+	Why           []string // output of its failed tests
 }
 
 // row is a live test that failed at first.
 type row struct {
 	Package, Test string
-	Red, Runs     int    // how often it failed, of how many runs
-	Load          string // the load average when it failed at first
+	Red, Runs     int    // failures and runs
+	Load          string // the load average at the first failure
 }
 
-// ended takes go test's line of a package that has ended, in place of an earlier one.
-func (r *report) ended(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, r.of(o).Failed, nil} }
+// ended records go test's line of a package that has ended, in place of an earlier one.
+func (r *report) ended(o *outcome) { *r.entry(o) = packageLine{o.pkg, o.line, r.entry(o).Failed, nil} }
 
-// failed is for a package in which something is wrong.
-func (r *report) failed(o *outcome) { *r.of(o) = packageLine{o.pkg, o.line, true, o.why()} }
+// failed records a package that failed.
+func (r *report) failed(o *outcome) { *r.entry(o) = packageLine{o.pkg, o.line, true, o.why()} }
 
-// of returns the place of a package, which keeps its line once it has failed.
-func (r *report) of(o *outcome) *packageLine {
+// entry returns the entry of a package, which keeps its line once it has failed.
+func (r *report) entry(o *outcome) *packageLine {
 	for i := range r.Packages {
 		if p := &r.Packages[i]; p.Package == o.pkg {
 			if p.Failed {
@@ -66,7 +66,7 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintln(out)
 	failed := false
 	for _, p := range r.Packages {
-		if !strings.HasPrefix(p.Line, "?") { // no test files
+		if !strings.HasPrefix(p.Line, "?") { // has test files
 			fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))
 		}
 		failed = failed || p.Failed
@@ -76,7 +76,7 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// append adds the report to a file of them.
+// append appends the report to a file.
 func (r *report) append(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *report) append(path string) error {
 	return errors.Join(json.NewEncoder(f).Encode(r), f.Close())
 }
 
-// readReports reads all that were added to a file, as one.
+// readReports merges all reports in a file.
 func readReports(path string) (*report, error) {
 	all := &report{}
 	f, err := os.Open(path)

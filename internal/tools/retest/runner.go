@@ -11,10 +11,10 @@ import (
 	"sync"
 )
 
-// times is how often a live test that failed is run again, and has to pass.
+// times is how often a failed live test is run again, and has to pass.
 const times = 3
 
-// runner runs the tests of a command line. How it does is replaced in tests.
+// runner runs the tests of a command line. Its functions are replaced in tests.
 type runner struct {
 	command *command
 	out     io.Writer
@@ -22,19 +22,19 @@ type runner struct {
 	list    func(pkg, pattern string) ([]string, error)
 	load    func() string
 
-	mu      sync.Mutex          // of what follows
+	mu      sync.Mutex          // guards the following fields
 	running map[string]*outcome // by package
-	cut     bool                // by a signal: what fails now is not to run again
+	cut     bool                // by a signal: later failures are not run again
 
 	report report
 	red    bool
 	failed []failure // live tests, to be run again
 }
 
-// failure is a live test that failed.
+// failure is a failed live test.
 type failure struct{ pkg, test, load string }
 
-// run returns an error if it cannot find out how the tests went.
+// run returns an error if it cannot determine the results.
 func (r *runner) run() error {
 	c := r.command
 	outcomes, err := r.test(slices.Concat(c.flags, c.packages, c.args)...)
@@ -54,7 +54,7 @@ func (r *runner) run() error {
 	return nil
 }
 
-// test runs tests, prints what go test prints of them, and returns what became of each package.
+// test runs tests, prints go test's output, and returns the result of each package.
 func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
 	r.running = map[string]*outcome{}
 	err = r.goTest(args, func(e event) {
@@ -86,8 +86,8 @@ func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
 	return outcomes, err
 }
 
-// cutOff prints the tests that run, in the order in which they began. What fails from now on
-// failed because it was ended.
+// cutOff prints the running tests, in the order of their start. Later failures are due to their
+// end.
 func (r *runner) cutOff() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func (r *runner) isCut() bool {
 	return r.cut
 }
 
-// judge takes what became of a package: what is wrong for sure, which live tests to run again, and
-// runs those that did not run because another one ended the process.
+// judge evaluates the result of a package: certain failures, live tests to run again, and runs
+// those that did not run because another one ended the process.
 func (r *runner) judge(o *outcome) error {
 	r.report.ended(o)
 	if !o.failed {
@@ -153,7 +153,7 @@ func (r *runner) judge(o *outcome) error {
 	return nil
 }
 
-// only is the arguments that run some tests of a package.
+// only returns the arguments that run some tests of a package.
 func (r *runner) only(pkg string, tests ...string) []string {
 	pattern := "^(" + strings.Join(tests, "|") + ")$"
 	if len(tests) == 1 {
@@ -162,7 +162,7 @@ func (r *runner) only(pkg string, tests ...string) []string {
 	return slices.Concat(r.command.flags, []string{"-count=1", "-run", pattern, pkg}, r.command.args)
 }
 
-// again runs a live test that failed, alone, until it fails again or has passed often enough.
+// again runs a failed live test, alone, until it fails again or has passed often enough.
 func (r *runner) again(f failure) error {
 	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load}
 	alone := r.only(f.pkg, f.test)
@@ -188,7 +188,7 @@ func (r *runner) again(f failure) error {
 	return nil
 }
 
-// fail is for what is wrong, and not late.
+// fail records a certain failure.
 func (r *runner) fail(o *outcome) {
 	r.red = true
 	r.report.failed(o)

@@ -1,5 +1,5 @@
-// Command size prints what Go code there is, as a table of Markdown: lines, packages and
-// exported names, by folder.
+// Command size prints the size of Go code as a table of Markdown: lines, packages and exported
+// names, by folder.
 //
 //	go run ./internal/tools/size [-depth N] [DIR]
 //
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// size is what a folder holds.
+// size is the size of a folder.
 type size struct {
 	lines, tests, exported int
 	packages               map[string]bool
@@ -49,7 +49,7 @@ func main() {
 	print(rows)
 }
 
-// walk measures all Go files below a folder, into rows by the folders that they are in.
+// walk measures all Go files below a folder, into rows by folder.
 func walk(root string, depth int, rows map[string]*size) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *size) file(path, pkg string) error {
 	return nil
 }
 
-// exported counts the exported names that a declaration makes: functions, methods, types,
+// exported returns the number of exported names in a declaration: functions, methods, types,
 // constants and variables.
 func exported(d ast.Decl) (n int) {
 	count := func(names ...*ast.Ident) {

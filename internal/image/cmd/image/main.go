@@ -1,4 +1,4 @@
-// Command image makes container images without a registry: see docs/install.md.
+// Command image builds container images without a registry: see docs/install.md.
 package main
 
 import (
@@ -37,7 +37,7 @@ func root() *cobra.Command {
 	return c
 }
 
-// defaultNames are what `vipgen images` prints where a cluster names no others.
+// defaultNames returns the images that `vipgen images` prints by default.
 func defaultNames() v1alpha1.Images { return render.DefaultImages("") }
 
 func vipgenCommand() *cobra.Command {
@@ -173,8 +173,8 @@ func releaseCommand() *cobra.Command {
 	return c
 }
 
-// write makes images and writes, for each, the archive, the bills of materials
-// and a file with its name and digest. It prints the latter.
+// write builds images and writes, for each, the archive, the bills of materials and a file with
+// its name and digest, which it prints.
 func write(output string, make func(work string, at time.Time) ([]*image.Image, error)) error {
 	at, err := epoch()
 	if err != nil {
@@ -202,8 +202,8 @@ func write(output string, make func(work string, at time.Time) ([]*image.Image, 
 	return nil
 }
 
-// epoch is the time that everything in an image has: SOURCE_DATE_EPOCH, in
-// seconds (reproducible-builds.org), else 1970.
+// epoch returns the time of everything in an image: SOURCE_DATE_EPOCH, in seconds
+// (reproducible-builds.org), else 1970.
 func epoch() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -224,7 +224,7 @@ func names(list []v1.Platform) string {
 	return strings.Join(out, ",")
 }
 
-// parse reads a list of platforms, each one of those known.
+// parse parses a list of known platforms.
 func parse(list string, known []v1.Platform) ([]v1.Platform, error) {
 	var out []v1.Platform
 	for name := range strings.SplitSeq(list, ",") {
