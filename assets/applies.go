@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// AtLeast says whether a release, as "4.17", is that one or a later one. One that the
-// table of releases does not have is neither.
+// AtLeast reports whether a release, as "4.17", is at least another. It is false for a release
+// that the table does not have.
 func AtLeast(release, least string) bool {
 	at := func(v string) int {
 		return slices.IndexFunc(Releases, func(r Release) bool { return r.Version == v })
@@ -15,8 +15,8 @@ func AtLeast(release, least string) bool {
 	return i >= 0 && i >= at(least)
 }
 
-// Applies says whether a row is about the nodes of a pool: role is master, worker or
-// arbiter, release one of Releases, and words are what is true of the cluster (see Where).
+// Applies reports whether a row applies to the nodes of a pool: role is master, worker or
+// arbiter, release one of Releases, and words are true of the cluster (see Where).
 func (e Entry) Applies(words []string, role, release string) bool {
 	if !slices.Contains(strings.Fields(e.Roles), role) {
 		return false
@@ -29,8 +29,8 @@ func (e Entry) Applies(words []string, role, release string) bool {
 	return Within(release, e.From, e.To)
 }
 
-// BalancerManifests are the static pods by which OpenShift's own load balancer runs on nodes of a
-// role. Of a release that is not known, they are those of any.
+// BalancerManifests returns the static pods of OpenShift's own load balancer on nodes of a
+// role; for an unknown release, those of all.
 func BalancerManifests(role, release string) (out []string) {
 	for _, e := range Contract {
 		if e.Where == "managed" && e.Treatment == Replaced && e.Applies([]string{e.Where}, role, release) {
@@ -40,16 +40,15 @@ func BalancerManifests(role, release string) (out []string) {
 	return out
 }
 
-// Within reports whether a release is one from a first to a last; "" is the first, and the
-// last, that is known.
+// Within reports whether a release is between two others, inclusive; "" leaves an end open.
 func Within(release, from, to string) bool {
 	return (from == "" || AtLeast(release, from)) && (to == "" || release == to || !AtLeast(release, to))
 }
 
-// Span is the releases of a row, in words.
+// Span returns the releases of a row, in words.
 func (e Entry) Span() string { return Span(e.From, e.To) }
 
-// Span returns releases in words, from a first to a last; see Within.
+// Span describes a range of releases; see Within.
 func Span(from, to string) string {
 	switch {
 	case from == "" && to == "":
@@ -64,16 +63,16 @@ func Span(from, to string) string {
 	return from + " to " + to
 }
 
-// places are the folders whose files are VIPs', load balancing's or the cluster's DNS'.
+// places are the folders of VIPs, load balancing and the cluster's DNS.
 var places = []string{manifests, disabled, resources, "/etc/keepalived/", "/etc/haproxy/", "/etc/coredns/", "/etc/frr/", dispatch + "30-", dispatch + "forcedns", "/etc/dnsmasq"}
 
-// mentions are words by which a file or unit elsewhere has to do with VIPs: the daemons,
-// the units that vipgen replaces, and NetworkManager's setting for /etc/resolv.conf.
+// mentions are words that show that a file or unit elsewhere affects VIPs: the daemons, the
+// units that vipgen replaces, and NetworkManager's setting for /etc/resolv.conf.
 var mentions = []string{"keepalived", "haproxy", "kube-vip", "nodeip-configuration", "resolv-prepender", "rc-manager"}
 
-// Concerns says whether a file or unit of the operator has to do with VIPs, so that the
-// contract has to know it: by its place, or by what its name or text mentions. A row of
-// the contract may name others too, that vipgen's units rely on.
+// Concerns reports whether a file or unit of the operator affects VIPs, so that the contract
+// has to list it: by its path, or by its name or text. Rows of the contract may name others
+// too, that vipgen's units rely on.
 func Concerns(name, text string) bool {
 	for _, p := range places {
 		if strings.HasPrefix(name, p) {

@@ -1,5 +1,5 @@
-// Package assets holds what is shipped verbatim: files that are the same on
-// every node of every cluster, and the table of default images.
+// Package assets holds the files that are shipped verbatim, the same on every node of every
+// cluster, and the tables of images, platforms, releases and the operator contract.
 package assets
 
 import _ "embed"
@@ -9,8 +9,8 @@ import _ "embed"
 //go:embed networkmanager.conf
 var NetworkManager string
 
-// NetworkManagerPath is where it goes. The name is vipgen's own: the operator's
-// file beside it has settings for others too.
+// NetworkManagerPath is its path on the node. The operator's file next to it has settings for
+// others too, so the name is vipgen's own.
 const NetworkManagerPath = "/etc/NetworkManager/conf.d/99-vipgen.conf"
 
 // Images is the table of default images; see images.yaml for its form.

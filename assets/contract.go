@@ -1,10 +1,9 @@
 package assets
 
-// Treatment is what becomes of a file or unit that OpenShift's machine-config
-// operator lays on nodes for VIPs, or that vipgen adds.
+// Treatment says what happens to a file or unit that OpenShift's machine-config operator lays
+// on nodes for VIPs, or that vipgen adds.
 type Treatment string
 
-// Treatments.
 const (
 	// Replaced by vipgen's of the same name, as its MachineConfigs sort last.
 	Replaced Treatment = "replaced"
@@ -18,21 +17,20 @@ const (
 type Entry struct {
 	// Name is the path of a file, or the name of a unit.
 	Name string
-	// Roles are pools, with spaces between: "master worker arbiter".
+	// Roles are pools, separated by spaces: "master worker arbiter".
 	Roles string
-	// From and To are the first and the last release where it is so; "" is the
-	// first, and the last, that is known.
+	// From and To are the first and the last release of the row; "" leaves an end open.
 	From, To string
-	// Where are words that all have to be true of a cluster: "vips" (a platform
-	// whose VIPs OpenShift knows), "managed" and "user-managed" (its load
-	// balancer), "novips" (platforms none and external), the name of a platform,
-	// "single", "fencing" and "arbiter" (the control plane). "" is every cluster.
+	// Where are conditions that must all be true of a cluster: "vips" (a platform whose VIPs
+	// OpenShift knows), "managed" and "user-managed" (its load balancer), "novips" (platforms
+	// none and external), the name of a platform, "single", "fencing" and "arbiter" (the
+	// control plane). "" is every cluster.
 	Where     string
 	Treatment Treatment
-	// Why says what vipgen relies on it for, what does its work, or what needs it.
+	// Why says what vipgen relies on it for, what replaces it, or what needs it.
 	Why string
-	// Promises are the lines of the operator's unit that others rely on, and that
-	// vipgen's has to have.
+	// Promises are lines of the operator's unit that others rely on, and that vipgen's must
+	// have.
 	Promises []string
 }
 
@@ -45,7 +43,7 @@ const (
 	unused    = "not run: "
 )
 
-// order is what the operator's nodeip-configuration.service promises.
+// order holds the promises of the operator's nodeip-configuration.service.
 var order = []string{
 	"Wants=NetworkManager-wait-online.service",
 	"After=NetworkManager-wait-online.service firstboot-osupdate.target",
@@ -54,11 +52,11 @@ var order = []string{
 	"EnvironmentFile=-/etc/default/nodeip-configuration",
 }
 
-// Contract is the operator contract: what the machine-config operator of every
-// release from 4.12 to 5.2 lays on nodes for VIPs (its templates, rendered for
-// each platform, load balancer and topology), and what vipgen makes of it.
+// Contract is the operator contract: what the machine-config operator of every release from
+// 4.12 to 5.2 lays on nodes for VIPs (its templates, rendered for each platform, load balancer
+// and topology), and how vipgen treats it.
 var Contract = []Entry{
-	// Pods and what they read.
+	// Pods and their files.
 	{manifests + "coredns.yaml", everyRole, "", "", "vips", Replaced, "also with UserManaged, where OpenShift keeps its own", nil},
 	{manifests + "keepalived.yaml", "master worker", "", "", "managed", Replaced, "", nil},
 	{manifests + "haproxy.yaml", "master", "", "", "managed", Replaced, "", nil},
@@ -134,7 +132,7 @@ var Contract = []Entry{
 	{"/etc/NetworkManager/conf.d/02-ipv6.conf", "master worker", "4.14", "", "openstack", Kept, "", nil},
 	{"node-valid-hostname.service", everyRole, "", "", "", Kept, "waits for a host name, which NetworkManager looks up again after a change of resolv.conf", nil},
 
-	// Of a platform or a topology.
+	// Specific to a platform or a topology.
 	{dispatch + "30-static-dhcp", "master worker", "", "4.18", "baremetal", Kept, "", nil},
 	{dispatch + "30-static-dhcpv6", "master worker", "", "4.18", "baremetal", Kept, "", nil},
 	{dispatch + "forcedns-rhel9-fix", "master", "4.13", "", "baremetal single", Kept, "", nil},

@@ -2,21 +2,20 @@ package assets
 
 import "strings"
 
-// Daemons are the versions of the daemons in the images of an OpenShift release, as
-// MAJOR.MINOR or more of it.
+// Daemons are the daemon versions in the images of an OpenShift release, as MAJOR.MINOR or
+// longer.
 type Daemons struct {
 	HAProxy string
-	// Keepalived has more than one where images of a release are built on several
-	// releases of RHEL.
+	// Keepalived has several where a release has images built on several releases of RHEL.
 	Keepalived []string
 }
 
-// Oldest are the oldest daemons of any release that vipgen writes for. What they
-// understand, later ones understand too.
+// Oldest are the oldest daemons of the supported releases. Later ones accept their
+// configuration.
 var Oldest = Daemons{HAProxy: "2.2", Keepalived: []string{"2.1.5", "2.2.7"}}
 
-// DaemonsOf gives the daemons of an OpenShift release such as "4.18" or "4.18.3" (hard case 29);
-// "" is any release, and gives the oldest. Releases that are newer than the table have
+// DaemonsOf returns the daemons of an OpenShift release such as "4.18" or "4.18.3" (hard case
+// 29); "" is any release, and returns the oldest. Releases after the end of the table have
 // those of its end.
 func DaemonsOf(release string) Daemons {
 	parts := strings.SplitN(release, ".", 3)

@@ -2,16 +2,15 @@ package assets
 
 import "slices"
 
-// PlatformKind is the part that VIPs play on a platform.
+// PlatformKind is the role of VIPs on a platform.
 type PlatformKind int
 
 const (
-	// OtherPlatform is one without VIPs that brings no load balancer either, or one
-	// that is not known.
+	// OtherPlatform has no VIPs and no load balancer, or is unknown.
 	OtherPlatform PlatformKind = iota
-	// OnPremises is one that vipgen renders for: machines carry the VIPs themselves.
+	// OnPremises is supported by vipgen: machines hold the VIPs.
 	OnPremises
-	// Cloud is one that brings its own load balancer.
+	// Cloud brings its own load balancer.
 	Cloud
 )
 
@@ -20,12 +19,12 @@ type Platform struct {
 	// Name is its key below platform in an install-config.
 	Name string
 	Kind PlatformKind
-	// Namespace is its short name in that of the operator's static pods
-	// (machine-config-operator, onPremPlatformShortName). Platforms without one have
-	// no VIPs in an install-config, and no keepalived of OpenShift's.
+	// Namespace is its short name in the namespace of the operator's static pods
+	// (machine-config-operator, onPremPlatformShortName). Platforms without one have no VIPs in
+	// an install-config, and no keepalived of OpenShift's.
 	Namespace string
-	// Assisted is its platformType in an AgentClusterInstall (assisted-service,
-	// PlatformType); empty where assisted installations do not know it.
+	// Assisted is its platformType in an AgentClusterInstall (assisted-service, PlatformType);
+	// empty where assisted installations do not support it.
 	Assisted string
 	// Virtual is set where nodes are virtual machines.
 	Virtual bool
@@ -53,12 +52,12 @@ var Platforms = []Platform{
 	{"powervc", OtherPlatform, "", "", true},
 }
 
-// PlatformNamed returns the platform with that key; one that is not known has no name.
+// PlatformNamed returns the platform with a key; the zero value for an unknown one.
 func PlatformNamed(name string) Platform {
 	return PlatformWhere(func(p Platform) bool { return p.Name == name })
 }
 
-// PlatformWhere returns the first that a function accepts, or one without a name.
+// PlatformWhere returns the first platform that a function accepts, or the zero value.
 func PlatformWhere(is func(Platform) bool) Platform {
 	if i := slices.IndexFunc(Platforms, is); i >= 0 {
 		return Platforms[i]
@@ -66,7 +65,7 @@ func PlatformWhere(is func(Platform) bool) Platform {
 	return Platform{}
 }
 
-// PlatformNames are the keys of the platforms of a kind.
+// PlatformNames returns the keys of the platforms of a kind.
 func PlatformNames(kind PlatformKind) (out []string) {
 	for _, p := range Platforms {
 		if p.Kind == kind {
@@ -80,6 +79,6 @@ func PlatformNames(kind PlatformKind) (out []string) {
 // own keepalived holds unless the load balancer is the user's.
 func (p Platform) HasVIPs() bool { return p.Namespace != "" }
 
-// Bare reports whether it is one that vipgen renders for without VIPs in install-configs:
-// none and external.
+// Bare reports whether vipgen supports the platform without VIPs in install-configs: none and
+// external.
 func (p Platform) Bare() bool { return p.Kind == OnPremises && !p.HasVIPs() }

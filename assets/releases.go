@@ -1,22 +1,22 @@
 package assets
 
-// Release is what a release of OpenShift has that matters to VIPs.
+// Release holds the facts of an OpenShift release that matter to VIPs.
 type Release struct {
-	// Version without a patch level, as "4.12".
+	// Version has no patch level, as "4.12".
 	Version string
-	// Ignition is the newest version that the release's machine-config operator
-	// parses (ParseAndConvertConfig, by the packages that it imports; from 4.14 on
-	// InternalMCOIgnitionVersion too). It refuses MachineConfigs of a newer one, and
-	// an installation with them ends.
+	// Ignition is the newest spec version that the release's machine-config operator parses
+	// (ParseAndConvertConfig, by the packages that it imports; from 4.14 on
+	// InternalMCOIgnitionVersion too). It refuses MachineConfigs of a newer one, and an
+	// installation with them fails.
 	Ignition string
 	// HAProxy and Keepalived are the versions in its images.
 	HAProxy, Keepalived string
-	// New is what it was the first with; what is not said is as before.
+	// New names what the release introduced.
 	New string
 }
 
-// Releases are those that vipgen writes for, the oldest first: by the release's
-// images, and by the templates of its machine-config operator.
+// Releases are the supported releases, oldest first: by the release's images, and by the
+// templates of its machine-config operator.
 var Releases = []Release{
 	{"4.12", "3.2.0", "2.2", "2.1.5 or 2.2", "systemd 239 (RHEL 8): no `Restart=` in oneshot services. `loadBalancer.type` does not count: vipgen refuses `UserManaged`"},
 	{"4.13", "3.4.0", "2.2", "2.1.5 or 2.2", "`UserManaged` switches off OpenShift's keepalived and HAProxy; its CoreDNS stays"},
@@ -35,10 +35,10 @@ var Releases = []Release{
 	{"5.2", "3.5.0", "2.8", "2.2.8", ""},
 }
 
-// NodeIPHints are the variables of /etc/default/nodeip-configuration that count on the nodes of
-// a cluster, the first that is set (machine-config-operator, templates/common/on-prem and
-// _base, units/nodeip-configuration.service). Where the operator knows VIPs, none did before
-// 4.16. A release that is not known is taken for a later one.
+// NodeIPHints returns the variables of /etc/default/nodeip-configuration that take effect on
+// the nodes of a cluster, the first that is set wins (machine-config-operator,
+// templates/common/on-prem and _base, units/nodeip-configuration.service). Where the operator
+// knows VIPs, none did before 4.16. An unknown release is taken for a later one.
 func NodeIPHints(operatorHasVIPs bool, release string) []string {
 	switch {
 	case !operatorHasVIPs:

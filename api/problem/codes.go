@@ -8,7 +8,7 @@ type Code string
 const (
 	// Syntax: the file is not YAML, or not one document.
 	Syntax Code = "syntax"
-	// Template: the file holds what a program or a person has yet to fill in.
+	// Template: the file has placeholders that a program or a person has yet to fill in.
 	Template Code = "template"
 	// Unreadable: the file could not be opened or is too large.
 	Unreadable Code = "unreadable"
@@ -23,7 +23,7 @@ const (
 	WrongKind Code = "wrong-kind"
 	// MissingField: a field that must be there is not, or is empty.
 	MissingField Code = "missing-field"
-	// Deprecated is for an old spelling, read and translated.
+	// Deprecated: an old spelling, read and translated.
 	Deprecated Code = "deprecated"
 	// ConflictingFields: two fields that cannot both be given, or disagree.
 	ConflictingFields Code = "conflicting-fields"
@@ -45,7 +45,7 @@ const (
 	BadTiming Code = "bad-timing"
 )
 
-// Meaning: fields that are fine alone do not fit together.
+// Meaning: valid fields that do not fit together.
 const (
 	// CloudPlatform: the platform brings its own load balancer.
 	CloudPlatform Code = "cloud-platform"
@@ -53,7 +53,7 @@ const (
 	NoVIPs Code = "no-vips"
 	// VIPOutsideNetwork: a VIP in none of the machine networks.
 	VIPOutsideNetwork Code = "vip-outside-network"
-	// NetworksOverlap: two networks of the cluster have addresses in common.
+	// NetworksOverlap: two networks of the cluster share addresses.
 	NetworksOverlap Code = "networks-overlap"
 	// RendezvousVIP: nothing holds the API VIP on the host that bootstraps an
 	// agent-based or assisted installation.
@@ -66,16 +66,16 @@ const (
 	RouterIDTaken Code = "router-id-taken"
 	// PortTaken: two services on one port of a node.
 	PortTaken Code = "port-taken"
-	// Topology: counts of nodes that make no supported cluster.
+	// Topology: numbers of nodes that make no supported cluster.
 	Topology Code = "topology"
 	// UnsupportedVersion: an OpenShift version that vipgen does not know.
 	UnsupportedVersion Code = "unsupported-version"
 	// NeedsVersion: a feature that the chosen OpenShift version lacks, or has as a preview.
 	NeedsVersion Code = "needs-version"
-	// Shadowed: a MachineConfig of another replaces a file of vipgen's.
+	// Shadowed: another owner's MachineConfig replaces a file of vipgen's.
 	Shadowed Code = "shadowed"
-	// UnknownOperatorFile: the machine-config operator lays something on nodes that
-	// the operator contract does not know.
+	// UnknownOperatorFile: the machine-config operator lays a file on nodes that the operator
+	// contract does not list.
 	UnknownOperatorFile Code = "unknown-operator-file"
 	// OtherRelease: images of another release than the cluster's.
 	OtherRelease Code = "other-release"

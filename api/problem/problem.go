@@ -1,6 +1,5 @@
-// Package problem says what is wrong with an input, so that one report can
-// name every problem at once, each with its place, and tests can compare
-// values instead of sentences.
+// Package problem describes what is wrong with an input, so that one report names every problem
+// at once, each with its position, and tests compare values instead of sentences.
 package problem
 
 import (
@@ -10,21 +9,21 @@ import (
 	"strings"
 )
 
-// Severity tells whether a problem stops the work.
+// Severity decides whether a problem stops the work.
 type Severity string
 
 const (
 	// Error stops the work: nothing is written.
 	Error Severity = "error"
-	// Warning is reported and the work goes on.
+	// Warning is reported only.
 	Warning Severity = "warning"
 )
 
-// Problem is one thing that is wrong with an input.
+// Problem is a single finding about an input.
 type Problem struct {
 	// File is the input as the user named it; "-" is standard input.
 	File string `json:"file,omitempty"`
-	// Line and Column count from 1; 0 means that the place is not known.
+	// Line and Column count from 1; 0 means unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
 	// Severity is error or warning.
@@ -33,23 +32,23 @@ type Problem struct {
 	Code Code `json:"code"`
 	// Field is the path in the file, such as "platform.baremetal.apiVIPs[0]".
 	Field string `json:"field,omitempty"`
-	// Key is the path that checks know the field by, where the file has another for
-	// it; empty where that is Field.
+	// Key is the path that checks use, where the file has another one; empty where that is
+	// Field.
 	Key string `json:"-"`
-	// Found is what stands in the file, quoted where it is text. It never
-	// holds a value of a field that vipgen does not read, so no secret.
+	// Found is the value in the file, quoted if it is text. It never holds a value of a field
+	// that vipgen does not read, so no secret.
 	Found string `json:"found,omitempty"`
-	// Expected says what should stand there.
+	// Expected describes a valid value.
 	Expected string `json:"expected,omitempty"`
-	// Hint says what to do next; empty where Expected says it all.
+	// Hint says what to do next; empty where Expected is enough.
 	Hint string `json:"hint,omitempty"`
 }
 
-// Path is the field as checks know it.
+// Path returns the path of the field that checks use.
 func (p Problem) Path() string { return cmp.Or(p.Key, p.Field) }
 
-// String gives one line, "file:line:column: severity: field: found X,
-// expected Y (hint) [code]", leaving out what is not known.
+// String returns one line, "file:line:column: severity: field: found X, expected Y (hint)
+// [code]", without the unknown parts.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -80,7 +79,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// advice is 1 for what is about the output alone, which is right as it is.
+// advice returns 1 for a problem that is about valid output, else 0.
 func (p Problem) advice() int {
 	if p.Code == UnpinnedImage {
 		return 1
@@ -92,7 +91,7 @@ func (p Problem) advice() int {
 // severity error; Err makes that explicit.
 type List []Problem
 
-// Error gives the report, one problem a line.
+// Error returns the report, one problem per line.
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, p := range l {
@@ -101,7 +100,7 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns the list when it holds an error, else nil.
+// Err returns the list if it holds an error, else nil.
 func (l List) Err() error {
 	if len(l.Errors()) == 0 {
 		return nil
@@ -125,9 +124,8 @@ func (l List) only(s Severity) List {
 	return out
 }
 
-// Sort orders the list by file, line, column, field and code, so that a
-// report reads like the file and is the same every time, and drops repeats.
-// Advice on what is rendered comes last.
+// Sort orders the list by file, line, column, field and code, so that a report follows the file
+// and is reproducible, and drops duplicates. Advice on the output comes last.
 func (l *List) Sort() {
 	slices.SortStableFunc(*l, func(a, b Problem) int {
 		return cmp.Or(
@@ -146,9 +144,8 @@ func (l *List) Sort() {
 	*l = slices.Compact(*l)
 }
 
-// Final is the list as it is shown: in order, a file that is a template with that alone,
-// the old spellings of a file in one warning, and no advice on output where an error
-// stops it.
+// Final returns the list for display: sorted, a template as its only problem in a file, the old
+// spellings of a file as one warning, and no advice on output where an error prevents it.
 func (l List) Final() List {
 	l = slices.Clone(l)
 	l.Sort()
@@ -159,8 +156,8 @@ func (l List) Final() List {
 	return l.oncePerFile()
 }
 
-// templatesAlone leaves of a file that is a template the first place that says so: all
-// else may be otherwise once it is filled in.
+// templatesAlone keeps the first problem that identifies a file as a template: once it is
+// filled in, all others may be gone.
 func (l List) templatesAlone() (out List) {
 	count := map[string]int{}
 	for _, p := range l {
@@ -185,7 +182,7 @@ func (l List) templatesAlone() (out List) {
 	return out
 }
 
-// oncePerFile gathers the old spellings of a file in the first one's warning.
+// oncePerFile merges the old spellings of a file into its first warning.
 func (l List) oncePerFile() (out List) {
 	first := map[string]int{}
 	others := map[string][]string{}

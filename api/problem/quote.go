@@ -2,11 +2,11 @@ package problem
 
 import "strconv"
 
-// maxQuoted is how much of a text a report shows, in characters.
+// maxQuoted is the longest text in a report, in characters.
 const maxQuoted = 80
 
-// Quote gives text as it is shown in reports: quoted, with everything that
-// does not print escaped, and cut where it is longer than 80 characters.
+// Quote returns text in the form of reports: quoted, with unprintable characters escaped, and
+// cut after 80 characters.
 func Quote(s string) string {
 	shown := 0
 	for i := range s {

@@ -1,9 +1,9 @@
 package problem
 
-// Report gathers the problems of one input.
+// Report collects the problems of one input.
 type Report struct {
 	List List
-	// Locate fills in where the field of a problem stands; nil where none is in a file.
+	// Locate fills in the position of a problem's field; nil where no field is in a file.
 	Locate func(Problem) Problem
 }
 

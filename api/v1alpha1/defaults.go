@@ -19,8 +19,8 @@ var DefaultPorts = Ports{
 	Ironic:            6385,
 }
 
-// Default fills in what a user left out and what does not depend on the
-// install-config. Where it does, the caller has filled it in.
+// Default fills in the fields that a user left out and that do not depend on the
+// install-config. The caller fills in the others before.
 func (c *VIPConfig) Default() {
 	s := &c.Spec
 	s.LoadBalancer.Type = cmp.Or(s.LoadBalancer.Type, LoadBalancerInCluster)
@@ -39,25 +39,23 @@ func (c *VIPConfig) Default() {
 // (docs/concepts.md).
 const FastIntervalMS = 40
 
-// VirtualIntervalMS is the time between two adverts of the virtual profile, in
-// milliseconds: a holder that stands still for VirtualStallMS keeps its VIPs,
-// whatever the priority of its backups.
+// VirtualIntervalMS is the time between two adverts of the virtual profile, in milliseconds: a
+// holder that is paused for VirtualStallMS keeps its VIPs, whatever the priority of its
+// backups.
 //
-// A backup takes over 3 intervals and the skew, (256-priority)/256 of one, after the
-// last advert (RFC 9568 section 6.1). At worst the next one was just due when the
-// holder stopped, and comes when it goes on: a stall may last for 2 intervals and the
-// skew. The highest priority of a backup is 80, a node of an ingress group on which
-// everything works, with a skew of 0.69: 200 ms bear a stall of 537 ms, which leaves
-// 37 ms for a holder that is woken late. A dead holder is replaced after 747 ms at
-// most, by a control-plane node of priority 68.
+// A backup takes over 3 intervals and the skew, (256-priority)/256 of one, after the last
+// advert (RFC 9568 section 6.1). At worst the next one was just due when the holder was paused,
+// and is sent when it resumes: a pause may last for 2 intervals and the skew. The highest
+// priority of a backup is 80, a node of an ingress group on which everything works, with a skew
+// of 0.69: 200 ms tolerate a pause of 537 ms, which leaves 37 ms for a holder that resumes
+// late. A dead holder is replaced after 747 ms at most, by a control-plane node of priority 68.
 const VirtualIntervalMS = 200
 
-// VirtualStallMS is for how long a holder of the virtual profile may stand still
-// without losing a VIP, in milliseconds.
+// VirtualStallMS is how long a holder of the virtual profile may be paused without losing a
+// VIP, in milliseconds.
 const VirtualStallMS = 500
 
-// Settings gives the VRRP settings that the user asked for, of a VIPConfig
-// with defaults.
+// Settings returns the user's VRRP settings, with defaults applied before.
 func (v VRRP) Settings() VRRPSettings {
 	switch v.Profile {
 	case ProfileClassic:
@@ -76,8 +74,7 @@ func ClassicSettings(m Mode) VRRPSettings {
 	return VRRPSettings{Profile: ProfileClassic, Mode: m, Version: 2, AdvertIntervalMS: 1000}
 }
 
-// Owner is the name of the port with that number, as in ports of vipgen.yaml; ""
-// for none.
+// Owner returns the name of the port with a number, as in ports of vipgen.yaml, or "".
 func (p Ports) Owner(port int) string {
 	for _, n := range p.list(&p) {
 		if *n.port == port {

@@ -1,7 +1,6 @@
-// Package v1alpha1 holds the two documents that vipgen is about: VIPConfig,
-// which users write, and ClusterConfig, which the agent on every node reads;
-// and Node, the facts that only a node knows. Each kind has its types, its
-// defaults and its validation in files of those names.
+// Package v1alpha1 holds vipgen's two documents: VIPConfig, which users write, and
+// ClusterConfig, which the agent on every node reads; and Node, the facts that only a node
+// knows. Each kind has its types, its defaults and its validation in files of those names.
 package v1alpha1
 
 // APIVersion is the apiVersion of both documents.

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// enum is a type whose values are listed once, by its method Values. Validation and the
-// JSON Schema of vipgen.yaml, and so completion and `vipgen explain FIELD`, take them from there.
+// enum is a type whose method Values lists its values, for validation, the JSON Schema of
+// vipgen.yaml, completion and `vipgen explain FIELD`.
 type enum[T any] interface {
 	~string
 	Values() []T
@@ -12,7 +12,7 @@ func (LoadBalancerType) Values() []LoadBalancerType {
 	return []LoadBalancerType{LoadBalancerInCluster, LoadBalancerExternal, LoadBalancerNone}
 }
 
-// Values returns the settings of the local way to the API.
+// Values returns the settings of apiServer.local.
 func (LocalAPI) Values() []LocalAPI {
 	return []LocalAPI{LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone}
 }
@@ -25,7 +25,7 @@ func (Profile) Values() []Profile {
 // Values returns the VRRP modes.
 func (Mode) Values() []Mode { return []Mode{ModeUnicast, ModeMulticast} }
 
-// Values returns where metrics are served.
+// Values returns the addresses of metrics.
 func (MetricsAddress) Values() []MetricsAddress {
 	return []MetricsAddress{MetricsOnLoopback, MetricsOnNode}
 }

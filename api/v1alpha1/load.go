@@ -12,16 +12,16 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// LoadClusterConfig reads cluster.yaml and validates it: a node works with a file that is
-// right as a whole or keeps the one that it had. file names it in errors.
+// LoadClusterConfig reads cluster.yaml and validates it: a node uses a file that is valid as a
+// whole or keeps its last one. file names it in errors.
 //
-// A field that it does not know is of a later vipgen, and is left out: while vipgen is
-// upgraded or downgraded, agents read files that another version has rendered. What older
-// agents must not leave out takes another apiVersion.
+// Unknown fields are of a later vipgen and are ignored: during an upgrade or a downgrade,
+// agents read files that another version has rendered. Fields that older agents must not ignore
+// take another apiVersion.
 func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 	c, _, err := decodeClusterConfig(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %.500v", file, err) // it may quote all of the file
+		return nil, fmt.Errorf("%s: %.500v", file, err) // it may quote the whole file
 	}
 	list := c.Validate()
 	for i := range list {
@@ -33,7 +33,7 @@ func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 	return c, nil
 }
 
-// UnknownFields are what LoadClusterConfig leaves out of a file that it reads, as paths.
+// UnknownFields returns the paths of the fields that LoadClusterConfig ignores.
 func UnknownFields(data []byte) (paths []string) {
 	_, unknown, _ := decodeClusterConfig(data)
 	for _, err := range unknown {
@@ -45,8 +45,8 @@ func UnknownFields(data []byte) (paths []string) {
 	return paths
 }
 
-// decodeClusterConfig reads what YAML says of known fields, and lists the others. A key
-// that is there twice is an error.
+// decodeClusterConfig decodes the known fields, and lists the others. A duplicate key is an
+// error.
 func decodeClusterConfig(data []byte) (c *ClusterConfig, unknown []error, err error) {
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -57,12 +57,11 @@ func decodeClusterConfig(data []byte) (c *ClusterConfig, unknown []error, err er
 	return c, unknown, err
 }
 
-// Marshal writes what LoadClusterConfig reads. The bytes depend on nothing but
-// the value.
+// Marshal writes a file for LoadClusterConfig. The bytes depend on the value alone.
 func (c *ClusterConfig) Marshal() ([]byte, error) { return yaml.Marshal(c) }
 
-// Validate checks that everything that reaches a daemon's configuration is
-// harmless there, whoever wrote the file, and that the parts fit together.
+// Validate checks that everything that reaches a daemon's configuration is harmless there,
+// whoever wrote the file, and that its parts are consistent.
 func (c *ClusterConfig) Validate() problem.List {
 	k := &checker{}
 	k.kind("apiVersion", c.APIVersion, APIVersion)
@@ -126,7 +125,7 @@ func (k *checker) settings(field string, v VRRPSettings) {
 	}
 }
 
-// groups checks what must be unique among groups.
+// groups checks what must be unique across groups.
 func (k *checker) groups(groups []Group) {
 	names, ids := map[string]bool{}, map[int]string{}
 	for i, g := range groups {
@@ -142,8 +141,8 @@ func (k *checker) groups(groups []Group) {
 	}
 }
 
-// maxInstance is longer than the names of a cluster and an ingress controller
-// together, and short enough for keepalived, which reads lines of 1,024 bytes.
+// maxInstance has room for the names of a cluster and an ingress controller together, and fits
+// keepalived's lines of 1,024 bytes.
 const maxInstance = 512
 
 func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
@@ -180,8 +179,8 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	}
 }
 
-// peers checks a list of nodes. Daemons take their names for the names of
-// servers, so no two may have the same.
+// peers checks a list of nodes. Their names are server names in daemons' configurations, so
+// they must be unique.
 func (k *checker) peers(at string, peers []Peer) {
 	seen := map[string]bool{}
 	for i, p := range peers {
@@ -206,11 +205,11 @@ func (p *Peer) Validate() problem.List {
 	return k.list
 }
 
-// ValidInterface says whether s can be the name of a network interface: at most
-// 15 bytes, as in Linux (IFNAMSIZ).
+// ValidInterface reports whether s is a valid name of a network interface: at most 15 bytes, as
+// in Linux (IFNAMSIZ).
 func ValidInterface(s string) bool { return validWord(s, 15, "_-.:") }
 
-// validWord says whether s is a word of letters, digits and some marks.
+// validWord reports whether s consists of letters, digits and some marks.
 func validWord(s string, most int, marks string) bool {
 	if s == "" || len(s) > most {
 		return false

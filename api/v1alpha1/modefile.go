@@ -10,34 +10,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ModeFileContent is what a mode file says: the VRRP settings that a running
-// cluster is to move to, as far as it differs from what cluster.yaml says, and
-// when (seed 004).
+// ModeFileContent is the content of a mode file: the VRRP settings that a running cluster moves
+// to, where they differ from those of cluster.yaml, and when (seed 004).
 type ModeFileContent struct {
-	// Mode and Profile are those of cluster.yaml where they are empty.
+	// Mode and Profile default to those of cluster.yaml.
 	Mode    Mode    `json:"mode,omitempty"`
 	Profile Profile `json:"profile,omitempty"`
-	// Version and AdvertInterval are for ProfileCustom alone.
+	// Version and AdvertInterval are for ProfileCustom only.
 	Version        int      `json:"version,omitempty"`
 	AdvertInterval Duration `json:"advertInterval,omitzero"`
 	// Time is the planned instant; nil leaves it to the nodes.
 	Time *time.Time `json:"time,omitempty"`
-	// Without names nodes that the others do not wait for, and that take no part while
-	// they stand here. It may stand alone.
+	// Without names nodes that the others do not wait for, and that take no part as long as
+	// they are listed. It may be the only field.
 	Without []string `json:"without,omitempty"`
 }
 
-// maxModeFile is many times what a mode file takes, in bytes.
+// maxModeFile is many times the size of a mode file, in bytes.
 const maxModeFile = 4096
 
-// ParseModeFile reads a mode file strictly. The error quotes no more of it than
-// what is wrong.
+// ParseModeFile reads a mode file strictly. The error quotes the invalid part only.
 func ParseModeFile(data []byte) (*ModeFileContent, error) {
 	if len(data) > maxModeFile {
 		return nil, fmt.Errorf("%d bytes, more than %d", len(data), maxModeFile)
 	}
 	for line := range bytes.Lines(data) {
-		// What follows would be left out without a word.
+		// A second document would be ignored silently.
 		if bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("...")) {
 			return nil, errors.New("more than one YAML document; expected keys such as mode and profile alone")
 		}
@@ -79,12 +77,12 @@ func (m *ModeFileContent) validate() error {
 	return nil
 }
 
-// Settings are what the file makes of those that cluster.yaml says.
+// Settings returns cluster.yaml's settings with the file's applied.
 func (m *ModeFileContent) Settings(s *ClusterConfigSpec) (VRRPSettings, error) {
 	said := s.VRRP.Target
 	v := VRRP{Mode: cmp.Or(m.Mode, said.Mode), Profile: cmp.Or(m.Profile, said.Profile), Version: m.Version, AdvertInterval: m.AdvertInterval}
 	if v.Profile == said.Profile && v.Version == 0 && v.AdvertInterval == 0 {
-		said.Mode = v.Mode // timing is as cluster.yaml has it
+		said.Mode = v.Mode // with the timing of cluster.yaml
 		return said, nil
 	}
 	if v.Profile == ProfileCustom {
@@ -100,12 +98,10 @@ func (m *ModeFileContent) Settings(s *ClusterConfigSpec) (VRRPSettings, error) {
 	return out, nil
 }
 
-// Marshal writes what ParseModeFile reads. The bytes depend on nothing but the
-// value.
+// Marshal writes a file for ParseModeFile. The bytes depend on the value alone.
 func (m *ModeFileContent) Marshal() ([]byte, error) { return yaml.Marshal(m) }
 
-// String is such as "fast/unicast/v3/40ms": the same for the same settings, and
-// another for others.
+// String returns a form such as "fast/unicast/v3/40ms", equal for equal settings only.
 func (v VRRPSettings) String() string {
 	return fmt.Sprintf("%s/%s/v%d/%v", v.Profile, v.Mode, v.Version, Millis(v.AdvertIntervalMS))
 }

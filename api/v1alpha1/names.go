@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Names from users end up in keepalived.conf, haproxy.cfg, a Corefile and
-// systemd units. These alphabets hold nothing that is syntax in any of them.
+// Names from users are written into keepalived.conf, haproxy.cfg, a Corefile and systemd units.
+// These alphabets have no syntax of any of them.
 
-// ValidLabel says whether s is a DNS label as Kubernetes wants it (RFC 1123
-// section 2.1): lower-case letters, digits and hyphens, at most 63, a letter
-// or digit at both ends.
+// ValidLabel reports whether s is a DNS label as Kubernetes requires it (RFC 1123 section 2.1):
+// lower-case letters, digits and hyphens, at most 63, a letter or digit at both ends.
 func ValidLabel(s string) bool {
 	if len(s) == 0 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
@@ -23,8 +22,8 @@ func ValidLabel(s string) bool {
 	return true
 }
 
-// ValidName says whether s is a DNS name of lower-case labels, at most 253 long
-// (RFC 1035 section 2.3.4), without a dot at the end.
+// ValidName reports whether s is a DNS name of lower-case labels, at most 253 characters (RFC
+// 1035 section 2.3.4), without a trailing dot.
 func ValidName(s string) bool {
 	if len(s) > 253 {
 		return false
@@ -37,8 +36,7 @@ func ValidName(s string) bool {
 	return true
 }
 
-// UsableAddress says what is wrong with an address as that of a VIP, host or
-// server, or nothing.
+// UsableAddress returns why an address cannot be that of a VIP, host or server, or "".
 func UsableAddress(a netip.Addr) string {
 	switch {
 	case !a.IsValid():
@@ -61,9 +59,9 @@ func UsableAddress(a netip.Addr) string {
 	return ""
 }
 
-// ValidLabelKey says whether s is a key of a Kubernetes label: a name of at
-// most 63 letters, digits, hyphens, underscores and dots, with an optional DNS
-// name and a slash before it.
+// ValidLabelKey reports whether s is the key of a Kubernetes label: a name of at most 63
+// letters, digits, hyphens, underscores and dots, with an optional DNS name and a slash before
+// it.
 func ValidLabelKey(s string) bool {
 	if prefix, name, ok := strings.Cut(s, "/"); ok {
 		return ValidName(prefix) && name != "" && ValidLabelValue(name)
@@ -71,8 +69,7 @@ func ValidLabelKey(s string) bool {
 	return s != "" && ValidLabelValue(s)
 }
 
-// ValidLabelValue says whether s is a value of a Kubernetes label; it may be
-// empty.
+// ValidLabelValue reports whether s is the value of a Kubernetes label; it may be empty.
 func ValidLabelValue(s string) bool {
 	if s == "" {
 		return true

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// NodeNetworks are the networks that the nodes' addresses are in, as a node with these
-// interfaces finds them. Whatever asks whether an address is a node's goes by them.
+// NodeNetworks returns the networks of the nodes' addresses, as a node with these interfaces
+// finds them; every check whether an address is a node's uses them.
 //
-// They are the machine networks, as long as these hold the VIPs. A VIP in none of them
-// shows that the machine networks of its family say nothing about where nodes are (hard
-// case 44): then those without a VIP do not count, and the network of such a VIP is the
-// one of the interface that it goes to (Bind): the VIP's own subnet, else that of the
-// default route. Where the load balancer is outside of the cluster, its addresses say
-// nothing about the nodes either, and the machine networks count as well.
+// They are the machine networks, as long as these hold the VIPs. A VIP in none of them shows
+// that the machine networks of its family are not those of the nodes (hard case 44): then those
+// without a VIP do not count, and the network of such a VIP is that of the interface that it
+// goes to (Bind): the VIP's own subnet, else that of the default route. The addresses of an
+// external load balancer are no evidence about the nodes, so the machine networks count as
+// well.
 //
 // Without interfaces, networks that only a node can know are missing.
 func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix {
@@ -24,16 +24,16 @@ func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix 
 	})
 }
 
-// AssumedNetworks are NodeNetworks where there is no node to ask, as for nodes that are
-// made up: a VIP in no machine network is taken to be in a usual one.
+// AssumedNetworks is NodeNetworks without a node, as for nodes that are made up: a VIP in no
+// machine network is taken to be in a UsualNetwork.
 func (s *ClusterConfigSpec) AssumedNetworks() []netip.Prefix {
 	return s.networks(func(vip netip.Addr) (netip.Prefix, bool) {
 		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal
 	})
 }
 
-// UsualNetwork is the network around an address that most networks would have: a /24
-// of IPv4, a /64 of IPv6 (RFC 7421).
+// UsualNetwork returns the most common network around an address: a /24 of IPv4, a /64 of IPv6
+// (RFC 7421).
 func UsualNetwork(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a.Is4() {
@@ -42,7 +42,7 @@ func UsualNetwork(a netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(a, bits).Masked()
 }
 
-// networks asks find for the network of each VIP that is in no machine network.
+// networks calls find for the network of each VIP that is in no machine network.
 func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bool)) (out []netip.Prefix) {
 	add := func(p netip.Prefix) {
 		if !slices.Contains(out, p) {
@@ -64,7 +64,7 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	return out
 }
 
-// VIPsOutside are the VIPs in none of the machine networks.
+// VIPsOutside returns the VIPs in none of the machine networks.
 func (s *ClusterConfigSpec) VIPsOutside() (out []netip.Addr) {
 	for _, g := range s.Groups {
 		for _, vip := range g.VIPs {
@@ -80,7 +80,7 @@ func (s *ClusterConfigSpec) holdsVIP(n netip.Prefix) bool {
 	return slices.ContainsFunc(s.Groups, func(g Group) bool { return slices.ContainsFunc(g.VIPs, n.Contains) })
 }
 
-// VIPNetworks are those of a list of networks that hold VIPs.
+// VIPNetworks returns the networks that hold VIPs.
 func (s *ClusterConfigSpec) VIPNetworks(networks []netip.Prefix) (out []netip.Prefix) {
 	for _, n := range networks {
 		if s.holdsVIP(n) {
@@ -90,8 +90,8 @@ func (s *ClusterConfigSpec) VIPNetworks(networks []netip.Prefix) (out []netip.Pr
 	return out
 }
 
-// WithNetworks gives addresses the prefix lengths of their networks, as far as they are
-// known or assumed, or that of a host to those that are in none.
+// WithNetworks returns addresses with the prefix lengths of their known or assumed networks, or
+// that of a host where there is none.
 func (s *ClusterConfigSpec) WithNetworks(list []netip.Addr) []netip.Prefix {
 	networks := s.AssumedNetworks()
 	var out []netip.Prefix
@@ -107,7 +107,15 @@ func (s *ClusterConfigSpec) WithNetworks(list []netip.Addr) []netip.Prefix {
 	return out
 }
 
-// InNetworks says whether one of the networks holds an address.
+// InNetworks reports whether one of the networks holds an address.
 func InNetworks(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
+}
+
+// IsEdge reports whether an address is the first of a network, or the last of an IPv4 one.
+func IsEdge(p netip.Prefix, a netip.Addr) bool {
+	if p.Bits() >= a.BitLen()-1 {
+		return false
+	}
+	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
 }

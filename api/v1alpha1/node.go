@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Roles of nodes that vipgen treats in a way of their own.
+// Roles of nodes that vipgen knows by name.
 const (
 	RoleBootstrap = "bootstrap"
 	RoleMaster    = "master"
@@ -14,41 +14,39 @@ const (
 	RoleArbiter   = "arbiter"
 )
 
-// Node is what only a node knows about itself. The agent finds it out;
-// `vipgen preview` takes it from the user.
+// Node holds the facts that only a node knows. The agent discovers them; `vipgen preview` takes
+// them from the user.
 type Node struct {
-	// Name as the Kubernetes API knows it.
+	// Name is the node's name in the Kubernetes API.
 	Name string `json:"name"`
 	// Role is the pool: bootstrap, master, worker, arbiter or a custom one.
 	Role string `json:"role"`
-	// Labels are the node's, where they are known.
+	// Labels are the node's labels, if known.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Listed are the addresses that the cluster lists the node at, for VIPs in any
-	// network; nil where that is not known.
+	// Listed are the node's addresses in the cluster's list of nodes, for VIPs in any network;
+	// nil if unknown.
 	Listed []netip.Addr `json:"listed,omitempty"`
-	// Interfaces are those with global addresses, VIPs left out.
+	// Interfaces are the interfaces with global addresses, without VIPs.
 	Interfaces []Interface `json:"interfaces"`
-	// Peers are all other nodes that are known.
+	// Peers are all other known nodes.
 	Peers []Peer `json:"peers,omitempty"`
-	// Unregistered says that the node is not in the cluster's list of nodes, so
-	// that it must not take part (hard case 3). The bootstrap never is.
+	// Unregistered is set for a node that is not in the cluster's list of nodes, so that it
+	// must not take part (hard case 3). The bootstrap never is.
 	Unregistered bool `json:"unregistered,omitempty"`
-	// BootstrapGone says that the bootstrap's API server is known to have gone.
+	// BootstrapGone is set when the bootstrap's API server is known to be gone.
 	BootstrapGone bool `json:"bootstrapGone,omitempty"`
 	// VRRP are the settings in force; nil means those the cluster starts with.
 	VRRP *VRRPSettings `json:"vrrp,omitempty"`
-	// Upstreams are the DNS servers that the node's network brings.
+	// Upstreams are the DNS servers of the node's network.
 	Upstreams []netip.Addr `json:"upstreams,omitempty"`
-	// NoIPv6 says that the kernel has IPv6 switched off (hard case 25).
+	// NoIPv6 is set where the kernel has IPv6 disabled (hard case 25).
 	NoIPv6 bool `json:"noIPv6,omitempty"`
-	// HAProxy is the version of HAProxy there, such as "2.6"; empty if it is not
-	// known, which is taken for the oldest that OpenShift's images have (hard case
-	// 29).
+	// HAProxy is the version of the node's HAProxy, such as "2.6"; empty means the oldest in
+	// OpenShift's images (hard case 29).
 	HAProxy string `json:"haproxy,omitempty"`
 }
 
-// HAProxyAtLeast says whether the node's HAProxy is known to be of that version
-// or a later one.
+// HAProxyAtLeast reports whether the node's HAProxy is known to be at least that version.
 func (n *Node) HAProxyAtLeast(major, minor int) bool {
 	var a, b int
 	if _, err := fmt.Sscanf(n.HAProxy, "%d.%d", &a, &b); err != nil {
@@ -57,36 +55,36 @@ func (n *Node) HAProxyAtLeast(major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// VIPLabel is the label of the address of a VIP (IFA_LABEL, for IPv4 alone), as
-// OpenShift's own keepalived gives it. OVN-Kubernetes takes no address whose label ends
-// so for the node's own (hard case 33).
+// VIPLabel is the label of a VIP's address (IFA_LABEL, for IPv4 alone), as OpenShift's own
+// keepalived sets it. OVN-Kubernetes takes no address with this label suffix for the node's own
+// (hard case 33).
 const VIPLabel = "vip"
 
 // Interface is a network interface.
 type Interface struct {
 	Name string `json:"name"`
-	// Addresses with their prefix length, VIPs left out.
+	// Addresses have their prefix length; VIPs are left out.
 	Addresses []netip.Prefix `json:"addresses"`
-	// DefaultRoute4 and DefaultRoute6 say that this interface has the default
-	// route with the lowest metric of that family.
+	// DefaultRoute4 and DefaultRoute6 are set where the interface has the default route with
+	// the lowest metric of that family.
 	DefaultRoute4 bool `json:"defaultRoute4,omitempty"`
 	DefaultRoute6 bool `json:"defaultRoute6,omitempty"`
 }
 
-// Binding is where a VIP goes on a node.
+// Binding is the place of a VIP on a node.
 type Binding struct {
 	Interface string
 	// Source is the node's own address there, with its prefix.
 	Source netip.Prefix
-	// Network is where other nodes are reached, if they are listed in it. The zero value is
-	// for nodes that are reached at the first address that they are listed at.
+	// Network is the network in which other nodes are reached, if they have an address in it.
+	// The zero value means their first address.
 	Network netip.Prefix
 }
 
-// Bind finds where a VIP goes: the interface with the narrowest network that
-// holds the VIP, else the one with the default route of the VIP's family (hard
-// case 11), of several addresses that fit as well the one that the cluster lists first,
-// which the others know. ok is false when the node has no address of that family at all.
+// Bind returns the place of a VIP: the interface with the narrowest network that holds the VIP,
+// else the one with the default route of the VIP's family (hard case 11), and of equally good
+// addresses the one that the cluster lists first, which the others know. ok is false when the
+// node has no address of that family.
 func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
 	b, how := n.bind(vip)
 	b.Network = b.Source.Masked()
@@ -94,11 +92,11 @@ func (n *Node) Bind(vip netip.Addr) (b Binding, ok bool) {
 }
 
 // BindAsListed is Bind as the operator's own keepalived does it: the VIP goes to the interface
-// with kubelet's address of its family, which is the first that the cluster lists the node
-// at, and other nodes are reached at theirs, whatever network the VIP is in (hard case 46;
-// baremetal-runtimecfg, getInterfaceAndNonVIPAddr and getNodeIpForRequestedIpStack). A node
-// that is listed at none of its addresses is bound as Bind does it. The bootstrap is not
-// listed at all; where nothing is known of what is listed, BindAsListed is Bind.
+// with kubelet's address of its family, which is the first that the cluster lists for the node,
+// and other nodes are reached at theirs, whatever network the VIP is in (hard case 46;
+// baremetal-runtimecfg, getInterfaceAndNonVIPAddr and getNodeIpForRequestedIpStack). It falls
+// back to Bind for a node that is listed at none of its addresses, for the bootstrap, which is
+// not listed, and where the list is unknown.
 func (n *Node) BindAsListed(vip netip.Addr) (b Binding, ok bool) {
 	b, ok = n.Bind(vip)
 	if n.Listed == nil && n.Role != RoleBootstrap {
@@ -112,8 +110,8 @@ func (n *Node) BindAsListed(vip netip.Addr) (b Binding, ok bool) {
 }
 
 // BindKnown is Bind at an address that the other nodes know: where the cluster does not list
-// the node at the one in the VIP's network, at the first that it is listed at, if the same
-// interface has it.
+// the node's address in the VIP's network, the first listed one, if it is on the same
+// interface.
 func (n *Node) BindKnown(vip netip.Addr) (b Binding, ok bool) {
 	b, ok = n.Bind(vip)
 	if slices.Contains(n.Listed, b.Source.Addr()) {
@@ -125,8 +123,8 @@ func (n *Node) BindKnown(vip netip.Addr) (b Binding, ok bool) {
 	return b, ok
 }
 
-// listed finds the first address of a VIP's family that the cluster lists the node at; found
-// is false if that is none of its own.
+// listed returns the first address of a VIP's family that the cluster lists for the node; found
+// is false if the node does not have it.
 func (n *Node) listed(vip netip.Addr) (b Binding, found bool) {
 	first := slices.IndexFunc(n.Listed, func(a netip.Addr) bool { return a.Is4() == vip.Is4() })
 	if first < 0 {
@@ -142,15 +140,15 @@ func (n *Node) listed(vip netip.Addr) (b Binding, found bool) {
 	return b, false
 }
 
-// How well an address fits a VIP. One in the VIP's network is worth the length of that
-// network's prefix more.
+// Ranks of an address for a VIP. An address in the VIP's network adds the network's prefix
+// length.
 const (
 	ofFamily = iota
 	onDefaultRoute
 	inVIPNetwork
 )
 
-// bind is Bind, with how well the address fits; less than ofFamily where there is none.
+// bind is Bind with the rank of the address; less than ofFamily where there is none.
 func (n *Node) bind(vip netip.Addr) (b Binding, best int) {
 	best = -1
 	for _, i := range n.Interfaces {
@@ -173,15 +171,15 @@ func (n *Node) bind(vip netip.Addr) (b Binding, best int) {
 	return b, best
 }
 
-// listedBefore says whether the cluster lists the node at a before it does so at b.
+// listedBefore reports whether the cluster lists the node's address a before b.
 func (n *Node) listedBefore(a, b netip.Addr) bool {
 	i, j := slices.Index(n.Listed, a), slices.Index(n.Listed, b)
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// Own are the node's addresses, one of each family that the networks have, where no
-// VIP says which: as the node itself is known by, that of the interface with the
-// default route, else one in the networks.
+// Own returns the node's addresses, one for each family of the networks, without regard to a
+// VIP: that of the interface with the default route, by which the node itself is known, else
+// one in the networks.
 func (n *Node) Own(networks []netip.Prefix) (out []netip.Addr) {
 	is4 := []bool{true}
 	if len(networks) > 0 {
@@ -216,13 +214,13 @@ func (n *Node) own(v4 bool, networks []netip.Prefix) (found netip.Addr, ok bool)
 	return found, ok
 }
 
-// Has reports whether an address is one of the peer's.
+// Has reports whether the peer has an address.
 func (p Peer) Has(a netip.Addr) bool {
 	return slices.Contains(p.Addresses, a) || slices.Contains(p.Elsewhere, a)
 }
 
-// AddressFor picks the peer's address to send adverts to: the one in the
-// network of the binding, else its first of that family.
+// AddressFor returns the peer's address for adverts: the one in the network of the binding,
+// else its first of that family.
 func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
 	var first netip.Addr
 	for _, a := range p.Addresses {
@@ -242,21 +240,20 @@ func (p Peer) AddressFor(b Binding) (netip.Addr, bool) {
 	return first, first.IsValid()
 }
 
-// RoleLabel is the label that OpenShift puts on the nodes of a pool.
+// RoleLabel returns the label that OpenShift puts on the nodes of a pool.
 func RoleLabel(role string) string { return "node-role.kubernetes.io/" + role }
 
 // RemoteWorkerLabel is the label of a remote worker (hard case 9): kubelet gives it to the node
 // on bare metal. It keeps routers, and so the ingress VIPs, off the node.
 const RemoteWorkerLabel = "node.openshift.io/remote-worker"
 
-// Hosts says whether a node of that role and with those labels can hold the
-// group's VIPs. nil labels mean that they are not known: then they are those
-// that OpenShift gives to nodes of the role.
+// Hosts reports whether a node with a role and labels can hold the group's VIPs. nil labels are
+// unknown: then those that OpenShift gives to nodes of the role are used.
 func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]string) bool {
 	switch {
 	case g.Role != GroupIngress && role == RoleArbiter:
-		// It has no API server but a HAProxy in front of the others'. OpenShift's own
-		// keepalived sends it no adverts: it would hold the VIP beside that (hard case 32).
+		// An arbiter has no API server but a HAProxy in front of the others'. OpenShift's own
+		// keepalived sends it no adverts: both would hold the VIP (hard case 32).
 		return !s.VRRP.LikeOpenShift()
 	case g.AdditionalAPI():
 		return role == RoleMaster
@@ -276,7 +273,7 @@ func (s *ClusterConfigSpec) Hosts(g *Group, role string, labels map[string]strin
 	return true
 }
 
-// ImpliedLabels are those that OpenShift gives to nodes of a role.
+// ImpliedLabels returns the labels that OpenShift gives to nodes of a role.
 func (s *ClusterConfigSpec) ImpliedLabels(role string) map[string]string {
 	l := map[string]string{RoleLabel(role): ""}
 	switch {

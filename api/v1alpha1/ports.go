@@ -2,8 +2,7 @@ package v1alpha1
 
 import "net/netip"
 
-// Ports that are the same everywhere: RFC 1035 section 4.2, RFC 9110 section 4.2, RFC 6762
-// section 3.
+// Fixed ports: RFC 1035 section 4.2, RFC 9110 section 4.2, RFC 6762 section 3.
 const (
 	DNSPort   = 53
 	HTTPPort  = 80
@@ -11,7 +10,7 @@ const (
 	MDNSPort  = 5353
 )
 
-// ClientsPort is where nodes tell each other who the clients of their VIPs are (agent/tickle).
+// ClientsPort is the port at which nodes exchange the clients of their VIPs (agent/tickle).
 const ClientsPort = 9459
 
 // The groups of Multicast DNS (RFC 6762 section 3).

@@ -114,7 +114,7 @@ func instance(t *testing.T, text string) any {
 	return v
 }
 
-// problems are vipgen's own.
+// problems returns vipgen's own problems.
 func problems(text string) problem.List {
 	doc, list := source.Parse("vipgen.yaml", []byte(text))
 	if doc == nil {
@@ -199,8 +199,7 @@ spec:
 	}
 }
 
-// TestSchemaRefuses has mistakes that an editor is to mark; vipgen refuses all
-// of them too.
+// TestSchemaRefuses has mistakes that an editor must mark; vipgen refuses all of them too.
 func TestSchemaRefuses(t *testing.T) {
 	tests := map[string]string{
 		"no kind":             "apiVersion: vipgen.io/v1alpha1",

@@ -36,8 +36,8 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	}
 }
 
-// generate makes the schema: structure and descriptions from the types and
-// their comments, what values may be from rules.
+// generate generates the schema: structure and descriptions from the types and their comments,
+// valid values from rules.
 func generate(t *testing.T) []byte {
 	r := &jsonschema.Reflector{DoNotReference: true, Mapper: scalars}
 	testkit.Must(t, r.AddGoComments("github.com/vipgen/vipgen/api/v1alpha1", "./", jsonschema.WithFullComment()))
@@ -61,7 +61,7 @@ func generate(t *testing.T) []byte {
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
 }
 
-// scalars gives the schema of types that are text in the file.
+// scalars returns the schema of types that are text in the file.
 func scalars(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[netip.Addr]():
@@ -94,8 +94,7 @@ func lookUp(s *jsonschema.Schema, path string) *jsonschema.Schema {
 	return s
 }
 
-// plain writes comments, which are wrapped, as running text, and leaves those
-// of elements out: they are about Go types.
+// plain unwraps comments, and removes those of elements: they are about Go types.
 func plain(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -111,7 +110,7 @@ func plain(s *jsonschema.Schema) {
 	}
 }
 
-// rule says what may stand in a field beyond its type.
+// rule restricts the values of a field beyond its type.
 type rule struct {
 	path  string
 	apply func(*jsonschema.Schema)
@@ -233,7 +232,7 @@ func customNeedsInterval(s *jsonschema.Schema) {
 	s.Then = &jsonschema.Schema{Required: []string{"advertInterval"}}
 }
 
-// fields gives the names that a struct's fields have in the file.
+// fields returns the names of a struct's fields in the file.
 func fields(t reflect.Type) []string {
 	var out []string
 	for f := range t.Fields() {

@@ -14,14 +14,14 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// checker gathers problems of one document.
+// checker collects the problems of one document.
 type checker struct{ list problem.List }
 
 func (c *checker) add(code problem.Code, field, found, expected string) {
 	c.list = append(c.list, problem.Problem{Severity: problem.Error, Code: code, Field: field, Found: found, Expected: expected})
 }
 
-// kind checks a word that has one value.
+// kind checks a field with one valid value.
 func (c *checker) kind(field, got, want string) {
 	switch got {
 	case want:
@@ -32,14 +32,14 @@ func (c *checker) kind(field, got, want string) {
 	}
 }
 
-// oneOf checks a value of an enum; the empty one stands for the default.
+// oneOf checks a value of an enum; empty means the default.
 func oneOf[T enum[T]](c *checker, field string, got T) {
 	if want := got.Values(); got != "" && !slices.Contains(want, got) {
 		c.add(problem.BadValue, field, problem.Quote(string(got)), alternatives(want))
 	}
 }
 
-// required is oneOf for an enum that has no default.
+// required is oneOf for an enum without a default.
 func required[T enum[T]](c *checker, field string, got T) {
 	if got == "" {
 		c.add(problem.MissingField, field, "nothing", alternatives(got.Values()))
@@ -55,11 +55,10 @@ func alternatives[T ~string](want []T) string {
 	return strings.Join(words, " or ")
 }
 
-// releasePattern is a release with or without its patch level, and what follows that.
+// releasePattern matches a release with or without its patch level and suffix.
 var releasePattern = lazy.Regexp(`^[0-9]+\.[0-9]+(\.[0-9][0-9A-Za-z.+-]*)?$`)
 
-// ValidateKind checks apiVersion and kind alone, for a VIPConfig that others add
-// to.
+// ValidateKind checks apiVersion and kind alone, for a VIPConfig that is merged with others.
 func (v *VIPConfig) ValidateKind() problem.List {
 	c := &checker{}
 	c.kind("apiVersion", v.APIVersion, APIVersion)
@@ -67,8 +66,8 @@ func (v *VIPConfig) ValidateKind() problem.List {
 	return c.list
 }
 
-// Validate checks what can be checked without the install-config and reports
-// every problem, by field.
+// Validate checks everything that does not need the install-config and returns every problem,
+// by field.
 func (v *VIPConfig) Validate() problem.List {
 	c := &checker{list: v.ValidateKind()}
 	s := &v.Spec
@@ -102,7 +101,7 @@ func (v *VIPConfig) Validate() problem.List {
 	return c.list
 }
 
-// vips checks a list of VIPs: at most one of each family.
+// vips checks a list of VIPs: at most one per family.
 func (c *checker) vips(field string, vips []netip.Addr) {
 	c.addresses(field, vips)
 	families := map[bool]int{}
@@ -157,8 +156,8 @@ func (c *checker) vrrp(v *VRRP) {
 	}
 }
 
-// AdvertInterval says what a version of VRRP expects where it cannot carry the
-// interval, or nothing.
+// AdvertInterval returns what a version of VRRP expects where it cannot carry the interval, or
+// "".
 func AdvertInterval(version int, d time.Duration) string {
 	if version == 2 {
 		if d < time.Second || d > 255*time.Second || d%time.Second != 0 {
@@ -172,9 +171,8 @@ func AdvertInterval(version int, d time.Duration) string {
 	return ""
 }
 
-// IPv6Interval says what is wrong with the advert interval of VRRPv2 where
-// there are IPv6 VIPs too, or nothing: those are elected by VRRPv3 at the same
-// interval.
+// IPv6Interval returns what is wrong with the advert interval of VRRPv2 if there are IPv6 VIPs
+// too, or "": VRRPv3 elects those at the same interval.
 func (v VRRPSettings) IPv6Interval(groups []Group) string {
 	v6 := func(g Group) bool { return slices.ContainsFunc(g.VIPs, netip.Addr.Is6) }
 	if v.Version != 2 || !slices.ContainsFunc(groups, v6) {
@@ -198,13 +196,12 @@ func (c *checker) port(field string, p int) {
 	}
 }
 
-// ports checks ranges, and that no two services of one node share a port, the
-// defaults counted in. Ironic counts too: after the bootstrap host it runs on
-// the control plane.
+// ports checks ranges, and that no two services of one node share a port, defaults included.
+// Ironic is among them: after the bootstrap host it runs on the control plane.
 func (c *checker) ports(p Ports, ingress []Ingress) {
 	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", ClientsPort: "the agents' lists of clients", 10250: "kubelet"}
 	usual := DefaultPorts
-	// Ports that the user set come last, so that they are the ones complained of.
+	// Ports that the user set come last, so that they are the ones reported.
 	for _, chosen := range []bool{false, true} {
 		for _, n := range p.list(&usual) {
 			field := "spec.ports." + n.name
@@ -231,8 +228,8 @@ func (c *checker) ports(p Ports, ingress []Ingress) {
 	}
 }
 
-// ValidImage says whether s is a container image reference, such as
-// quay.io/org/name:tag or quay.io/org/name@sha256:....
+// ValidImage reports whether s is a container image reference, such as quay.io/org/name:tag or
+// quay.io/org/name@sha256:....
 func ValidImage(s string) bool {
 	return len(s) <= 512 && reference.ReferenceRegexp.MatchString(s)
 }
@@ -270,7 +267,7 @@ func (c *checker) domain(field, name, found, expected string) {
 	}
 }
 
-// shortLabel checks a label of at most so many characters.
+// shortLabel checks a label with a maximum length.
 func (c *checker) shortLabel(field, name, expected string, most int) {
 	c.label(field, name, expected)
 	if ValidLabel(name) && len(name) > most {
@@ -278,7 +275,7 @@ func (c *checker) shortLabel(field, name, expected string, most int) {
 	}
 }
 
-// once refuses a name that was seen before.
+// once reports a name that was seen before.
 func (c *checker) once(seen map[string]bool, field, name, expected string) {
 	if seen[name] && name != "" {
 		c.add(problem.ConflictingFields, field, problem.Quote(name), expected)
@@ -286,7 +283,7 @@ func (c *checker) once(seen map[string]bool, field, name, expected string) {
 	seen[name] = true
 }
 
-// maxAPIName is what leaves room for "api-" in a label.
+// maxAPIName leaves room for "api-" in a label.
 const maxAPIName = 63 - len("api-")
 
 func (c *checker) additionalAPI(list []AdditionalAPI) {
@@ -306,9 +303,8 @@ func (c *checker) additionalAPI(list []AdditionalAPI) {
 	}
 }
 
-// maxIngressName is what leaves OpenShift room for the names that it makes of
-// an IngressController's, the longest of which is the Service
-// "router-internal-<name>", a label.
+// maxIngressName leaves room for the names that OpenShift derives from an IngressController's,
+// the longest of which is the Service "router-internal-<name>", a label.
 const maxIngressName = 63 - len("router-internal-")
 
 func (c *checker) ingress(list []Ingress) {

@@ -15,7 +15,7 @@ type VIPConfig struct {
 	Kind string `json:"kind"`
 	// What the file is called where several are kept together.
 	Metadata VIPConfigMetadata `json:"metadata,omitzero"`
-	// What is wanted.
+	// The desired settings.
 	Spec VIPConfigSpec `json:"spec,omitzero"`
 }
 
@@ -43,8 +43,8 @@ type VIPConfigSpec struct {
 	// The VIPs of the default ingress controller, one per address family. Only
 	// for platforms whose install-config has no field for them.
 	IngressVIPs []netip.Addr `json:"ingressVIPs,omitempty"`
-	// More VIPs of the API, beside the first ones: for clients of another network,
-	// or until all know of an address that moves.
+	// More VIPs of the API, besides the first ones: for clients of another network, or during a
+	// change of VIPs.
 	AdditionalAPIVIPs []AdditionalAPI `json:"additionalAPIVIPs,omitempty"`
 
 	// Who balances the load in front of the API and the routers.
@@ -324,7 +324,7 @@ type Monitoring struct {
 // Duration is a length of time that reads and writes as Go's "100ms".
 type Duration time.Duration
 
-// UnmarshalText reads "100ms", "1s" and so on.
+// UnmarshalText parses "100ms", "1s" and so on.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
@@ -334,14 +334,14 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MarshalText writes what UnmarshalText reads.
+// MarshalText writes the form that UnmarshalText parses.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// String writes "100ms".
+// String returns a form such as "100ms".
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// Millis gives n milliseconds, which are written as all durations: 40ms, 3.33s.
+// Millis returns n milliseconds as a duration.
 func Millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Milliseconds gives the whole milliseconds.
+// Milliseconds returns the whole milliseconds.
 func (d Duration) Milliseconds() int { return int(time.Duration(d).Milliseconds()) }
