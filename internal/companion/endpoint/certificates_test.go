@@ -50,8 +50,8 @@ func authority(c *x509.Certificate) {
 	c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
 }
 
-// issue makes a certificate that is valid for a month around now; issuer nil: it
-// signs itself.
+// issue returns a certificate that is valid for a month around now; a nil issuer makes it
+// self-signed.
 func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
 	return &pair{cert, key, issuer}
 }
 
-// serving is what a server shows: its certificate, then others.
+// serving returns a server's chain: its certificate, then others.
 func (p *pair) serving(others ...*pair) *tls.Certificate {
 	c := &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key}
 	for _, o := range others {

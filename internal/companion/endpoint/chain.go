@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Authorities are the CAs that a client trusts, and intermediates that it knows.
+// Authorities are the CAs that a client trusts, and the intermediates that it knows.
 type Authorities struct {
 	roots, others []*x509.Certificate
 }
 
-// ReadAuthorities reads certificates in PEM: those that sign themselves are CAs,
-// and all of them if none does.
+// ReadAuthorities reads certificates in PEM: the self-signed ones are CAs, or all of them if
+// none is.
 func ReadAuthorities(data []byte) (Authorities, error) {
 	var a Authorities
 	for {
@@ -68,13 +68,12 @@ func (a Authorities) pool() *x509.CertPool {
 	return pool(a.roots)
 }
 
-// checkCertificate looks at names, time and trust by themselves, so that each that
-// is wrong is said.
+// checkCertificate checks names, time and trust separately, so that each problem is reported.
 func (v *visit) checkCertificate(chain []*x509.Certificate) {
 	for _, c := range chain {
 		v.Chain = append(v.Chain, describe(c))
 	}
-	leaf := chain[0] // TLS has one at least
+	leaf := chain[0] // TLS has at least one
 	v.NameOK = v.checkName(leaf)
 	v.TimeOK = v.checkTime(chain)
 	v.TrustOK = v.checkTrust(chain)
@@ -90,8 +89,7 @@ func describe(c *x509.Certificate) Certificate {
 	return out
 }
 
-// fallbackName is in the certificate that kube-apiserver shows to whoever asks for
-// a name that it has no certificate for.
+// fallbackName is in the certificate that kube-apiserver presents for an unknown server name.
 const fallbackName = "kubernetes.default.svc"
 
 func (v *visit) checkName(leaf *x509.Certificate) bool {
@@ -119,7 +117,7 @@ func (v *visit) checkName(leaf *x509.Certificate) bool {
 	return false
 }
 
-// subjects are what a certificate is for.
+// subjects lists the names of a certificate.
 func subjects(c *x509.Certificate) string {
 	list := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {
@@ -135,7 +133,7 @@ func subjects(c *x509.Certificate) string {
 	return strings.Join(list, ", ")
 }
 
-// publicName is a name of a certificate that clients outside of the cluster use.
+// publicName returns a name of a certificate that clients outside of the cluster use.
 func publicName(c *x509.Certificate) string {
 	for _, name := range c.DNSNames {
 		if strings.Contains(name, ".") && !strings.Contains(name, "*") && !strings.HasPrefix(name, "api-int.") &&
@@ -170,8 +168,8 @@ func (v *visit) checkTime(chain []*x509.Certificate) bool {
 	return ok
 }
 
-// checkTrust follows the chain to a CA that the client knows, at a time at which the
-// server's certificate is valid.
+// checkTrust follows the chain to a CA that the client knows, at a time at which the server's
+// certificate is valid.
 func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 	o := x509.VerifyOptions{Roots: v.CAs.pool(), Intermediates: pool(chain[1:]), CurrentTime: within(chain[0], v.Now()),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
@@ -197,7 +195,7 @@ func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 		v.find(codeUnknownIssuer, fmt.Sprintf("the certificate of %q, sent by %s, comes from %q, which the server does not send and this client does not know", last.Subject, v.Address, last.Issuer),
 			fmt.Sprintf("if %q signs itself, it is a CA that this client lacks: %s. If not, it is an intermediate, which belongs behind the server's own certificate in the file or Secret that the server has it from", last.Issuer, v.caNext()))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return true // said already
+		return true // reported already
 	default:
 		v.find(codeBadChain, fmt.Sprintf("the certificate of %s does not stand up: %v", v.Address, err), "make it again, for use by a server, with a chain that holds together")
 	}
@@ -211,7 +209,8 @@ func (v *visit) caNext() string {
 	return "give its certificate with --ca (this was checked with the CAs of this machine); that of an OpenShift cluster stands in its kubeconfig, certificate-authority-data"
 }
 
-// lastSent follows the chain that the server sent from its own certificate up.
+// lastSent follows the chain that the server sent, from its own certificate up, and returns the
+// last one.
 func lastSent(chain []*x509.Certificate) *x509.Certificate {
 	at := chain[0]
 	for range chain {
@@ -226,7 +225,7 @@ func lastSent(chain []*x509.Certificate) *x509.Certificate {
 	return at
 }
 
-// within is the time nearest to now at which a certificate is valid.
+// within returns the time nearest to now at which a certificate is valid.
 func within(c *x509.Certificate, now time.Time) time.Time {
 	switch {
 	case now.After(c.NotAfter):

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Check looks at a target. What is wrong is in the report; it takes no longer than
-// a few times t.Timeout.
+// Check checks a target and returns a report with what is wrong. It takes no longer than a few
+// times t.Timeout.
 func Check(ctx context.Context, t Target) *Report {
 	t.ServerName = cmp.Or(t.ServerName, t.Host)
 	if t.Now == nil {
@@ -43,7 +43,7 @@ func Check(ctx context.Context, t Target) *Report {
 	return r.finish()
 }
 
-// visit is a look at one address.
+// visit is the check of one address.
 type visit struct {
 	*Target
 	Endpoint
@@ -66,9 +66,9 @@ func (v *visit) run(ctx context.Context) {
 	}
 }
 
-// Of a Service of MetalLB, nodes refuse connections when its endpoints have no port of
-// its port's name, and do not answer for the address when there are no endpoints (seed
-// 000; lab/e2e/metallb shows both).
+// With a Service of MetalLB, nodes refuse connections if its endpoints have no port with its
+// port's name, and do not answer for the address without endpoints (seed 000; lab/e2e/metallb
+// shows both).
 const (
 	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's " +
 		"('vipgen metallb' gives both the same). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"
@@ -77,7 +77,7 @@ const (
 		"By keepalived: 'ip address' on the control-plane nodes. In one network, 'ip neighbour' of this machine shows whether anybody answers"
 )
 
-// connect opens a connection, or says why not.
+// connect opens a connection, or adds a finding.
 func (v *visit) connect(ctx context.Context) net.Conn {
 	start := time.Now()
 	conn, err := (&net.Dialer{Timeout: v.Timeout}).DialContext(ctx, "tcp", v.Address.String())
@@ -100,7 +100,7 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
 }
 
-// plain is an error without what the report says anyway.
+// plain removes the parts of an error that the report has anyway.
 func plain(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Err != nil {

@@ -129,7 +129,7 @@ func target(port uint16) Target {
 		Pinned: []Pin{{Host: apiName, Port: port, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}}
 }
 
-// codes are those of a report's findings.
+// codes returns the codes of a report's findings.
 func codes(r *Report) string {
 	var out []string
 	for _, f := range r.Findings {

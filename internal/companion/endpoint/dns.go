@@ -12,7 +12,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// resolve finds the addresses of a target, in an order that does not change.
+// resolve returns the addresses of a target, in a fixed order.
 func (t *Target) resolve(ctx context.Context) (DNS, *Finding) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func (t *Target) ask(ctx context.Context) (DNS, *Finding) {
 	return t.askSystem(ctx)
 }
 
-// askSystem asks as programs on this machine do: /etc/hosts, then DNS.
+// askSystem resolves as programs on this machine do: /etc/hosts, then DNS.
 func (t *Target) askSystem(ctx context.Context) (DNS, *Finding) {
 	d := DNS{By: "system"}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.Host)
@@ -68,7 +68,7 @@ func (t *Target) askSystem(ctx context.Context) (DNS, *Finding) {
 	}
 }
 
-// askNameserver asks one name server for addresses of both families.
+// askNameserver queries one name server for addresses of both families.
 func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	d := DNS{By: t.Nameserver.String()}
 	rcode := dns.RcodeSuccess
@@ -94,7 +94,7 @@ func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	}
 }
 
-// exchange asks by UDP, and by TCP for what does not fit.
+// exchange queries by UDP, and by TCP for truncated answers.
 func (t *Target) exchange(ctx context.Context, question *dns.Msg) (*dns.Msg, error) {
 	question.SetEdns0(1232, false)
 	reply, _, err := (&dns.Client{Timeout: t.Timeout}).ExchangeContext(ctx, question, t.Nameserver.String())

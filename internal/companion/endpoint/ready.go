@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// mostBody bounds what is read of an answer.
+// mostBody is the limit for the body of an answer.
 const mostBody = 1 << 20
 
-// askReady asks the server whether it is ready, and if not, whether it is live.
+// askReady requests the server's readiness, and its liveness if it is not ready.
 func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 	c := &http.Client{Transport: once(conn), Timeout: v.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -45,7 +45,7 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 	}
 }
 
-// notReady tells a server that starts or ends from one that is broken.
+// notReady distinguishes a server that starts or ends from one that is broken.
 func (v *visit) notReady(ctx context.Context, c *http.Client) {
 	if v.Path != livez {
 		if status, _, err := v.get(ctx, c, livez); err == nil {
@@ -83,10 +83,10 @@ func (v *visit) get(ctx context.Context, c *http.Client, path string) (int, stri
 	return response.StatusCode, string(body), err
 }
 
-// authority is the host that the request is for.
+// authority returns the host of the request.
 func (v *visit) authority() string { return net.JoinHostPort(v.ServerName, fmt.Sprint(v.Port)) }
 
-// failedChecks reads the lines of /readyz?verbose that begin with "[-]".
+// failedChecks returns the failed checks of /readyz?verbose, whose lines begin with "[-]".
 func failedChecks(body string) (out []string) {
 	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), "[-]"); ok {
@@ -97,8 +97,7 @@ func failedChecks(body string) (out []string) {
 	return out
 }
 
-// once is a transport on a connection that is there. It goes on by itself where the
-// server ends it.
+// once returns a transport on an existing connection. It reconnects where the server closes it.
 func once(conn *tls.Conn) *http.Transport {
 	used := false
 	return &http.Transport{

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// Code names a kind of finding. Codes are part of the interface: none is renamed or
-// gets another meaning.
+// Code names a kind of finding. Codes are part of the interface: none is renamed or gets
+// another meaning.
 type Code string
 
 const (
-	// codeNoSuchName: the name server says that the name has no address.
+	// codeNoSuchName: the name has no address, by the name server.
 	codeNoSuchName Code = "no-such-name"
 	// codeNoDNS: the name server does not answer, or refuses to.
 	codeNoDNS Code = "no-dns"
-	// codeRefused: the host answers that nobody listens on the port.
+	// codeRefused: nothing listens on the port, by the host's answer.
 	codeRefused Code = "refused"
-	// codeUnreachable: there is no way to the address.
+	// codeUnreachable: there is no route to the address.
 	codeUnreachable Code = "unreachable"
-	// codeNoAnswer: nothing comes back at all.
+	// codeNoAnswer: no packet comes back.
 	codeNoAnswer Code = "no-answer"
-	// codeHangs: the connection is taken, and then nothing comes.
+	// codeHangs: the connection is accepted, without any answer.
 	codeHangs Code = "hangs"
-	// codeClosed: the connection is taken and ended.
+	// codeClosed: the connection is accepted and closed.
 	codeClosed Code = "closed"
-	// codeNoTLS: whoever answers does not speak TLS.
+	// codeNoTLS: the server does not speak TLS.
 	codeNoTLS Code = "no-tls"
 	// codeTLSFailed: the handshake fails for another reason.
 	codeTLSFailed Code = "tls-failed"
@@ -35,7 +35,7 @@ const (
 	codeExpired Code = "expired"
 	// codeNotYetValid: a certificate of the chain is not valid yet.
 	codeNotYetValid Code = "not-yet-valid"
-	// codeExpiresSoon: the certificate ends sooner than was asked for.
+	// codeExpiresSoon: the certificate expires within the given time.
 	codeExpiresSoon Code = "expires-soon"
 	// codeWrongName: the certificate is for other names.
 	codeWrongName Code = "wrong-name"
@@ -49,68 +49,68 @@ const (
 	codeMissingIntermediate Code = "missing-intermediate"
 	// codeBadChain: the chain is wrong in another way.
 	codeBadChain Code = "bad-chain"
-	// codeNotReady: the server says that it is not ready.
+	// codeNotReady: the server reports that it is not ready.
 	codeNotReady Code = "not-ready"
-	// codeNotAnAPI: something answers that is no Kubernetes API.
+	// codeNotAnAPI: the server is not a Kubernetes API.
 	codeNotAnAPI Code = "not-an-api"
-	// codeUnsaid: the server does not tell strangers whether it is ready. No error.
+	// codeUnsaid: the server hides its readiness from anonymous clients. No error.
 	codeUnsaid Code = "unsaid"
 )
 
-// Finding is one thing that is wrong.
+// Finding is a problem, or a note.
 type Finding struct {
 	Code Code `json:"code"`
-	// Address is where, if it is not the same for all addresses.
+	// Address is the checked address, if the finding is not the same for all.
 	Address string `json:"address,omitempty"`
 	// What is wrong, and what to do next.
 	What string `json:"what"`
 	Next string `json:"next"`
-	// Note says that clients can live with it.
+	// Note is set where clients still work.
 	Note bool `json:"note,omitempty"`
 }
 
-// Report is everything that was seen.
+// Report is the result of Check.
 type Report struct {
-	// OK says that no finding is more than a note.
+	// OK is set if all findings are notes.
 	OK   bool   `json:"ok"`
 	Host string `json:"host"`
 	Port uint16 `json:"port"`
-	// ServerName is what the certificate has to be for.
+	// ServerName is the required name in the certificate.
 	ServerName string     `json:"serverName"`
 	DNS        DNS        `json:"dns"`
 	Endpoints  []Endpoint `json:"endpoints"`
 	Findings   []Finding  `json:"findings"`
 }
 
-// DNS is what the name resolves to.
+// DNS is the result of name resolution.
 type DNS struct {
-	// By is who was asked: "address" (nobody, it is one), "--resolve", "system" or
-	// the address of a name server.
+	// By is the source: "address" (none, it is one), "--resolve", "system" or the address of a
+	// name server.
 	By string `json:"by"`
-	// CNAME is the name that the name stands for, where a name server said so.
+	// CNAME is the canonical name, where a name server returned one.
 	CNAME     string       `json:"cname,omitempty"`
 	Addresses []netip.Addr `json:"addresses"`
 }
 
-// Endpoint is what was seen at one address.
+// Endpoint is the result for one address.
 type Endpoint struct {
 	Address netip.AddrPort `json:"address"`
-	// Connected says that the connection was taken, after ConnectMS milliseconds.
+	// Connected is set if the connection was accepted, after ConnectMS milliseconds.
 	Connected bool  `json:"connected"`
 	ConnectMS int64 `json:"connectMS,omitempty"`
 	// TLS is the version, such as "TLS 1.3"; empty where there was none.
 	TLS string `json:"tls,omitempty"`
-	// Chain is what the server sent, its own certificate first.
+	// Chain is the server's chain, its own certificate first.
 	Chain []Certificate `json:"chain,omitempty"`
-	// NameOK, TrustOK and TimeOK say what of the certificate is right.
+	// NameOK, TrustOK and TimeOK are the results of the checks of the certificate.
 	NameOK  bool `json:"nameOK"`
 	TrustOK bool `json:"trustOK"`
 	TimeOK  bool `json:"timeOK"`
-	// Ready is what the server says of itself; nil where it was not asked.
+	// Ready is the server's readiness; nil where it was not requested.
 	Ready *Ready `json:"ready,omitempty"`
 }
 
-// Certificate is one of a chain.
+// Certificate is a certificate of a chain.
 type Certificate struct {
 	Subject   string       `json:"subject"`
 	Issuer    string       `json:"issuer"`
@@ -120,19 +120,19 @@ type Certificate struct {
 	NotAfter  time.Time    `json:"notAfter"`
 }
 
-// Ready is what the server says of itself.
+// Ready is the server's readiness.
 type Ready struct {
 	Path   string `json:"path"`
 	Status int    `json:"status"`
-	// Live is the answer at /livez, where Path was not answered with 200.
+	// Live is the status of /livez, where that of Path was not 200.
 	Live int `json:"live,omitempty"`
-	// Failed are the checks that fail.
+	// Failed are the failed checks.
 	Failed []string `json:"failed,omitempty"`
 }
 
 func (r *Report) add(f ...Finding) { r.Findings = append(r.Findings, f...) }
 
-// finish reports whether all is well.
+// finish sets OK.
 func (r *Report) finish() *Report {
 	if r.Findings == nil {
 		r.Findings = []Finding{}

@@ -12,30 +12,30 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// defaultPort is that of Kubernetes APIs.
+// defaultPort is the usual port of Kubernetes APIs.
 const defaultPort = 6443
 
-// Target is what to look at, and how.
+// Target is an endpoint with options for its check.
 type Target struct {
 	Host string
 	Port uint16
-	// ServerName is what the certificate has to be for; Host if empty.
+	// ServerName is the required name in the certificate; Host if empty.
 	ServerName string
-	// Pinned are addresses that are not asked for.
+	// Pinned are addresses that replace name resolution.
 	Pinned []Pin
-	// Nameserver is asked in place of the system's resolver, where it is valid.
+	// Nameserver replaces the system's resolver, if valid.
 	Nameserver netip.AddrPort
-	// IPv4 and IPv6 leave out the other family. Not both.
+	// IPv4 and IPv6 exclude the other family. Not both.
 	IPv4, IPv6 bool
-	// CAs are those that the client trusts; the system's if empty.
+	// CAs are the trusted ones; the system's if empty.
 	CAs Authorities
-	// Path is where to ask whether the server is ready.
+	// Path is the path of the readiness check.
 	Path string
 	// Timeout bounds each step.
 	Timeout time.Duration
-	// ExpiresWithin makes a certificate that ends sooner a finding.
+	// ExpiresWithin makes a certificate that expires sooner a finding.
 	ExpiresWithin time.Duration
-	// Now is the time to check certificates at; time.Now if nil.
+	// Now returns the time for checks of certificates; time.Now if nil.
 	Now func() time.Time
 }
 
@@ -46,7 +46,7 @@ type Pin struct {
 	Addresses []netip.Addr
 }
 
-// ParseHost reads HOST, HOST:PORT, [IPV6]:PORT or an https URL of them.
+// ParseHost parses HOST, HOST:PORT, [IPV6]:PORT or an https URL of them.
 func ParseHost(s string) (host string, port uint16, err error) {
 	bad := func(why string) (string, uint16, error) {
 		return "", 0, fmt.Errorf("%q: expected HOST[:PORT], such as api.demo.example.com:6443: %s", s, why)
@@ -59,7 +59,7 @@ func ParseHost(s string) (host string, port uint16, err error) {
 		return bad("only https is possible")
 	}
 	host, text := rest, ""
-	if _, err := netip.ParseAddr(rest); err != nil { // else an IPv6 address by itself
+	if _, err := netip.ParseAddr(rest); err != nil { // else a bare IPv6 address
 		if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") {
 			host = rest[1 : len(rest)-1]
 		} else if strings.Contains(rest, ":") {
@@ -85,7 +85,7 @@ func ParseHost(s string) (host string, port uint16, err error) {
 	return host, port, nil
 }
 
-// ParseServerName checks a name that a certificate is to be for.
+// ParseServerName parses the name for a certificate.
 func ParseServerName(s string) (string, error) {
 	name, err := parseName(s)
 	if err != nil {
@@ -94,8 +94,7 @@ func ParseServerName(s string) (string, error) {
 	return name, nil
 }
 
-// parseName takes an address, or a DNS name in any case, with or without a dot at
-// the end.
+// parseName parses an address, or a DNS name in any case, with an optional trailing dot.
 func parseName(s string) (string, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return a.String(), nil
@@ -110,8 +109,8 @@ func parseName(s string) (string, error) {
 	return name, nil
 }
 
-// ParsePin reads HOST:PORT:ADDRESS[,ADDRESS] as curl's --resolve does. IPv6
-// addresses may stand in brackets.
+// ParsePin parses HOST:PORT:ADDRESS[,ADDRESS] as curl's --resolve does. IPv6 addresses may be
+// in brackets.
 func ParsePin(s string) (Pin, error) {
 	bad := fmt.Errorf("%q: expected HOST:PORT:ADDRESS[,ADDRESS], such as api.demo.example.com:6443:192.0.2.17", s)
 	part := strings.SplitN(s, ":", 3)
@@ -136,7 +135,7 @@ func ParsePin(s string) (Pin, error) {
 	return p, nil
 }
 
-// ParseNameserver reads ADDRESS[:PORT].
+// ParseNameserver parses ADDRESS[:PORT].
 func ParseNameserver(s string) (netip.AddrPort, error) {
 	if a, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return netip.AddrPortFrom(a, 53), nil

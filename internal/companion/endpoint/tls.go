@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// handshake speaks TLS, or says why that is impossible. What the server shows is
-// checked afterwards, so that one report has everything; no secret is sent.
+// handshake runs the TLS handshake, or adds a finding. The certificate is checked afterwards,
+// so that one report has everything; no secret is sent.
 func (v *visit) handshake(ctx context.Context, conn net.Conn) *tls.Conn {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (v *visit) handshake(ctx context.Context, conn net.Conn) *tls.Conn {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		v.find(codeClosed, fmt.Sprintf("%s takes the connection and ends it", v.Address),
 			"a load balancer in front has no API server that works, or does not forward TLS as it is: look at /readyz of each control-plane node by its own address")
-	case errors.As(err, &alert) && alert.Op == "remote error": // as crypto/tls calls alerts
+	case errors.As(err, &alert) && alert.Op == "remote error": // the Op of alerts in crypto/tls
 		v.find(codeTLSFailed, fmt.Sprintf("%s refuses the handshake: %v", v.Address, alert.Err),
 			"the server has no certificate for "+v.ServerName+", or wants other versions of TLS: see its log")
 	default:
@@ -51,8 +51,7 @@ func (v *visit) handshake(ctx context.Context, conn net.Conn) *tls.Conn {
 
 const noTLSNext = "that is another service, or another port: Kubernetes APIs are usually at 6443"
 
-// sni is the name that the server is asked for; none for an address (RFC 6066
-// section 3).
+// sni returns the server name for the handshake; none for an address (RFC 6066 section 3).
 func (v *visit) sni() string {
 	if _, err := netip.ParseAddr(v.ServerName); err == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// options checks what a user gave by itself.
+// options checks the options by themselves.
 func (r *resolver) options() {
 	for _, s := range r.x.Serve {
 		if !slices.Contains(Serves(), s) {
@@ -42,7 +42,7 @@ func (r *resolver) options() {
 	}
 }
 
-// perFamily checks addresses of which there is at most one of each family.
+// perFamily checks a list with at most one address of each family.
 func (r *resolver) perFamily(flag string, list []netip.Addr) {
 	for i, a := range list {
 		if why := v1alpha1.UsableAddress(a); why != "" {
@@ -97,7 +97,7 @@ func (r *resolver) balancers(names map[string]bool) {
 	}
 }
 
-// fieldOf says where an address of the load balancer comes from.
+// fieldOf returns the source field of a load balancer's address.
 func (r *resolver) fieldOf(vip netip.Addr) string {
 	if slices.Contains(r.x.APIVIPs, vip) {
 		return "--api-vip"
@@ -129,7 +129,7 @@ func (r *resolver) fieldOf(vip netip.Addr) string {
 	return "spec"
 }
 
-// checkVIPs: the load balancer's addresses are nobody else's.
+// checkVIPs reports addresses of the load balancer that others have.
 func (r *resolver) checkVIPs(external bool) {
 	if !external {
 		for _, g := range r.c.Config.Spec.Groups {
@@ -144,7 +144,7 @@ func (r *resolver) checkVIPs(external bool) {
 	for _, g := range r.groups {
 		for _, vip := range g.vips {
 			for _, other := range r.groups {
-				// API and default ingress have ports of their own, so they may share one.
+				// API and default ingress use different ports, so they may share an address.
 				if other.Role == g.Role && other.Name < g.Name && slices.Contains(other.vips, vip) {
 					r.Add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address of its own, this is the one of group "+other.Name, "")
 				}
@@ -153,7 +153,7 @@ func (r *resolver) checkVIPs(external bool) {
 	}
 }
 
-// checkNodes: somebody is behind everything, and at an address of its own.
+// checkNodes requires backends for every service, with distinct addresses.
 func (r *resolver) checkNodes() {
 	control := 0
 	for _, p := range r.peers {
@@ -180,8 +180,8 @@ func (r *resolver) checkNodes() {
 	r.checkAddresses()
 }
 
-// leftOut warns of hosts of the files that are in no machine network, since nothing
-// is sent to them: their addresses may be those of a network for storage.
+// leftOut warns of hosts of the files that are in no machine network and so get no traffic:
+// their addresses may be those of a network for storage.
 func (r *resolver) leftOut() {
 	r.eachHost(func(h installconfig.Host, doc *source.Document) {
 		own := func(a netip.Addr) bool {
@@ -201,7 +201,7 @@ func (r *resolver) leftOut() {
 	})
 }
 
-// eachHost goes through the hosts of the files.
+// eachHost calls do for each host of the files.
 func (r *resolver) eachHost(do func(h installconfig.Host, doc *source.Document)) {
 	for _, h := range r.in.Install.Hosts {
 		do(h, r.in.Install.Doc)
@@ -213,7 +213,7 @@ func (r *resolver) eachHost(do func(h installconfig.Host, doc *source.Document))
 	}
 }
 
-// checkAddresses: nobody has another's address.
+// checkAddresses reports duplicate addresses.
 func (r *resolver) checkAddresses() {
 	taken := map[netip.Addr]string{}
 	for _, p := range r.peers {
@@ -243,8 +243,7 @@ func (r *resolver) checkAddresses() {
 	}
 }
 
-// atHost fills in where an address of a node stands: the last place is named, where
-// two hosts have it.
+// atHost fills in the source of a node's address: the last one, where two hosts have it.
 func (r *resolver) atHost(name string, a netip.Addr, p problem.Problem) problem.Problem {
 	p.Field = "--node"
 	if slices.ContainsFunc(r.x.Nodes, func(n v1alpha1.Peer) bool { return n.Name == name }) {
@@ -261,7 +260,7 @@ func (r *resolver) atHost(name string, a netip.Addr, p problem.Problem) problem.
 	return p
 }
 
-// networks: every node that is known must be able to read its machine config.
+// networks checks that every known node can read its machine config.
 func (r *resolver) networks() {
 	if !r.x.serves(serveMachineConfig) {
 		return
@@ -279,7 +278,7 @@ func (r *resolver) networks() {
 	}
 }
 
-// pair works out the hosts that hold the VIPs.
+// pair resolves the hosts that hold the VIPs.
 func (r *resolver) pair() {
 	if len(r.x.Balancers) != 2 {
 		return
@@ -306,9 +305,9 @@ func (r *resolver) pair() {
 	}
 }
 
-// routerID is the user's, else the derived one. That steps aside for those that the
-// cluster's nodes or others on the network have, and for those that nodes would have
-// if they held the VIPs: so it stays when a cluster moves.
+// routerID returns the user's ID, else the derived one or the next that neither the cluster's
+// nodes nor others on the network have, nor nodes would have if they held the VIPs: so it stays
+// when a cluster moves.
 func (r *resolver) routerID() int {
 	taken := map[int]string{}
 	for _, id := range r.in.VIP.Spec.VRRP.ReservedRouterIDs {

@@ -11,27 +11,27 @@ import (
 	"github.com/vipgen/vipgen/templates/externallb"
 )
 
-// lone is what a load balancer without a pair is called.
-const lone = "load-balancer"
+// singleHost is the name of a load balancer without a pair.
+const singleHost = "load-balancer"
 
-// Want says what to make of a plan.
+// Want selects the output of a plan.
 type Want struct {
 	// Format is render.FormatFiles, FormatIgnition or FormatButane.
 	Format render.Format
-	// OS is that of the hosts, for all formats but files: ignition.FCOS or
+	// OS is the hosts' operating system, for all formats but files: ignition.FCOS or
 	// ignition.OpenShift, which is Red Hat's CoreOS.
 	OS string
 }
 
-// Hosts are the names of the load balancer's hosts.
+// Hosts returns the names of the load balancer's hosts.
 func (p *Plan) Hosts() []string {
 	if len(p.Pair) == 0 {
-		return []string{lone}
+		return []string{singleHost}
 	}
 	return lists.Map(p.Pair, func(h Host) string { return h.Name })
 }
 
-// Files makes the files of every host, by host.
+// Files returns the files of every host, by host.
 func (p *Plan) Files(w Want) ([]render.OutputFile, error) {
 	var enc *ignition.Encoder
 	if w.Format != render.FormatFiles {
@@ -77,7 +77,7 @@ func encode(enc *ignition.Encoder, format render.Format, b ignition.Bundle) ([]r
 	return nil, fmt.Errorf("no format %q for a load balancer", format)
 }
 
-// bundle is what one host gets.
+// bundle returns the files of one host.
 func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 	b := ignition.Bundle{Role: host}
 	daemons := []daemon{haproxy}
@@ -105,7 +105,7 @@ func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 	return b, b.Sort()
 }
 
-// daemon is one of the programs of a load balancer.
+// daemon is a program of a load balancer.
 type daemon struct {
 	dir, file string
 	config    func(p *Plan, host string, w Want) ([]byte, error)
@@ -118,7 +118,7 @@ var haproxy = daemon{
 	config: func(p *Plan, _ string, w Want) ([]byte, error) {
 		conf := p.proxy
 		if w.Format == render.FormatFiles {
-			conf.User = "haproxy" // as Debian's and Red Hat's packages have it
+			conf.User = "haproxy" // as in Debian's and Red Hat's packages
 		}
 		return externallb.HAProxy(&conf)
 	},

@@ -7,32 +7,32 @@ import (
 	"github.com/vipgen/vipgen/templates/externallb"
 )
 
-// What a load balancer can serve.
+// Services of a load balancer.
 const (
 	serveAPI           = "api"
 	serveMachineConfig = "machine-config"
 	serveIngress       = "ingress"
 )
 
-// Serves lists all of it, in the order of output.
+// Serves lists the services, in the order of output.
 func Serves() []string { return []string{serveAPI, serveMachineConfig, serveIngress} }
 
-// Options are what a user says of a load balancer besides the cluster's files.
+// Options are the facts about a load balancer that the cluster's files lack.
 type Options struct {
-	// Nodes are those that the files do not name, or name with other addresses. A
-	// node without a role is one of the control plane.
+	// Nodes are nodes that are not in the files, or have other addresses there. A node without
+	// a role is a control-plane node.
 	Nodes []v1alpha1.Peer
-	// Balancers are none, or the two hosts of a pair that holds the VIPs by
-	// keepalived at their Interface.
+	// Balancers are empty, or the two hosts of a pair that holds the VIPs by keepalived at
+	// their Interface.
 	Balancers []Balancer
 	Interface string
-	// APIVIPs and IngressVIPs are the load balancer's addresses, where they are not
-	// those of the files.
+	// APIVIPs and IngressVIPs are the load balancer's addresses, where they differ from the
+	// files'.
 	APIVIPs, IngressVIPs []netip.Addr
 	// Allow holds networks that may read machine configs besides the machine
 	// networks.
 	Allow []netip.Prefix
-	// Serve is some of Serves; empty means all.
+	// Serve is a subset of Serves; empty means all.
 	Serve []string
 	// BootstrapGone leaves the bootstrap host out.
 	BootstrapGone bool
@@ -43,28 +43,27 @@ type Options struct {
 // Balancer is a host of a pair.
 type Balancer struct {
 	Name string
-	// Addresses are its own, at most one of each family, with the lengths of their
-	// networks.
+	// Addresses are its own, at most one of each family, with prefix lengths.
 	Addresses []netip.Prefix
 }
 
-// Plan is what a load balancer has to do.
+// Plan is the configuration of a load balancer.
 type Plan struct {
 	// Cluster is the cluster's domain.
 	Cluster string `json:"cluster"`
-	// DNS holds the names that clients use, where they have to lead to.
+	// DNS holds the names that clients use, with their addresses.
 	DNS      []Name               `json:"dns"`
 	Services []externallb.Service `json:"services"`
 	// Pair is empty where the VIPs are held in another way.
 	Pair []Host `json:"pair,omitempty"`
 
 	proxy externallb.Proxy
-	// Images run the daemons in containers.
+	// Images are those of the daemons' containers.
 	images v1alpha1.Images
 }
 
-// Name is a DNS name with the load balancer's addresses, none where they are not
-// known; "*." stands for all names below.
+// Name is a DNS name with the load balancer's addresses, none where they are unknown; "*."
+// covers all names below.
 type Name struct {
 	Name      string       `json:"name"`
 	Addresses []netip.Addr `json:"addresses"`

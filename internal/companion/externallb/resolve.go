@@ -15,9 +15,9 @@ import (
 	"github.com/vipgen/vipgen/templates/externallb"
 )
 
-// Load works out what the load balancer of a cluster does. The list has every
-// problem and warning of the files and of the options; the plan is nil if one of
-// them is an error. Problems of options are at fields that are called like flags.
+// Load plans the load balancer of a cluster. The list has every problem and warning of the
+// files and of the options; the plan is nil if one of them is an error. Problems of options
+// have fields named like flags.
 func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	in, list := render.Read(s)
 	if in == nil {
@@ -25,7 +25,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	}
 	lent := x.lend(in)
 	c, list, _ := in.Load(list, o)
-	// What can hold the VIP meanwhile is what is made here.
+	// The planned load balancer can hold the VIP meanwhile.
 	list = slices.DeleteFunc(list, func(p problem.Problem) bool { return p.Code == problem.RendezvousVIP })
 	for i := range list {
 		if flag := lent[list[i].Field]; flag != "" {
@@ -47,9 +47,8 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	return r.plan(), list
 }
 
-// lend gives the load balancer's addresses to an input that has no VIPs, as those
-// of platform none are without a vipgen.yaml: they are its VIPs then. It returns
-// the flags of the fields that it filled in.
+// lend gives the load balancer's addresses to an input without VIPs, such as platform none
+// without a vipgen.yaml. It returns the flags of the fields that it filled in.
 func (x *Options) lend(in *render.Input) map[string]string {
 	lent := map[string]string{}
 	fill := func(to *[]netip.Addr, have int, list []netip.Addr, field, flag string) {
@@ -70,7 +69,7 @@ func (x *Options) lend(in *render.Input) map[string]string {
 	return lent
 }
 
-// resolver carries input and report through one Load.
+// resolver holds input and report of one Load.
 type resolver struct {
 	in *render.Input
 	x  Options
@@ -82,14 +81,14 @@ type resolver struct {
 	hosts  []Host
 }
 
-// group is a set of VIPs of the load balancer with the hosts behind them.
+// group is a set of VIPs of the load balancer with its backends.
 type group struct {
 	*v1alpha1.Group
 	vips []netip.Addr
 }
 
-// vips are the load balancer's own addresses: those of the flags, else those of the
-// input where something outside of the cluster holds them.
+// vips collects the load balancer's own addresses: those of the flags, else those of the input
+// where an external load balancer holds them.
 func (r *resolver) vips() {
 	external := r.c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
 	given := func(g *v1alpha1.Group) []netip.Addr {
@@ -109,7 +108,7 @@ func (r *resolver) vips() {
 			continue
 		}
 		if !external && !g.OfOperator() {
-			continue // its VIPs are at the cluster's nodes, and stay there
+			continue // the cluster's nodes hold its VIPs
 		}
 		r.groups = append(r.groups, group{g, given(g)})
 	}
@@ -127,7 +126,7 @@ func (x *Options) serves(what string) bool {
 	return len(x.Serve) == 0 || slices.Contains(x.Serve, what)
 }
 
-// nodes are those that the user gave and those of the files, by name.
+// nodes collects the nodes of the options and of the files, by name.
 func (r *resolver) nodes() {
 	known := r.c.Config.Spec.Peers
 	named := func(list []v1alpha1.Peer, name string) int {
@@ -153,15 +152,15 @@ func (r *resolver) nodes() {
 	r.checkNodes()
 }
 
-// isNode reports whether a node has one of the addresses: a rendezvous host bootstraps
-// the cluster and is one of its nodes later.
+// isNode reports whether a node has one of the addresses: a rendezvous host bootstraps the
+// cluster and is one of its nodes later.
 func isNode(all []v1alpha1.Peer, list []netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p v1alpha1.Peer) bool {
 		return p.Role != v1alpha1.RoleBootstrap && slices.ContainsFunc(p.Addresses, func(a netip.Addr) bool { return slices.Contains(list, a) })
 	})
 }
 
-// address is the one at which the load balancer reaches a node: of the cluster's
+// address returns the address at which the load balancer reaches a node: of the cluster's
 // primary family, in a network of the nodes if it has one there.
 func (r *resolver) address(p v1alpha1.Peer) netip.Addr {
 	networks := r.c.Config.Spec.AssumedNetworks()
@@ -179,9 +178,8 @@ func (r *resolver) address(p v1alpha1.Peer) netip.Addr {
 	return slices.MinFunc(p.Addresses, func(a, b netip.Addr) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// behind are the hosts of the cluster that serve a group. API servers and machine
-// config servers are on the control plane, at first on the bootstrap host; an
-// arbiter has neither.
+// behind returns the hosts of the cluster that serve a group. API servers and machine config
+// servers are on the control plane, at first on the bootstrap host; an arbiter has neither.
 func (r *resolver) behind(g *v1alpha1.Group) []v1alpha1.Peer {
 	var out []v1alpha1.Peer
 	for _, p := range r.peers {
@@ -196,9 +194,9 @@ func (r *resolver) behind(g *v1alpha1.Group) []v1alpha1.Peer {
 	return out
 }
 
-// claimed reports whether a node that could run routers of the default controller
-// belongs to another one, which selects nodes of its own: only one router can have
-// the ports of a node, and the other's would get connections for the wrong domain.
+// claimed reports whether a node that could run routers of the default controller belongs to
+// another one with its own node selector: only one router can use the ports of a node, and the
+// other's would get connections for the wrong domain.
 func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {
 	if g.Controller != v1alpha1.DefaultIngress {
 		return false
@@ -209,7 +207,7 @@ func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {
 	})
 }
 
-// plan puts everything together.
+// plan returns the plan.
 func (r *resolver) plan() *Plan {
 	ports := r.c.Config.Spec.Ports
 	p := &Plan{Cluster: r.c.Config.Spec.Domain, Pair: r.hosts, images: r.c.Images}
@@ -233,7 +231,7 @@ func (r *resolver) plan() *Plan {
 	return p
 }
 
-// routers are those of every ingress controller, at a port, the default one first.
+// routers returns the routers of every ingress controller, at a port, the default one first.
 func (r *resolver) routers(protocol string, port int) []externallb.Backend {
 	var out []externallb.Backend
 	for _, g := range r.groups {
@@ -260,7 +258,7 @@ func (r *resolver) backend(name string, g *v1alpha1.Group, port int, check exter
 	return b
 }
 
-// clusterHosts are the networks that may read machine configs.
+// clusterHosts returns the networks that may read machine configs.
 func (r *resolver) clusterHosts() []netip.Prefix {
 	out := append(r.c.Config.Spec.AssumedNetworks(), r.x.Allow...)
 	slices.SortFunc(out, func(a, b netip.Prefix) int {
@@ -269,7 +267,7 @@ func (r *resolver) clusterHosts() []netip.Prefix {
 	return slices.Compact(out)
 }
 
-// names are those that must lead to the load balancer.
+// names returns the names that must lead to the load balancer.
 func (r *resolver) names() []Name {
 	out := []Name{}
 	for _, g := range r.groups {
@@ -286,8 +284,8 @@ func (r *resolver) names() []Name {
 	return out
 }
 
-// proxy listens at the families of the VIPs, or, where none are known, at those of
-// the machine networks.
+// proxy listens on the families of the VIPs, or, without known ones, on those of the machine
+// networks.
 func (r *resolver) proxy(services []externallb.Service) externallb.Proxy {
 	p := externallb.Proxy{Cluster: r.c.Config.Spec.Domain, ReadyPort: r.c.Config.Spec.Ports.HAProxyReady, Services: services}
 	for _, a := range r.allVIPs() {
@@ -302,7 +300,7 @@ func (r *resolver) proxy(services []externallb.Service) externallb.Proxy {
 	return p
 }
 
-// allVIPs are all addresses of the load balancer, each once, IPv4 first.
+// allVIPs returns all addresses of the load balancer, each once, IPv4 first.
 func (r *resolver) allVIPs() []netip.Addr {
 	var out []netip.Addr
 	for _, g := range r.groups {
@@ -312,14 +310,14 @@ func (r *resolver) allVIPs() []netip.Addr {
 	return slices.Compact(out)
 }
 
-// The priorities of a pair: equals, of whom the one that can serve wins, and a host
-// that comes back takes nothing away from the other.
+// The priorities of a pair are equal: the one that can serve wins, and a host that comes back
+// does not preempt the other.
 const (
 	priority = 100
 	points   = 20
 )
 
-// keepalived of one host of a pair.
+// keepalived returns the configuration of one host of a pair.
 func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalived {
 	k := externallb.Keepalived{
 		Cluster: r.c.Config.Spec.Domain, Host: self.Name, Priority: priority, Points: points,
@@ -349,7 +347,7 @@ func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalive
 	return k
 }
 
-// own is a balancer's address of a family, or the zero one.
+// own returns a balancer's address of a family, or the zero value.
 func own(b Balancer, is func(netip.Addr) bool) netip.Addr {
 	for _, p := range b.Addresses {
 		if is(p.Addr()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/templates/metallb"
 )
 
-// checkCluster checks the request against what is known of the cluster.
+// checkCluster checks the request against the cluster.
 func (r *resolver) checkCluster() {
 	for _, a := range r.plan.params.Addresses {
 		r.checkAddress(a)
@@ -20,27 +20,27 @@ func (r *resolver) checkCluster() {
 	r.checkNodes()
 }
 
-// checkAddress: the address is nobody's, and nodes can answer for it.
+// checkAddress reports an address that is in use, or that nodes cannot answer for.
 func (r *resolver) checkAddress(a netip.Addr) {
 	const flag = "--address"
 	spec := r.c.Config.Spec
-	if whose := r.taken(a); whose != "" {
-		r.bad(problem.VIPTaken, flag, a.String(), whose)
+	if whose := r.inUse(a); whose != "" {
+		r.badFlag(problem.VIPTaken, flag, a.String(), whose)
 		return
 	}
 	networks := spec.AssumedNetworks()
 	i := slices.IndexFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 	switch {
-	case i >= 0 && isEdge(networks[i], a):
-		r.bad(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+networks[i].String())
+	case i >= 0 && v1alpha1.IsEdge(networks[i], a):
+		r.badFlag(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+networks[i].String())
 	case i < 0 && r.plan.own && !r.plan.bgp && len(r.q.Interfaces) == 0:
 		r.Warn(problem.VIPOutsideNetwork, flag, a.String(), "an address in "+lists.Join(networks, " or "),
 			"with l2, nodes answer for it in networks that they are in: if this is another one, say so with --interface; a routed address takes --mode bgp")
 	}
 }
 
-// taken says what an address ought to be that is somebody's already, or nothing.
-func (r *resolver) taken(a netip.Addr) string {
+// inUse describes the expected address where it is in use, or returns "".
+func (r *resolver) inUse(a netip.Addr) string {
 	const own = "an address of its own, this is the "
 	for _, g := range r.c.Config.Spec.Groups {
 		if slices.Contains(g.VIPs, a) {
@@ -62,29 +62,21 @@ func (r *resolver) taken(a netip.Addr) string {
 	return host
 }
 
-// isEdge: the first address of a network, and the last of an IPv4 one.
-func isEdge(p netip.Prefix, a netip.Addr) bool {
-	if p.Bits() >= a.BitLen()-1 {
-		return false
-	}
-	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
-}
-
-// checkServiceFamily: a Service has families that the cluster's Services have.
+// checkServiceFamily requires a family of the cluster's Services.
 func (r *resolver) checkServiceFamily(family string) {
 	networks := r.c.ServiceNetworks
 	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return metallb.Family(n.Addr()) == family }) {
 		return
 	}
-	r.bad(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+lists.Join(networks, " or ")+": the cluster has no other Services")
+	r.badFlag(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+lists.Join(networks, " or ")+": the cluster has no other Services")
 }
 
-// checkPeerFamily: MetalLB announces to a router only what is of the family of
-// their session, unless told otherwise in ways that differ between its versions.
+// checkPeerFamily requires the session's family: MetalLB announces others to a router only by
+// settings that differ between its versions.
 func (r *resolver) checkPeerFamily(family string) {
 	peers := r.plan.params.Peers
 	if len(peers) == 0 || slices.ContainsFunc(peers, func(p metallb.Peer) bool { return metallb.Family(p.Address.Addr()) == family }) {
 		return
 	}
-	r.bad(problem.FamilyOrder, "--bgp-peer", "no router with an "+family+" address", "one, for the "+family+" address: it is announced in sessions of its family")
+	r.badFlag(problem.FamilyOrder, "--bgp-peer", "no router with an "+family+" address", "one, for the "+family+" address: it is announced in sessions of its family")
 }

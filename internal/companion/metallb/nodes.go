@@ -12,17 +12,17 @@ import (
 	"github.com/vipgen/vipgen/templates/metallb"
 )
 
-// nodes are those with API servers: the given ones, or else what the input knows.
+// nodes returns the nodes with API servers: the given ones, or else those of the input.
 func (r *resolver) nodes() []metallb.Node {
 	if len(r.q.Selector) > 0 {
 		if len(r.q.Nodes) > 0 {
-			r.bad(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers by itself")
+			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers by itself")
 		}
 		if r.q.Endpoints {
-			r.bad(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector finds the API servers by itself")
+			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector finds the API servers by itself")
 		}
 		if r.q.Namespace == "" {
-			r.bad(problem.MissingField, "--namespace", "nothing", "the namespace of the pods that --selector is to find, such as openshift-kube-apiserver")
+			r.badFlag(problem.MissingField, "--namespace", "nothing", "the namespace of the pods that --selector is to find, such as openshift-kube-apiserver")
 		}
 		return nil
 	}
@@ -42,11 +42,11 @@ func (r *resolver) givenNodes() (out []metallb.Node) {
 			name, list = "", text
 		}
 		if ok && !v1alpha1.ValidName(name) {
-			r.bad(problem.BadName, flag, problem.Quote(name), "[name=]address[,address], the name that of a node")
+			r.badFlag(problem.BadName, flag, problem.Quote(name), "[name=]address[,address], the name that of a node")
 			continue
 		}
 		if ok && names[name] {
-			r.bad(problem.DuplicateKey, flag, problem.Quote(name)+" twice", "each node once")
+			r.badFlag(problem.DuplicateKey, flag, problem.Quote(name)+" twice", "each node once")
 			continue
 		}
 		names[name] = true
@@ -57,7 +57,7 @@ func (r *resolver) givenNodes() (out []metallb.Node) {
 				continue
 			}
 			if taken[a] {
-				r.bad(problem.DuplicateKey, flag, a.String()+" twice", "each address once")
+				r.badFlag(problem.DuplicateKey, flag, a.String()+" twice", "each address once")
 				continue
 			}
 			taken[a] = true
@@ -68,8 +68,8 @@ func (r *resolver) givenNodes() (out []metallb.Node) {
 	return out
 }
 
-// knownNodes are the control-plane nodes whose addresses stand in the input. The
-// arbiter runs no API server, and the bootstrap host's goes away.
+// knownNodes returns the control-plane nodes whose addresses the input has. The arbiter runs no
+// API server, and the bootstrap host's goes away.
 func (r *resolver) knownNodes() (out []metallb.Node) {
 	if r.c == nil {
 		return nil
@@ -82,13 +82,13 @@ func (r *resolver) knownNodes() (out []metallb.Node) {
 	return out
 }
 
-// checkNodes: of every family of the VIP there is somebody to forward to, who does not
-// have it already.
+// checkNodes requires a node to forward to for every family of the VIP, which does not have the
+// VIP itself.
 func (r *resolver) checkNodes() {
 	p := r.plan.params
-	for _, e := range p.Endpoints("") { // known nodes are compared with all that is known
+	for _, e := range p.Endpoints("") { // known nodes are compared with the whole input
 		if len(r.q.Nodes) > 0 && slices.Contains(p.Addresses, e.Address) {
-			r.bad(problem.VIPTaken, "--address", e.Address.String(), "an address of its own, this is the one of a control-plane node")
+			r.badFlag(problem.VIPTaken, "--address", e.Address.String(), "an address of its own, this is the one of a control-plane node")
 		}
 	}
 	unread := slices.ContainsFunc(r.List.Errors(), func(p problem.Problem) bool { return p.Field == "--node" })
@@ -110,7 +110,7 @@ func (r *resolver) checkNodes() {
 	}
 }
 
-// peers are the routers that the addresses are announced to.
+// peers returns the routers that the addresses are announced to.
 func (r *resolver) peers() (out []metallb.Peer) {
 	const flag = "--bgp-peer"
 	seen := map[netip.AddrPort]bool{}
@@ -120,16 +120,16 @@ func (r *resolver) peers() (out []metallb.Peer) {
 		addr, parsed := parsePeer(where)
 		switch {
 		case !ok || err != nil || asn == 0 || !parsed:
-			r.bad(problem.BadValue, flag, problem.Quote(text), "address[:port]=ASN, such as 192.0.2.1=64512 or [2001:db8::1]:179=64512, the ASN from 1 to 4294967295")
+			r.badFlag(problem.BadValue, flag, problem.Quote(text), "address[:port]=ASN, such as 192.0.2.1=64512 or [2001:db8::1]:179=64512, the ASN from 1 to 4294967295")
 			continue
 		case v1alpha1.UsableAddress(addr.Addr()) != "":
-			r.bad(problem.BadAddress, flag, fmt.Sprintf("%s, %s", addr.Addr(), v1alpha1.UsableAddress(addr.Addr())), "the address of a router")
+			r.badFlag(problem.BadAddress, flag, fmt.Sprintf("%s, %s", addr.Addr(), v1alpha1.UsableAddress(addr.Addr())), "the address of a router")
 			continue
-		case addr.Port() == 0 || addr.Port() > 16384: // as the schema of BGPPeer has it
-			r.bad(problem.BadValue, flag, fmt.Sprintf("port %d", addr.Port()), "a port from 1 to 16384, as MetalLB has it")
+		case addr.Port() == 0 || addr.Port() > 16384: // the limit of BGPPeer's schema
+			r.badFlag(problem.BadValue, flag, fmt.Sprintf("port %d", addr.Port()), "a port from 1 to 16384, as MetalLB has it")
 			continue
 		case seen[addr]:
-			r.bad(problem.DuplicateKey, flag, addr.String()+" twice", "each router once")
+			r.badFlag(problem.DuplicateKey, flag, addr.String()+" twice", "each router once")
 			continue
 		}
 		seen[addr] = true
@@ -143,7 +143,7 @@ func (r *resolver) peers() (out []metallb.Peer) {
 	return out
 }
 
-// parsePeer reads address[:port].
+// parsePeer parses address[:port].
 func parsePeer(s string) (netip.AddrPort, bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return netip.AddrPortFrom(a, defaultBGPPort), true

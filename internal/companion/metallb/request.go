@@ -1,10 +1,10 @@
-// Package metallb decides how MetalLB gives the API of a cluster one more address
+// Package metallb plans how MetalLB announces an additional address for the API of a cluster
 // (seed 000), from the cluster's input and a request, and checks both.
 package metallb
 
 import "github.com/vipgen/vipgen/templates/metallb"
 
-// Ways to announce an address.
+// Modes of announcing an address.
 const (
 	ModeL2  = "l2"
 	ModeBGP = "bgp"
@@ -16,7 +16,7 @@ const (
 	OldPrefix = "metallb.universe.tf"
 )
 
-// Usual names and places.
+// Default names.
 const (
 	DefaultName            = "api-vip"
 	DefaultNamespace       = "openshift-config" // in every OpenShift cluster
@@ -24,18 +24,18 @@ const (
 	defaultBGPPort         = 179
 )
 
-// Request is what a user asks for, as written. Each field is a flag of `vipgen
-// metallb`; empty means the default.
+// Request is a user's request. Each field is a flag of `vipgen metallb`; empty means the
+// default.
 type Request struct {
 	Addresses       []string
 	Name            string
 	Namespace       string
 	SystemNamespace string
-	// Pool is an IPAddressPool that is there already.
+	// Pool is an existing IPAddressPool.
 	Pool string
-	// Port is what clients connect to; the API's own if 0.
+	// Port is the clients' port; the API's own if 0.
 	Port int
-	// Mode is ModeL2 or ModeBGP; by default what Peers say.
+	// Mode is ModeL2 or ModeBGP; by default derived from Peers.
 	Mode           string
 	Interfaces     []string
 	NodeLabels     []string // key=value
@@ -44,7 +44,7 @@ type Request struct {
 	PasswordSecret string
 	Nodes          []string // [name=]address[,address]
 	Selector       []string // key=value
-	// Endpoints asks for Endpoints in place of an EndpointSlice.
+	// Endpoints selects Endpoints in place of an EndpointSlice.
 	Endpoints        bool
 	AnnotationPrefix string
 	Hostnames        []string
@@ -52,24 +52,24 @@ type Request struct {
 	Secret string
 }
 
-// Plan is a request that can be met.
+// Plan is a valid request.
 type Plan struct {
 	params metallb.Params
-	// own: the pool and its advertisement are part of it.
+	// own: includes the pool and its advertisement
 	own, bgp, endpoints bool
 }
 
-// Objects makes the objects of the cluster, in the order in which they are applied.
+// Objects returns the objects of the cluster, in the order in which they are applied.
 func (p *Plan) Objects() ([]metallb.Object, error) {
 	return p.params.Objects(p.own, p.bgp, p.endpoints)
 }
 
-// Certificate says what clients need, in comments, with the APIServer object for
-// names that are in no certificate yet.
+// Certificate describes what clients need, in comments, with the APIServer object for names
+// that are in no certificate yet.
 func (p *Plan) Certificate() ([]byte, error) { return p.params.Certificate() }
 
 // NeedsCertificate reports whether there is such an object.
 func (p *Plan) NeedsCertificate() bool { return len(p.params.Hostnames) > 0 }
 
-// ClientNames are the names that clients may use.
+// ClientNames returns the names that clients may use.
 func (p *Plan) ClientNames() []string { return p.params.ClientNames() }

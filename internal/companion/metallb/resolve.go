@@ -12,10 +12,9 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Resolve puts a request and a cluster together. The list has every problem of the
-// request, by flag; the plan is nil when one of them is an error. With a cluster
-// that is nil, because its input is broken, the request is checked by itself and
-// there is no plan.
+// Resolve plans a request for a cluster. The list has every problem of the request, by flag;
+// the plan is nil when one of them is an error. If c is nil, because its input is broken, the
+// request is checked by itself and there is no plan.
 func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 	r := &resolver{c: c, q: q, plan: &Plan{own: q.Pool == "", bgp: q.Mode == ModeBGP || q.Mode == "" && len(q.Peers) > 0, endpoints: q.Endpoints}}
 	p := &r.plan.params
@@ -37,7 +36,7 @@ func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 	p.Hostnames = r.hostnames()
 	if c != nil {
 		p.Domain = c.Config.Spec.Domain
-		p.Reserve = c.Version != "4.12" // whose MetalLB is older than that
+		p.Reserve = c.Version != "4.12" // its MetalLB is older
 		r.checkCluster()
 	}
 	r.List.Sort()
@@ -47,7 +46,7 @@ func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 	return r.plan, r.List
 }
 
-// resolver carries a request and its report through one Resolve.
+// resolver holds a request and the report of one Resolve.
 type resolver struct {
 	c    *render.Cluster
 	q    Request
@@ -55,19 +54,19 @@ type resolver struct {
 	problem.Report
 }
 
-func (r *resolver) bad(code problem.Code, flag, found, expected string) {
+func (r *resolver) badFlag(code problem.Code, flag, found, expected string) {
 	r.Add(code, flag, found, expected, "")
 }
 
-// nameRule is that of names of Services (RFC 1035 section 2.3.1), which other
-// objects take too.
+// nameRule is the rule for names of Services (RFC 1035 section 2.3.1), which other objects
+// accept too.
 const nameRule = "lower-case letters, digits and hyphens, at most 63, a letter at the beginning and no hyphen at the end"
 
 func (r *resolver) checkNames() {
 	p := r.plan.params
 	label := func(flag, name, rule string, ok bool) {
 		if !ok {
-			r.bad(problem.BadName, flag, problem.Quote(name), rule)
+			r.badFlag(problem.BadName, flag, problem.Quote(name), rule)
 		}
 	}
 	service := v1alpha1.ValidLabel(p.Name) && p.Name[0] >= 'a'
@@ -86,26 +85,26 @@ func (r *resolver) checkNames() {
 		label("--bgp-password-secret", p.PasswordSecret, object, v1alpha1.ValidName(p.PasswordSecret))
 	}
 	if p.AnnotationPrefix != Prefix && p.AnnotationPrefix != OldPrefix {
-		r.bad(problem.BadValue, "--annotation-prefix", problem.Quote(p.AnnotationPrefix), Prefix+" or, before MetalLB 0.14.9, "+OldPrefix)
+		r.badFlag(problem.BadValue, "--annotation-prefix", problem.Quote(p.AnnotationPrefix), Prefix+" or, before MetalLB 0.14.9, "+OldPrefix)
 	}
 	for _, name := range p.Interfaces {
-		// As Linux has it: dev_valid_name, and IFNAMSIZ with its zero.
+		// As in Linux: dev_valid_name, and IFNAMSIZ with its zero byte.
 		if name == "" || len(name) > 15 || name == "." || name == ".." || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" {
-			r.bad(problem.BadName, "--interface", problem.Quote(name), "the name of an interface: at most 15 letters, digits, periods, hyphens and underscores")
+			r.badFlag(problem.BadName, "--interface", problem.Quote(name), "the name of an interface: at most 15 letters, digits, periods, hyphens and underscores")
 		}
 	}
 }
 
-// checkTogether: flags that say something about what another one takes away.
+// checkTogether reports flags without effect next to another.
 func (r *resolver) checkTogether() {
 	q := r.q
 	clash := func(is bool, flag, found, expected string) {
 		if is {
-			r.bad(problem.ConflictingFields, flag, found, expected)
+			r.badFlag(problem.ConflictingFields, flag, found, expected)
 		}
 	}
 	if q.Mode != "" && q.Mode != ModeL2 && q.Mode != ModeBGP {
-		r.bad(problem.BadValue, "--mode", problem.Quote(q.Mode), "l2 or bgp")
+		r.badFlag(problem.BadValue, "--mode", problem.Quote(q.Mode), "l2 or bgp")
 		return
 	}
 	if q.Pool != "" {
@@ -127,15 +126,15 @@ func (r *resolver) checkTogether() {
 	}
 	clash(len(q.Peers) == 0 && q.PasswordSecret != "", "--bgp-password-secret", "it without --bgp-peer", "both, or none")
 	if bgp && len(q.Peers) > 0 && q.ASN == 0 {
-		r.bad(problem.MissingField, "--asn", "nothing", "the cluster's own AS number, with --bgp-peer")
+		r.badFlag(problem.MissingField, "--asn", "nothing", "the cluster's own AS number, with --bgp-peer")
 	}
 }
 
-// addresses are one, or one of each family.
+// addresses returns the addresses, at most one of each family.
 func (r *resolver) addresses() (out []netip.Addr) {
 	const flag = "--address"
 	if len(r.q.Addresses) == 0 {
-		r.bad(problem.MissingField, flag, "nothing", "the address that the API is to have besides, such as 192.0.2.17")
+		r.badFlag(problem.MissingField, flag, "nothing", "the address that the API is to have besides, such as 192.0.2.17")
 	}
 	seen := map[bool]string{}
 	for _, text := range r.q.Addresses {
@@ -158,10 +157,10 @@ func (r *resolver) address(flag, text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
 	switch {
 	case err != nil:
-		r.bad(problem.BadAddress, flag, problem.Quote(text), "an IP address, such as 192.0.2.17 or 2001:db8::17")
+		r.badFlag(problem.BadAddress, flag, problem.Quote(text), "an IP address, such as 192.0.2.17 or 2001:db8::17")
 		return a, false
 	case v1alpha1.UsableAddress(a) != "":
-		r.bad(problem.BadAddress, flag, fmt.Sprintf("%s, %s", a, v1alpha1.UsableAddress(a)), "an address that other hosts can reach")
+		r.badFlag(problem.BadAddress, flag, fmt.Sprintf("%s, %s", a, v1alpha1.UsableAddress(a)), "an address that other hosts can reach")
 		return a, false
 	}
 	return a, true
@@ -177,12 +176,12 @@ func (r *resolver) ports() (port, target int) {
 		port = target
 	}
 	if port < 1 || port > 65535 {
-		r.bad(problem.BadValue, "--port", fmt.Sprint(port), "a port from 1 to 65535")
+		r.badFlag(problem.BadValue, "--port", fmt.Sprint(port), "a port from 1 to 65535")
 	}
 	return port, target
 }
 
-// labels reads key=value pairs.
+// labels parses key=value pairs.
 func (r *resolver) labels(flag string, list []string) map[string]string {
 	out := map[string]string{}
 	for _, text := range list {
@@ -190,9 +189,9 @@ func (r *resolver) labels(flag string, list []string) map[string]string {
 		_, twice := out[key]
 		switch {
 		case !ok || !v1alpha1.ValidLabelKey(key) || !v1alpha1.ValidLabelValue(value):
-			r.bad(problem.BadValue, flag, problem.Quote(text), "key=value of a label, such as node-role.kubernetes.io/control-plane=")
+			r.badFlag(problem.BadValue, flag, problem.Quote(text), "key=value of a label, such as node-role.kubernetes.io/control-plane=")
 		case twice:
-			r.bad(problem.DuplicateKey, flag, problem.Quote(key)+" twice", "each key once")
+			r.badFlag(problem.DuplicateKey, flag, problem.Quote(key)+" twice", "each key once")
 		default:
 			out[key] = value
 		}
@@ -200,7 +199,7 @@ func (r *resolver) labels(flag string, list []string) map[string]string {
 	return out
 }
 
-// hostnames are names that the cluster's own certificate does not have.
+// hostnames returns the names that the cluster's own certificate does not have.
 func (r *resolver) hostnames() []string {
 	const flag = "--hostname"
 	const most = 64 // config.openshift.io/v1: names of a named certificate
@@ -212,11 +211,11 @@ func (r *resolver) hostnames() []string {
 			r.Add(problem.BadName, flag, problem.Quote(name), "a DNS name",
 				"the API server chooses a certificate by name; clients that must use an address need tls-server-name in their kubeconfig")
 		case !v1alpha1.ValidName(strings.TrimPrefix(name, "*.")) || !strings.Contains(strings.TrimPrefix(name, "*."), "."):
-			r.bad(problem.BadName, flag, problem.Quote(name), "a DNS name of several lower-case labels, the first of which may be *")
+			r.badFlag(problem.BadName, flag, problem.Quote(name), "a DNS name of several lower-case labels, the first of which may be *")
 		case slices.Contains(out, name):
-			r.bad(problem.DuplicateKey, flag, problem.Quote(name)+" twice", "each name once")
+			r.badFlag(problem.DuplicateKey, flag, problem.Quote(name)+" twice", "each name once")
 		case r.c != nil && name == "*."+r.c.Config.Spec.Domain:
-			r.bad(problem.BadName, flag, problem.Quote(name), "names one by one: this one covers api-int, which nodes use")
+			r.badFlag(problem.BadName, flag, problem.Quote(name), "names one by one: this one covers api-int, which nodes use")
 		case r.internal(name):
 			r.Add(problem.BadName, flag, problem.Quote(name), "a name for clients outside of the cluster",
 				"nodes use that one and trust the cluster's own CA alone; with another certificate kube-apiserver's operator is Degraded")
@@ -225,10 +224,10 @@ func (r *resolver) hostnames() []string {
 		}
 	}
 	if len(out) > most {
-		r.bad(problem.BadValue, flag, fmt.Sprintf("%d names", len(out)), fmt.Sprintf("at most %d", most))
+		r.badFlag(problem.BadValue, flag, fmt.Sprintf("%d names", len(out)), fmt.Sprintf("at most %d", most))
 	}
 	if len(r.q.Hostnames) == 0 && r.q.Secret != "" {
-		r.bad(problem.ConflictingFields, "--certificate-secret", "it without --hostname", "both, or none")
+		r.badFlag(problem.ConflictingFields, "--certificate-secret", "it without --hostname", "both, or none")
 	}
 	return out
 }

@@ -1,6 +1,6 @@
-// Package openstack works out the settings of Neutron that a cluster's VIPs need (seed
-// 002): Neutron drops what a port sends or gets at an address that is not its own,
-// unless the address is one of its allowed pairs.
+// Package openstack plans the settings of Neutron that a cluster's VIPs need (seed 002):
+// Neutron drops packets of a port with an address that is not its own, unless the address is
+// one of its allowed pairs.
 package openstack
 
 import (
@@ -20,16 +20,15 @@ import (
 	"github.com/vipgen/vipgen/templates/openstack"
 )
 
-// Options are what a user says besides the cluster's files. Names are names or IDs
-// of OpenStack's.
+// Options are the facts that the cluster's files lack. Names are names or IDs in OpenStack.
 type Options struct {
-	// Ports are those of the nodes.
+	// Ports are the nodes' ports.
 	Ports []Port
-	// VIPPorts are the ports that keep the addresses of groups of VIPs.
+	// VIPPorts are the ports that reserve the addresses of groups of VIPs.
 	VIPPorts []VIPPort
 	// FloatingIPs lead to the IPv4 VIPs of groups.
 	FloatingIPs []FloatingIP
-	// Network is the one to make ports of VIPs in; empty where they exist.
+	// Network is the network for new ports of VIPs; empty where they exist.
 	Network string
 }
 
@@ -39,13 +38,13 @@ type Port struct{ Role, Name string }
 // VIPPort is the port of a group of VIPs.
 type VIPPort struct{ Group, Name string }
 
-// FloatingIP leads to a group of VIPs.
+// FloatingIP is a floating IP of a group of VIPs.
 type FloatingIP struct {
 	Group   string
 	Address netip.Addr
 }
 
-// Plan is those settings, and what they follow from.
+// Plan holds the settings and their sources.
 type Plan struct {
 	Cluster string     `json:"cluster"`
 	Network string     `json:"network,omitempty"`
@@ -54,7 +53,7 @@ type Plan struct {
 	hints   openstack.Hints
 }
 
-// NodePort is a node's port with the addresses that it may use besides its own.
+// NodePort is a node's port with its allowed addresses besides its own.
 type NodePort struct {
 	Port    string       `json:"port"`
 	Role    string       `json:"role"`
@@ -67,19 +66,19 @@ type VIP struct {
 	Addresses  []netip.Addr `json:"addresses"`
 	Port       string       `json:"port,omitempty"`
 	FloatingIP *netip.Addr  `json:"floatingIP,omitempty"`
-	// InstallersDefault says that the install-config does not have them.
+	// InstallersDefault is set where the install-config does not have them.
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 }
 
-// Script is a script of openstack commands.
+// Script returns a script of openstack commands.
 func (p *Plan) Script() ([]byte, error) { return p.hints.Script() }
 
-// Terraform is a Terraform configuration.
+// Terraform returns a Terraform configuration.
 func (p *Plan) Terraform() ([]byte, error) { return p.hints.Terraform() }
 
-// Load works it out. The list has every problem and warning of the files and of the
-// options; the plan is nil if one of them is an error. Problems of options are at
-// fields that are called like flags.
+// Load plans the settings. The list has every problem and warning of the files and of the
+// options; the plan is nil if one of them is an error. Problems of options have fields named
+// like flags.
 func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	in, list := render.Read(s)
 	if in == nil {
@@ -106,7 +105,7 @@ type resolver struct {
 	problem.Report
 }
 
-// options checks what a user gave by itself.
+// options checks the options by themselves.
 func (r *resolver) options() {
 	if len(r.x.Ports)+len(r.x.VIPPorts)+len(r.x.FloatingIPs) == 0 && r.x.Network == "" {
 		r.Add(problem.MissingField, "--port", "nothing", "the ports of the nodes, as --port POOL=NAME",
@@ -140,8 +139,8 @@ func (r *resolver) options() {
 	}
 }
 
-// name checks what is to be a name or an ID: Neutron takes up to 255 characters of
-// any kind; here they must print, and the client must not take them for an option.
+// name checks a name or an ID: Neutron accepts up to 255 characters of any kind; here they must
+// be printable, and the client must not take them for an option.
 func (r *resolver) name(flag, s string) {
 	printable := utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) })
 	if s == "" || utf8.RuneCountInString(s) > 255 || s[0] == '-' || !printable {
@@ -149,7 +148,7 @@ func (r *resolver) name(flag, s string) {
 	}
 }
 
-// plan puts everything together.
+// plan returns the plan.
 func (r *resolver) plan() *Plan {
 	spec := &r.c.Config.Spec
 	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
@@ -176,7 +175,7 @@ func (r *resolver) plan() *Plan {
 	return p
 }
 
-// ports are those of the nodes, with the VIPs that each can hold, by name.
+// ports returns the nodes' ports with the VIPs that each can hold, by name.
 func (r *resolver) ports() []NodePort {
 	spec := &r.c.Config.Spec
 	out := []NodePort{}
@@ -225,7 +224,7 @@ func (r *resolver) left(given map[string]bool) {
 	}
 }
 
-// vips are the groups of VIPs with their ports and floating IPs.
+// vips returns the groups of VIPs with their ports and floating IPs.
 func (r *resolver) vips() []VIP {
 	groups := r.c.Config.Spec.Groups
 	known := func(flag, group string) bool {
@@ -272,7 +271,7 @@ func (r *resolver) vips() []VIP {
 	return out
 }
 
-// fromFile is the floating IP that the install-config has for a group.
+// fromFile returns the install-config's floating IP of a group.
 func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	var a *installconfig.Address
 	switch group {
@@ -287,8 +286,8 @@ func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	return a.Addr, a.Field
 }
 
-// floats reports whether a floating IP can lead to a group, and reports why not. One of
-// the install-config is left to the installer where no port is given.
+// floats reports whether a floating IP can lead to a group, and adds a problem if not. The
+// installer attaches one of the install-config where no port is given.
 func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
 	switch {
 	case v.Port == "" && field != "--floating-ip":
@@ -314,7 +313,7 @@ func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
 	return true
 }
 
-// fixed is the VIP that a floating IP leads to.
+// fixed returns the VIP of a floating IP.
 func fixed(vips []netip.Addr) netip.Addr {
 	for _, a := range vips {
 		if a.Is4() {
@@ -324,7 +323,7 @@ func fixed(vips []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// hint is a group as templates take it.
+// hint returns a group in the templates' form.
 func (r *resolver) hint(v VIP) openstack.VIP {
 	out := openstack.VIP{Group: v.Group, Port: openstack.Name(v.Port)}
 	if v.FloatingIP != nil {
@@ -338,7 +337,7 @@ func (r *resolver) hint(v VIP) openstack.VIP {
 			}
 		}
 		if !address.Subnet.IsValid() {
-			// Cannot be: VIPs that nodes hold are in machine networks.
+			// Impossible: VIPs that nodes hold are in machine networks.
 			r.Add(problem.VIPOutsideNetwork, "networking.machineNetwork", fmt.Sprint(a), "a network with this VIP", "")
 		}
 		out.Addresses = append(out.Addresses, address)

@@ -1,5 +1,5 @@
-// Package ports says which ports and protocols nodes need open for their VIPs, from
-// the configuration that the nodes get.
+// Package ports lists the ports and protocols that nodes need open for their VIPs, from the
+// nodes' configuration.
 package ports
 
 import (
@@ -13,23 +13,23 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// Protocols, as nftables calls them.
+// Protocols, as in nftables.
 const (
 	tcp  = "tcp"
 	udp  = "udp"
 	VRRP = "vrrp" // vrrp.Protocol
 )
 
-// Rule is something that a node has to let in.
+// Rule is traffic that a node must accept.
 type Rule struct {
 	Role     string `json:"role"`
 	Protocol string `json:"protocol"`
 	// Port is 0 for a protocol without ports.
 	Port int `json:"port,omitempty"`
-	// From says who sends; Networks are where those are, none where that is not known.
+	// From is the sender; Networks are its networks, empty if unknown.
 	From     string         `json:"from"`
 	Networks []netip.Prefix `json:"networks,omitempty"`
-	// To are the addresses that packets have, none for the node's own and its VIPs.
+	// To are the destination addresses, empty for the node's own and its VIPs.
 	To []netip.Addr `json:"to,omitempty"`
 	// For says what listens, and why.
 	For string `json:"for"`
@@ -41,7 +41,7 @@ var (
 	mdnsGroups = []netip.Addr{v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6}
 )
 
-// Who sends.
+// Senders.
 const (
 	anybody  = "clients"
 	nodes    = "nodes"
@@ -50,9 +50,8 @@ const (
 	balancer = "the load balancer"
 )
 
-// Rules are those of the nodes of a role, in the order of protocols and ports.
-// What a node reaches at itself over loopback is not among them, nor what runs there
-// besides: other rules of Kubernetes stay as they are.
+// Rules returns the rules of the nodes of a role, by protocol and port. Loopback is not among
+// them, nor are the ports of other programs: Kubernetes' own rules stay.
 func Rules(c *render.Cluster, role string) []Rule {
 	s := &c.Config.Spec
 	b := builder{role: role, networks: known(s)}
@@ -113,8 +112,8 @@ func Rules(c *render.Cluster, role string) []Rule {
 	return b.rules
 }
 
-// known are the machine networks, if that is where the nodes are: VIPs outside of them
-// say that they may be elsewhere (hard case 44).
+// known returns the machine networks, if these are the nodes': VIPs outside of them show that
+// nodes may be elsewhere (hard case 44).
 func known(s *v1alpha1.ClusterConfigSpec) []netip.Prefix {
 	for _, g := range s.Groups {
 		for _, vip := range g.VIPs {
@@ -145,8 +144,7 @@ func (b *builder) add(protocol string, port int, from string, to []netip.Addr, w
 	}
 }
 
-// vrrp lets in what the settings that nodes start with, and those that they move to,
-// send.
+// vrrp accepts the packets of the initial settings and of those that nodes move to.
 func (b *builder) vrrp(v v1alpha1.ClusterVRRP) {
 	for _, settings := range []v1alpha1.VRRPSettings{v.Initial(), v.Target} {
 		if settings.Mode == v1alpha1.ModeMulticast {

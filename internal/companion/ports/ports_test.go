@@ -120,7 +120,7 @@ func TestRulesAreThoseOfTheDaemons(t *testing.T) {
 	}
 }
 
-// nftables takes the rules.
+// nftables loads the rules.
 func TestNFT(t *testing.T) {
 	testkit.Privileged(t)
 	for _, name := range []string{"dual-stack", "baremetal", "none"} {

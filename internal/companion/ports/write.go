@@ -33,8 +33,8 @@ func Text(to io.Writer, rules []Rule) error {
 	return w.Flush()
 }
 
-// NFT writes rules of nftables, for the chain input of a table inet filter that
-// drops what it does not accept.
+// NFT writes rules of nftables, for the chain input of a table inet filter that drops by
+// default.
 func NFT(to io.Writer, rules []Rule) error {
 	var err error
 	line := func(r Rule, match ...string) {
@@ -58,7 +58,7 @@ func NFT(to io.Writer, rules []Rule) error {
 	return err
 }
 
-// Firewalld writes commands that open a node's default zone for good.
+// Firewalld writes commands that open a node's default zone permanently.
 func Firewalld(to io.Writer, rules []Rule) error {
 	var err error
 	line := func(format string, args ...any) {
@@ -89,7 +89,7 @@ func Firewalld(to io.Writer, rules []Rule) error {
 	return err
 }
 
-// family is the part of a rule for one of them; of both where it names none.
+// family is a rule's part for one family, or for both where it has no addresses.
 type family struct {
 	name, firewalld string
 	from            []netip.Prefix
@@ -113,7 +113,7 @@ func families(r Rule) (out []family) {
 
 func protocol(r Rule) string {
 	if r.Protocol == VRRP {
-		return fmt.Sprint("meta l4proto ", vrrp.Protocol) // not every machine has a file with the names of protocols
+		return fmt.Sprint("meta l4proto ", vrrp.Protocol) // /etc/protocols may be missing
 	}
 	return fmt.Sprintf("%s dport %d", r.Protocol, r.Port)
 }
