@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// pools gives three bundles of one cluster as a render makes them: 18 files
-// and 6 units, one file of 3 KB with the cluster's own facts.
+// pools returns three bundles of one cluster as a render makes them: 18 files and 6 units, one
+// file of 3 KB with the cluster's own facts.
 func pools(cluster int) []Bundle {
 	own := []byte(strings.Repeat(fmt.Sprintf("- name: node%d\n  address: 192.0.2.%d\n", cluster, cluster%250), 80))
 	var bundles []Bundle
@@ -52,7 +52,7 @@ func BenchmarkEncodeCluster(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodeFirstCluster is what a single run of the program pays.
+// BenchmarkEncodeFirstCluster measures the cost for a single run of the program.
 func BenchmarkEncodeFirstCluster(b *testing.B) {
 	for b.Loop() {
 		encodeCluster(b, NewEncoder(Target{OpenShift, "4.16"}), 0)

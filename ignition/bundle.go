@@ -1,6 +1,5 @@
-// Package ignition turns a Bundle into the formats that operating systems
-// and operators read (MachineConfig, Ignition, Butane, plain files), and
-// reads those formats back.
+// Package ignition translates a Bundle to the formats of operating systems and operators
+// (MachineConfig, Ignition, Butane, plain files), and reads those formats back.
 package ignition
 
 import (
@@ -9,7 +8,7 @@ import (
 	"slices"
 )
 
-// Bundle is everything that the nodes of one pool get.
+// Bundle holds the files and units of one pool's nodes.
 type Bundle struct {
 	// Role is the pool: bootstrap, master, worker, arbiter or a custom pool.
 	Role string
@@ -31,10 +30,9 @@ type File struct {
 // Unit is a systemd unit with its drop-ins.
 type Unit struct {
 	Name string
-	// Enabled is nil for a unit that something else starts.
+	// Enabled is nil for a unit that another one starts.
 	Enabled *bool
-	// Contents are empty for a unit of the operating system that only gets
-	// drop-ins.
+	// Contents are empty for a unit of the operating system with added drop-ins.
 	Contents string
 	Dropins  []Dropin
 }
@@ -45,8 +43,8 @@ type Dropin struct {
 	Contents string
 }
 
-// Sort puts files and units in order and refuses two with the same path or
-// name: which of them won would depend on the reader.
+// Sort sorts files and units and rejects duplicate paths and names, which readers resolve
+// differently.
 func (b *Bundle) Sort() error {
 	slices.SortFunc(b.Files, func(x, y File) int { return cmp.Compare(x.Path, y.Path) })
 	slices.SortFunc(b.Units, func(x, y Unit) int { return cmp.Compare(x.Name, y.Name) })

@@ -6,8 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The documents below are the part of Butane's schema that a bundle needs,
-// in the order in which people write it.
+// The part of Butane's schema that a bundle needs, in the order in which people write it.
 
 type butaneConfig struct {
 	Variant  string          `yaml:"variant"`
@@ -53,10 +52,9 @@ type butaneDropin struct {
 	Contents text `yaml:"contents"`
 }
 
-// Butane writes a bundle as a Butane config, for people who keep those and
-// run butane on them. The result is what MachineConfig or, for the other
-// variants, Ignition writes, with two differences: Butane has no annotations,
-// and the butane program compresses large files.
+// Butane writes a bundle as a Butane config, for people who run butane on it. The result is the
+// output of MachineConfig or, for the other variants, Ignition, with two differences: Butane
+// has no annotations, and the butane program compresses large files.
 func (e *Encoder) Butane(b Bundle, meta Metadata) ([]byte, error) {
 	if _, err := e.parts(b); err != nil {
 		return nil, err

@@ -2,9 +2,9 @@ package ignition
 
 import "sync"
 
-// cache keeps values up to a bound of bytes, those used lately. It is a pair
-// of generations: a full young one becomes the old one, and what the old one
-// held is lost unless it was used in between. The zero value is ready.
+// cache holds recently used values up to a bound of bytes. It is a pair of generations: a full
+// young one becomes the old one, and the old one's values are dropped unless they were used in
+// between. The zero value is ready to use.
 type cache[K comparable, V any] struct {
 	mu         sync.Mutex
 	young, old map[K]sized[V]
@@ -16,8 +16,8 @@ type sized[V any] struct {
 	bytes int
 }
 
-// generation is the bound in bytes of one generation. What is the same in
-// every cluster is less than a tenth of it.
+// generation is the bound in bytes of one generation. Data that all clusters share takes less
+// than a tenth of it.
 const generation = 2 << 20
 
 func (c *cache[K, V]) get(k K) (v V, ok bool) {
@@ -32,7 +32,7 @@ func (c *cache[K, V]) get(k K) (v V, ok bool) {
 	return e.value, ok
 }
 
-// put keeps a value; bytes is the size of key and value.
+// put stores a value; bytes is the size of key and value.
 func (c *cache[K, V]) put(k K, v V, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// config is the part that Decode reads of an Ignition config. The same struct
-// serves Ignition 2 and 3: fields that one of them lacks stay empty.
+// config is the part of an Ignition config that Decode reads. The same struct serves Ignition 2
+// and 3: fields of the other version stay empty.
 type config struct {
 	Ignition struct {
 		Version string `json:"version"`
@@ -48,7 +48,7 @@ type config struct {
 	} `json:"networkd"`
 }
 
-// named is anything of which notes give no more than the name.
+// named is an object of which notes show the name only.
 type named struct {
 	Name   string `json:"name"`
 	Device string `json:"device"`
@@ -118,7 +118,7 @@ func (d *decoder) config(raw json.RawMessage, doc *Document) error {
 
 func (u configUnit) unit(doc *Document) Unit {
 	if u.Mask {
-		doc.note("unit %s is masked", u.Name)
+		doc.addNote("unit %s is masked", u.Name)
 	}
 	if u.Enabled == nil && u.Enable {
 		u.Enabled = &u.Enable
@@ -126,19 +126,18 @@ func (u configUnit) unit(doc *Document) Unit {
 	return Unit{Name: u.Name, Enabled: u.Enabled, Contents: u.Contents, Dropins: u.Dropins}
 }
 
-// files decodes a file: as one, or as one for itself and one for each part
-// that is appended to it.
+// files decodes a file: as one, plus one for each part that is appended to it.
 func (d *decoder) files(f configFile, doc *Document) []DecodedFile {
 	if f.Filesystem != "" && f.Filesystem != "root" {
-		doc.note("%s is on filesystem %s", f.Path, f.Filesystem)
+		doc.addNote("%s is on filesystem %s", f.Path, f.Filesystem)
 	}
 	if o := f.node.owners(); o != "" {
-		doc.note("%s belongs to %s", f.Path, o)
+		doc.addNote("%s belongs to %s", f.Path, o)
 	}
 	var whole bool
 	var parts []resource
 	if json.Unmarshal(f.Append, &whole) != nil {
-		_ = json.Unmarshal(f.Append, &parts) // anything else is nothing
+		_ = json.Unmarshal(f.Append, &parts) // true or false has no parts
 	}
 	if whole {
 		return []DecodedFile{d.decodeFile(f.node, f.Contents, true)}
@@ -165,11 +164,10 @@ func (d *decoder) decodeFile(n node, r resource, appended bool) DecodedFile {
 	return f
 }
 
-// defaultMode is that of a file that states none (Ignition specification,
-// storage.files.mode).
+// defaultMode is the mode of a file without one (Ignition specification, storage.files.mode).
 const defaultMode = 0o644
 
-// owners names the user and group of a node, "" for root.
+// owners returns the user and group of a node, "" for root.
 func (n node) owners() string {
 	user, group := n.User.String(), n.Group.String()
 	if user == "" && group == "" {

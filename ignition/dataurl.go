@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// unreserved are the bytes that stand for themselves in a data URL: RFC 2396
-// section 2.3.
+// unreserved holds the bytes that a data URL does not escape: RFC 2396 section 2.3.
 var unreserved = func() (set [256]bool) {
 	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!~*'()") {
 		set[c] = true
@@ -14,9 +13,9 @@ var unreserved = func() (set [256]bool) {
 	return set
 }()
 
-// dataURL returns contents as a data URL (RFC 2397), escaped or in base64,
-// whichever is shorter, escaped if equal. It is the rule of Butane's
-// MakeDataURL without compression, at a tenth of its cost.
+// dataURL returns contents as a data URL (RFC 2397), escaped or in base64, whichever is
+// shorter, escaped if equal: the rule of Butane's MakeDataURL without compression, at a tenth
+// of its cost.
 func dataURL(contents []byte) string {
 	escaped := len(",")
 	for _, c := range contents {

@@ -14,24 +14,22 @@ import (
 	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
-// ErrNoConfig says that a file has neither a MachineConfig nor an Ignition
-// config in it.
+// ErrNoConfig is returned for a file with neither a MachineConfig nor an Ignition config.
 var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
 
-// Decode reads every MachineConfig and Ignition config of a file: JSON or a
-// YAML stream, lists of objects included, Ignition 2 and 3. Objects of other
-// kinds are passed over. name is that of the file and only serves to name a
-// bare Ignition config. Nothing is fetched.
+// Decode reads every MachineConfig and Ignition config of a file: JSON or a YAML stream, lists
+// of objects included, Ignition 2 and 3. Objects of other kinds are skipped. name is the file's
+// and only names a bare Ignition config. Nothing is fetched.
 //
-// It is an error if data is not what it should be or holds no such object. A
-// single file that cannot be decoded is not: its Problem says why.
+// The error is for unreadable data and for data without such an object. A single file that
+// cannot be decoded has a Problem instead.
 func Decode(name string, data []byte) ([]Document, error) { return new(Decoder).Decode(name, data) }
 
-// Decoder decodes files that are read together: what their contents unpack to is bounded by
-// its sum. The zero value is ready to use.
+// Decoder decodes files that are read together, with one bound for their unpacked contents. The
+// zero value is ready to use.
 type Decoder struct{ unpacked int64 }
 
-// Decode is the function of that name.
+// Decode is like the function Decode, within the decoder's bound.
 func (all *Decoder) Decode(name string, data []byte) ([]Document, error) {
 	objects, err := Objects(data)
 	if err != nil {
@@ -66,8 +64,8 @@ func objectsIn(data []byte) ([]json.RawMessage, error) {
 	return objects, nil
 }
 
-// separator begins a document: three hyphens at the start of a line, which
-// stand for nothing else, with the directives before them.
+// separator matches the start of a document: three hyphens at the start of a line, with the
+// directives before them.
 var separator = lazy.Regexp(`(?m)(?:^%.*\n)*^---(?:[ \t\r]|$)`)
 
 func yamlDocuments(data []byte) [][]byte {
@@ -80,8 +78,8 @@ func yamlDocuments(data []byte) [][]byte {
 	return append(documents, data[start:])
 }
 
-// jsonStream reads JSON alone, which is far faster than YAML for a
-// bootstrap.ign of many megabytes.
+// jsonStream reads JSON only, which is far faster than YAML for a bootstrap.ign of many
+// megabytes.
 func jsonStream(data []byte) ([]json.RawMessage, error) {
 	var objects []json.RawMessage
 	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
@@ -97,8 +95,8 @@ func jsonStream(data []byte) ([]json.RawMessage, error) {
 	}
 }
 
-// Objects splits a file, JSON or a YAML stream, into its objects, those of lists
-// included. What is no object is left out.
+// Objects splits a file, JSON or a YAML stream, into its objects, those of lists included.
+// Other values are skipped.
 func Objects(data []byte) ([]json.RawMessage, error) {
 	objects, err := objectsIn(data)
 	if err != nil {
@@ -131,7 +129,7 @@ func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMe
 	return append(out, raw)
 }
 
-// decoder gathers the documents of a file.
+// decoder collects the documents of a file.
 type decoder struct {
 	file      string
 	all       *Decoder
@@ -144,7 +142,7 @@ func (d *decoder) object(raw json.RawMessage) error {
 		Ignition json.RawMessage `json:"ignition"`
 	}
 	if err := json.Unmarshal(raw, &o); err != nil {
-		return nil // not an object of any kind
+		return nil // not a Kubernetes object
 	}
 	switch {
 	case o.Kind == "MachineConfig":
@@ -197,13 +195,13 @@ func (d *decoder) machineConfig(raw json.RawMessage) error {
 			doc.Spelling = spellings(mc.Spec.Config)
 		}
 	}
-	doc.noteList("kernel arguments", mc.Spec.KernelArguments)
-	doc.noteList("extensions", mc.Spec.Extensions)
-	doc.setting(SettingKernelArguments, strings.Join(mc.Spec.KernelArguments, " "))
-	doc.setting(SettingExtensions, strings.Join(mc.Spec.Extensions, " "))
+	doc.addListNote("kernel arguments", mc.Spec.KernelArguments)
+	doc.addListNote("extensions", mc.Spec.Extensions)
+	doc.addSetting(SettingKernelArguments, strings.Join(mc.Spec.KernelArguments, " "))
+	doc.addSetting(SettingExtensions, strings.Join(mc.Spec.Extensions, " "))
 	if mc.Spec.FIPS {
-		doc.note("FIPS mode")
-		doc.setting(SettingFIPS, "true")
+		doc.addNote("FIPS mode")
+		doc.addSetting(SettingFIPS, "true")
 	}
 	for _, n := range []struct{ what, setting, value string }{
 		{"kernel type", SettingKernelType, mc.Spec.KernelType},
@@ -211,16 +209,16 @@ func (d *decoder) machineConfig(raw json.RawMessage) error {
 		{"extensions image", SettingExtensionsImage, mc.Spec.ExtensionsImage},
 	} {
 		if n.value != "" {
-			doc.note("%s: %s", n.what, n.value)
-			doc.setting(n.setting, n.value)
+			doc.addNote("%s: %s", n.what, n.value)
+			doc.addSetting(n.setting, n.value)
 		}
 	}
 	d.documents = append(d.documents, doc)
 	return nil
 }
 
-func (d *Document) noteList(what string, values []string) {
+func (d *Document) addListNote(what string, values []string) {
 	if len(values) > 0 {
-		d.note("%s: %s", what, strings.Join(values, " "))
+		d.addNote("%s: %s", what, strings.Join(values, " "))
 	}
 }

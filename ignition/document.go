@@ -2,52 +2,48 @@ package ignition
 
 import "fmt"
 
-// Document is one MachineConfig or Ignition config, decoded.
+// Document is a decoded MachineConfig or Ignition config.
 type Document struct {
-	// Source says what it is: "MachineConfig 99-master-vipgen" or
-	// "Ignition 3.2.0".
+	// Source is a description: "MachineConfig 99-master-vipgen" or "Ignition 3.2.0".
 	Source string
-	// Name is that of the MachineConfig, or the file's without folder and
-	// suffix.
+	// Name is the MachineConfig's, or the file's without folder and suffix.
 	Name string
-	// Role is the pool. That of an Ignition config is taken from its name and
-	// empty if that is not a usual one.
+	// Role is the pool. For an Ignition config it is derived from its name, and empty if that
+	// is not a usual one.
 	Role string
 	// IgnitionVersion is empty for a MachineConfig without Ignition config.
 	IgnitionVersion string
 	Files           []DecodedFile
 	Units           []Unit
-	// Annotations are those of a MachineConfig.
+	// Annotations are a MachineConfig's.
 	Annotations map[string]string
-	// Spelling has the files of a MachineConfig by their paths, and its units by their
-	// names, as it writes them; nothing of one in Ignition 2, which the operator
-	// translates.
+	// Spelling maps the paths of a MachineConfig's files and the names of its units to their
+	// spelling; nil for Ignition 2, which the operator translates.
 	Spelling map[string]Spelling
-	// Settings are what it has besides files and units, for comparing: the fields
-	// of a MachineConfig with their values, parts of an Ignition config with a
-	// digest, as they may hold secrets. What is not there is missing.
+	// Settings holds everything besides files and units, for comparing: the fields of a
+	// MachineConfig with their values, parts of an Ignition config with a digest, as they may
+	// hold secrets. Empty settings are missing.
 	Settings map[string]string
-	// Notes say what it has besides, a line each, in the order of the
-	// document. They hold no key, password hash, token or file contents.
+	// Notes describe everything else, a line each, in the order of the document. They hold no
+	// key, password hash, token or file contents.
 	Notes []string
 }
 
-// DecodedFile is a file with what a Bundle's file has no place for.
+// DecodedFile is a file with the attributes that a Bundle's file lacks.
 type DecodedFile struct {
 	File
-	// Remote names where the contents come from if they are not in the
-	// document, without credentials. They are not fetched.
+	// Remote is the source of contents that are not in the document, without credentials. They
+	// are not fetched.
 	Remote string
-	// Append says that the contents go to the end of a file that another
-	// config, or the operating system, has.
+	// Append is set where the contents are appended to a file of another config, or of the
+	// operating system.
 	Append bool
-	// Problem says why contents could not be decoded, "" if they could.
+	// Problem is the reason why contents could not be decoded, or "".
 	Problem string
 }
 
-// Bundle is the part of a document that a bundle can hold: the files whose
-// contents are known, the last one of a path, with what is appended to it, and
-// all units, the last one of a name.
+// Bundle returns the part of a document that a bundle can hold: the files with known contents,
+// the last of each path, with appended parts, and all units, the last of each name.
 func (d Document) Bundle() Bundle {
 	b := Bundle{Role: d.Role}
 	at := map[string]int{}
@@ -75,17 +71,17 @@ func (d Document) Bundle() Bundle {
 		unitAt[u.Name] = len(b.Units)
 		b.Units = append(b.Units, u)
 	}
-	// No path and no name is there twice, so there is nothing to refuse.
+	// Paths and names are unique, so it cannot fail.
 	_ = b.Sort()
 	return b
 }
 
-func (d *Document) note(format string, args ...any) {
+func (d *Document) addNote(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-// setting keeps a value for comparing; nothing where there is none.
-func (d *Document) setting(name, value string) {
+// addSetting stores a non-empty value for comparing.
+func (d *Document) addSetting(name, value string) {
 	if value == "" {
 		return
 	}

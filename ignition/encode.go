@@ -14,21 +14,19 @@ const roleLabel = "machineconfiguration.openshift.io/role"
 type Metadata struct {
 	// Name decides, within a pool, whose file of a path wins: the last.
 	Name string
-	// Labels get the role of the bundle where they lack it.
+	// Labels get the role of the bundle unless they have one.
 	Labels, Annotations map[string]string
 }
 
-// Encoder writes bundles for one target. It is safe for concurrent use, and
-// meant to be kept: what one bundle has in common with those before it costs
-// next to nothing.
+// Encoder writes bundles for one target. It is safe for concurrent use, and meant to be kept:
+// parts that earlier bundles had cost next to nothing.
 //
-// Every unit, and every file with the exception of its contents (see parts),
-// goes through Butane's structs, and with that through Butane's and Ignition's
-// own validation, once; the documents are put together of the results. What is
-// left are the rules of Ignition that concern two parts: no path and no name
-// twice (see Bundle.Sort), and no file where a unit is written. Those are
-// checked for every bundle, so that each document is as valid as if all of it
-// had been translated at once.
+// Every unit, and every file with the exception of its contents (see parts), goes through
+// Butane's structs, and with that through Butane's and Ignition's own validation, once; the
+// documents are assembled from the results. That leaves the rules of Ignition that concern two
+// parts: no path and no name twice (see Bundle.Sort), and no file where a unit is written.
+// Those are checked for every bundle, so that each document is as valid as if all of it had
+// been translated at once.
 type Encoder struct {
 	target    Target
 	ignition  string
@@ -40,8 +38,8 @@ type Encoder struct {
 	units  cache[unitKey, fragment]
 }
 
-// NewEncoder makes an encoder. With a Target that ParseTarget did not return,
-// all of its methods give an error.
+// NewEncoder returns an encoder. With a Target that ParseTarget did not return, all of its
+// methods return an error.
 func NewEncoder(t Target) *Encoder {
 	for _, s := range supported {
 		if s.Target == t {
@@ -51,12 +49,12 @@ func NewEncoder(t Target) *Encoder {
 	return &Encoder{target: t}
 }
 
-// IgnitionVersion is the version of the Ignition configs that the encoder
-// writes, such as "3.2.0".
+// IgnitionVersion returns the version of the Ignition configs that the encoder writes, such as
+// "3.2.0".
 func (e *Encoder) IgnitionVersion() string { return e.ignition }
 
-// MachineConfig writes a bundle as one YAML document, for OpenShift targets
-// only. Annotations, which Butane does not know, are added.
+// MachineConfig writes a bundle as one YAML document, for OpenShift targets only, with
+// annotations, which Butane does not support.
 func (e *Encoder) MachineConfig(b Bundle, meta Metadata) ([]byte, error) {
 	if e.target.Variant != OpenShift {
 		return nil, fmt.Errorf("a MachineConfig is for OpenShift, not for %s", e.target)
@@ -82,7 +80,7 @@ func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
 	return p.json(e.ignition), nil
 }
 
-// machineConfigHead is a MachineConfig up to its files and units.
+// machineConfigHead returns a MachineConfig up to its files and units.
 func machineConfigHead(meta Metadata, role, version string) (string, error) {
 	labels, err := meta.labels(role)
 	if err != nil {
@@ -100,8 +98,8 @@ func machineConfigHead(meta Metadata, role, version string) (string, error) {
 	})
 }
 
-// labels are those given, and the role of the pool unless they have one. It
-// checks what Butane checks of metadata: there is a name and a role.
+// labels returns the given labels with the role of the pool. It checks metadata as Butane does:
+// a name and a role are required.
 func (m Metadata) labels(role string) (map[string]string, error) {
 	labels := map[string]string{roleLabel: role}
 	maps.Copy(labels, m.Labels)
@@ -161,7 +159,7 @@ func (p parts) json(version string) []byte {
 	return append(out, "\n}\n"...)
 }
 
-// comma separates an element of a list from the one before it.
+// comma appends a comma before every element but the first.
 func comma(out []byte, i int) []byte {
 	if i == 0 {
 		return out
@@ -169,8 +167,7 @@ func comma(out []byte, i int) []byte {
 	return append(out, ",\n"...)
 }
 
-// ordered returns the bundle in order, leaving the caller's as it is, once it
-// has passed the checks that concern two of its parts.
+// ordered returns a sorted copy of the bundle that passed the checks across its parts.
 func ordered(b Bundle) (Bundle, error) {
 	b.Files, b.Units = slices.Clone(b.Files), slices.Clone(b.Units)
 	if err := b.Sort(); err != nil {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// fragment is one file or unit, encoded: an element of the list files or
-// units as it stands in an Ignition config and in a MachineConfig.
+// fragment is one encoded file or unit: an element of the list files or units in an Ignition
+// config and in a MachineConfig.
 type fragment struct{ json, yaml string }
 
-// frame is a file without its contents: what stands before and after them.
+// frame is a file without its contents: the text before and after them.
 type frame struct{ before, after fragment }
 
-// parts are the fragments of one bundle, in order.
+// parts are the fragments of one bundle, sorted.
 type parts struct {
 	files []frame
 	urls  []string
@@ -27,7 +27,7 @@ type frameKey struct {
 	mode int
 }
 
-// unitKey has all of a unit, and of its drop-ins, in comparable form.
+// unitKey is a unit with its drop-ins in comparable form.
 type unitKey struct {
 	name, contents, dropins string
 	enabled                 byte
@@ -36,13 +36,12 @@ type unitKey struct {
 // placeholder is the data URL of an empty file.
 const placeholder = "data:,"
 
-// parts finds the fragments of a bundle, put in order, most of them in the cache, and
-// translates the others together: a translation of one costs nearly as much
-// as one of five.
+// parts returns the fragments of a sorted bundle, from the cache where possible, and translates
+// the others together: a translation of one costs nearly as much as one of five.
 //
-// Of a file, path and mode go through Butane. The contents become a data URL
-// by Butane's rule; being a valid data URL is all that Butane and Ignition ask
-// of them, and dataURL writes nothing else.
+// A file's path and mode go through Butane. The contents become a data URL by Butane's rule;
+// being a valid data URL is all that Butane and Ignition require of them, and dataURL writes
+// nothing else.
 func (e *Encoder) parts(b Bundle) (parts, error) {
 	if e.translate == nil {
 		return parts{}, fmt.Errorf("unknown target %s", e.target)
@@ -75,8 +74,7 @@ func (e *Encoder) parts(b Bundle) (parts, error) {
 	return p, nil
 }
 
-// missing are the files and units that the cache does not have, with their
-// places in the bundle.
+// missing holds the files and units that are not cached, with their indexes in the bundle.
 type missing struct {
 	files          []File
 	units          []Unit
@@ -93,7 +91,7 @@ func (m *missing) addUnit(i int, u Unit) {
 	m.unitAt = append(m.unitAt, i)
 }
 
-// text refuses what JSON and YAML could not hold without changing it.
+// text rejects text that JSON and YAML would change.
 func (m missing) text() error {
 	for _, f := range m.files {
 		if !utf8.ValidString(f.Path) {
@@ -175,8 +173,7 @@ func keyOf(u Unit) unitKey {
 	return k
 }
 
-// newFragment formats an element of a list at the depth at which lists of
-// files and units stand.
+// newFragment formats an element at the depth of the lists of files and units.
 func newFragment(raw json.RawMessage) (fragment, error) {
 	var indented bytes.Buffer
 	indented.WriteString("      ")
@@ -194,9 +191,8 @@ func newFragment(raw json.RawMessage) (fragment, error) {
 	return fragment{indented.String(), indent(yaml, "      ")}, nil
 }
 
-// newFrame parts a file's fragment at its contents. The key source is the
-// first in both formats that can be followed by the placeholder: contents
-// come before path.
+// newFrame splits a file's fragment around its contents. The key source is the first in both
+// formats that can be followed by the placeholder: contents come before path.
 func newFrame(f fragment) frame {
 	var fr frame
 	fr.before.json, fr.after.json = around(f.json, `"source": "`)

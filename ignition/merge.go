@@ -10,28 +10,26 @@ import (
 	ignition "github.com/coreos/ignition/v2/config"
 )
 
-// Conflict is something that the base has otherwise than the bundle.
+// Conflict is a difference between base and bundle.
 type Conflict struct {
 	// Kind is file, directory, link, unit or dropin; Name is the path, the
 	// name of the unit, or "unit/dropin".
 	Kind, Name string
-	// Detail says what differs, without contents.
+	// Detail describes the difference, without contents.
 	Detail string
 }
 
-// Merge adds a bundle to an Ignition 3 config, such as the bootstrap.ign or
-// the pointer config master.ign of an installer.
+// Merge adds a bundle to an Ignition 3 config, such as the bootstrap.ign or the pointer config
+// master.ign of an installer.
 //
-// Everything that the base has stays as it is written, unknown fields too; its
-// Ignition version stays as well, since every 3.x has the fields that a bundle
-// needs. A file or unit that is there already and is the same is left alone,
-// so that merging twice gives the same bytes as merging once. A unit of the
-// base gets contents, enablement and drop-ins that it lacks. What differs is a
-// conflict: merged is nil then, unless overwrite says to replace it, in which
-// case conflicts tells what was replaced.
+// Everything in the base stays as it is written, unknown fields too; its Ignition version stays
+// as well, since every 3.x has the fields that a bundle needs. A file or unit that is the same
+// in the base is left alone, so that merging twice gives the same bytes as merging once. A unit
+// of the base gets missing contents, enablement and drop-ins. A difference is a conflict:
+// merged is nil then, unless overwrite replaces it, in which case conflicts lists what was
+// replaced.
 //
-// It is an error if the base or the result is no valid Ignition 3 config, in
-// the judgement of Ignition's own parser.
+// The error is for a base or a result that Ignition's own parser rejects.
 func Merge(base []byte, b Bundle, enc *Encoder, overwrite bool) (merged []byte, conflicts []Conflict, err error) {
 	if err := checkBase(base); err != nil {
 		return nil, nil, err
@@ -77,7 +75,7 @@ func checkBase(base []byte) error {
 	return nil
 }
 
-// validate lets Ignition judge. Warnings pass: the base may have its own.
+// validate runs Ignition's validation. Warnings pass: the base may have its own.
 func validate(config []byte) error {
 	_, r, err := ignition.Parse(config)
 	if err == nil {
@@ -92,9 +90,8 @@ func validate(config []byte) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// merger works on JSON, not on the structs of a version, which would drop what
-// they do not know. It overwrites; Merge drops the result if that is not
-// wanted.
+// merger works on JSON, not on the structs of a version, which would drop unknown fields. It
+// overwrites; Merge drops the result if that is not wanted.
 type merger struct {
 	decoder
 	// files and units are the bundle's, encoded.

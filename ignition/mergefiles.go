@@ -40,14 +40,14 @@ func (m *merger) storage(storage object, files []File) error {
 			return err
 		}
 	}
-	if err := m.makeRoom(storage, "directories", "directory", files); err != nil {
+	if err := m.removeReplaced(storage, "directories", "directory", files); err != nil {
 		return err
 	}
-	return m.makeRoom(storage, "links", "link", files)
+	return m.removeReplaced(storage, "links", "link", files)
 }
 
-// makeRoom takes directories or links away whose path a file has.
-func (m *merger) makeRoom(storage object, key, kind string, files []File) error {
+// removeReplaced removes directories or links at the path of a file.
+func (m *merger) removeReplaced(storage object, key, kind string, files []File) error {
 	list, err := storage.list(key)
 	if err != nil {
 		return err
@@ -74,11 +74,11 @@ func (m *merger) makeRoom(storage object, key, kind string, files []File) error 
 }
 
 func byPath(list []json.RawMessage) (map[string]int, error) {
-	return places(list, func(n *node) string { return n.Path })
+	return indexes(list, func(n *node) string { return n.Path })
 }
 
-// places are those of elements in a list, by what they are called.
-func places[T any](list []json.RawMessage, name func(*T) string) (map[string]int, error) {
+// indexes maps the names of a list's elements to their indexes.
+func indexes[T any](list []json.RawMessage, name func(*T) string) (map[string]int, error) {
 	at := map[string]int{}
 	for i, raw := range list {
 		var v T
@@ -90,8 +90,7 @@ func places[T any](list []json.RawMessage, name func(*T) string) (map[string]int
 	return at, nil
 }
 
-// differs says in what a file of the base differs from ours, "" if in nothing
-// that would make a difference on the node.
+// differs describes how a file of the base differs from ours on the node, or returns "".
 func (m *merger) differs(raw json.RawMessage, f File) (string, error) {
 	var c configFile
 	if err := json.Unmarshal(raw, &c); err != nil {

@@ -39,10 +39,10 @@ func (m *merger) systemd(systemd object, units []Unit) error {
 }
 
 func byName(list []json.RawMessage) (map[string]int, error) {
-	return places(list, func(n *named) string { return n.Name })
+	return indexes(list, func(n *named) string { return n.Name })
 }
 
-// unit returns the unit of the base what ours has more, nil if nothing.
+// unit returns the unit of the base with our additions, nil if there are none.
 func (m *merger) unit(raw json.RawMessage, ours Unit) (json.RawMessage, error) {
 	unit, err := parseObject(raw)
 	if err != nil {

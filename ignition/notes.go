@@ -2,48 +2,47 @@ package ignition
 
 import "strings"
 
-// notes lists what a config has besides files and units, in a fixed order.
-// Of users, proxies and certificates it says that they are there, since what
-// they hold may be secret.
+// notes lists everything in a config besides files and units, in a fixed order. Users, proxies
+// and certificates are counted only, since their content may be secret.
 func (c config) notes(doc *Document) {
 	for _, r := range c.Ignition.Config.Merge {
-		doc.note("merges %s (not fetched)", remoteName(r.Source))
+		doc.addNote("merges %s (not fetched)", remoteName(r.Source))
 	}
 	for _, r := range c.Ignition.Config.Append {
-		doc.note("appends %s (not fetched)", remoteName(r.Source))
+		doc.addNote("appends %s (not fetched)", remoteName(r.Source))
 	}
 	if r := c.Ignition.Config.Replace; r != nil && r.Source != nil {
-		doc.note("is replaced by %s (not fetched)", remoteName(r.Source))
+		doc.addNote("is replaced by %s (not fetched)", remoteName(r.Source))
 	}
 	if len(c.Ignition.Proxy) > 0 {
-		doc.note("sets a proxy for fetching")
+		doc.addNote("sets a proxy for fetching")
 	}
 	if n := len(c.Ignition.Security.TLS.CertificateAuthorities); n > 0 {
-		doc.note("certificate authorities for fetching: %d", n)
+		doc.addNote("certificate authorities for fetching: %d", n)
 	}
-	doc.noteList("kernel arguments", c.KernelArguments.ShouldExist)
-	doc.noteList("kernel arguments removed", c.KernelArguments.ShouldNotExist)
-	doc.noteNames("users", c.Passwd.Users)
-	doc.noteNames("groups", c.Passwd.Groups)
-	doc.noteNames("disks", c.Storage.Disks)
-	doc.noteNames("RAID", c.Storage.Raid)
-	doc.noteNames("LUKS volumes", c.Storage.Luks)
-	doc.noteNames("filesystems", c.Storage.Filesystems)
+	doc.addListNote("kernel arguments", c.KernelArguments.ShouldExist)
+	doc.addListNote("kernel arguments removed", c.KernelArguments.ShouldNotExist)
+	doc.addNamesNote("users", c.Passwd.Users)
+	doc.addNamesNote("groups", c.Passwd.Groups)
+	doc.addNamesNote("disks", c.Storage.Disks)
+	doc.addNamesNote("RAID", c.Storage.Raid)
+	doc.addNamesNote("LUKS volumes", c.Storage.Luks)
+	doc.addNamesNote("filesystems", c.Storage.Filesystems)
 	for _, n := range c.Storage.Directories {
-		doc.note("directory %s", n.Path)
+		doc.addNote("directory %s", n.Path)
 	}
 	for _, n := range c.Storage.Links {
-		doc.note("link %s -> %s", n.Path, n.Target)
+		doc.addNote("link %s -> %s", n.Path, n.Target)
 	}
-	doc.noteNames("networkd units", c.Networkd.Units)
+	doc.addNamesNote("networkd units", c.Networkd.Units)
 }
 
-func (d *Document) noteNames(what string, things []named) {
+func (d *Document) addNamesNote(what string, things []named) {
 	names := make([]string, len(things))
 	for i, t := range things {
 		names[i] = t.String()
 	}
 	if len(names) > 0 {
-		d.note("%s: %s", what, strings.Join(names, ", "))
+		d.addNote("%s: %s", what, strings.Join(names, ", "))
 	}
 }

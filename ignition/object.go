@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// object is a JSON object whose values are kept as they are written.
+// object is a JSON object that keeps its values as written.
 type object map[string]json.RawMessage
 
 // mergedKeys are the keys that merging reads or writes.
 var mergedKeys = []string{"storage", "files", "directories", "links", "path", "systemd", "units", "name", "contents", "enabled", "mask", "dropins"}
 
-// parseObject reads one level of JSON. It refuses what readers of JSON take
-// differently: a key twice, and a key in other letters than Ignition's, which
-// Ignition takes for its own.
+// parseObject parses one level of JSON. It rejects what readers of JSON resolve differently: a
+// duplicate key, and a key that differs from Ignition's in case, which Ignition accepts.
 func parseObject(raw []byte) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -28,7 +27,7 @@ func parseObject(raw []byte) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, _ := t.(string) // the decoder takes nothing else
+		key, _ := t.(string) // keys are always strings
 		if _, twice := o[key]; twice {
 			return nil, fmt.Errorf("key %q twice", key)
 		}
@@ -44,12 +43,12 @@ func parseObject(raw []byte) (object, error) {
 	return o, nil
 }
 
-// has tells whether there is a value other than null.
+// has reports whether a key has a value other than null.
 func (o object) has(key string) bool {
 	return len(o[key]) > 0 && string(o[key]) != "null"
 }
 
-// change applies f to an object within, which is made if it is not there.
+// change applies f to a nested object, created if missing.
 func (o object) change(key string, f func(object) error) error {
 	inner := object{}
 	if o.has(key) {
@@ -64,7 +63,7 @@ func (o object) change(key string, f func(object) error) error {
 	return o.set(key, inner)
 }
 
-// list reads a list; no list is an empty one.
+// list returns a list; a missing one is empty.
 func (o object) list(key string) (elements []json.RawMessage, err error) {
 	if !o.has(key) {
 		return nil, nil
@@ -84,11 +83,10 @@ func (o object) set(key string, value any) error {
 	return nil
 }
 
-// marshal writes the object on one line, as installers do, its keys in order.
+// marshal writes the object on one line with sorted keys, as installers do.
 func (o object) marshal() ([]byte, error) { return marshalJSON(o) }
 
-// marshalJSON keeps raw values as they are; json.Marshal would escape <, > and
-// & in them.
+// marshalJSON keeps raw values as written; json.Marshal would escape <, > and & in them.
 func marshalJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

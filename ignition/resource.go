@@ -10,22 +10,22 @@ import (
 	"github.com/vincent-petithory/dataurl"
 )
 
-// Bounds of what a Decoder unpacks: of a file, and of all files. A kilobyte of gzip can
-// unpack to a megabyte, and what is refused has been unpacked as well, so it counts. A MachineConfig has 1.5 MiB at most, which
-// is what etcd takes for an object.
+// Bounds for a Decoder's unpacked contents: of a file, and of all files. A kilobyte of gzip can
+// unpack to a megabyte, and rejected contents have been unpacked as well, so they count. A
+// MachineConfig has 1.5 MiB at most, which is etcd's limit for an object.
 const (
 	maxFile    = 16 << 20
 	maxDecoded = 64 << 20
 )
 
-// resource is where contents come from, in Ignition 2 and 3.
+// resource is the source of contents, in Ignition 2 and 3.
 type resource struct {
 	Source      *string `json:"source"`
 	Compression string  `json:"compression"`
 }
 
-// contents decodes a resource. remote is not empty where the contents are
-// elsewhere. No source at all is an empty file.
+// contents decodes a resource. remote is set where the contents are elsewhere. A missing source
+// is an empty file.
 func (d *decoder) contents(r resource) (contents []byte, remote string, err error) {
 	if r.Source == nil || *r.Source == "" {
 		return nil, "", nil
@@ -52,8 +52,8 @@ func (d *decoder) contents(r resource) (contents []byte, remote string, err erro
 	return nil, "", fmt.Errorf("unknown compression %q", r.Compression)
 }
 
-// decodeDataURL reads a data URL with the library that Ignition uses. Its
-// errors may quote contents, so they are not passed on.
+// decodeDataURL parses a data URL with Ignition's library. Its errors may quote contents, so
+// they are not passed on.
 func decodeDataURL(source string) ([]byte, error) {
 	u, err := dataurl.DecodeString(source)
 	if err != nil {
@@ -74,7 +74,7 @@ func (all *Decoder) gunzip(compressed []byte) ([]byte, error) {
 	return all.spend(contents, err)
 }
 
-// spend counts unpacked bytes against the bounds, also those of contents that are not taken.
+// spend counts unpacked bytes against the bounds, also those of rejected contents.
 func (all *Decoder) spend(contents []byte, err error) ([]byte, error) {
 	n := int64(len(contents))
 	room := maxDecoded - all.unpacked
@@ -90,8 +90,8 @@ func (all *Decoder) spend(contents []byte, err error) ([]byte, error) {
 	return contents, nil
 }
 
-// withoutSecrets returns a URL without user, password, query and fragment, where
-// credentials and signatures stand.
+// withoutSecrets returns a URL without user, password, query and fragment, which may hold
+// credentials and signatures.
 func withoutSecrets(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	if u.Opaque != "" {
@@ -100,7 +100,7 @@ func withoutSecrets(u *url.URL) string {
 	return bare.String()
 }
 
-// remoteName is withoutSecrets of a source.
+// remoteName applies withoutSecrets to a source.
 func remoteName(source *string) string {
 	if source == nil {
 		return "nothing"

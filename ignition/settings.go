@@ -18,31 +18,30 @@ const (
 	SettingExtensionsImage = "baseOSExtensionsContainerImage"
 )
 
-// SettingUsers are users and their SSH keys, the one part of an Ignition config
-// besides files and units that the operator changes on a running node.
+// SettingUsers are users and their SSH keys, the only part of an Ignition config besides files
+// and units that the operator changes on a running node.
 const SettingUsers = "passwd.users"
 
 // SettingMasks are the masked units.
 const SettingMasks = "systemd.units.mask"
 
-// sections are the parts of an Ignition config that are settings, by the object
-// that holds them.
+// sections lists the parts of an Ignition config that are settings, by their parent.
 var sections = map[string][]string{
 	"passwd":   {"users", "groups"},
 	"networkd": {"units"},
 	"storage":  {"disks", "raid", "luks", "filesystems", "directories", "links"},
 }
 
-// settings keeps a digest of every part that is there, and the masked units.
+// settings stores a digest of every such part, and the masked units.
 func (c config) settings(raw json.RawMessage, doc *Document) {
 	var top map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &top) // it has been read before
-	doc.setting("ignition."+SettingKernelArguments, digest(top["kernelArguments"]))
+	_ = json.Unmarshal(raw, &top) // it was parsed before
+	doc.addSetting("ignition."+SettingKernelArguments, digest(top["kernelArguments"]))
 	for object, parts := range sections {
 		var o map[string]json.RawMessage
-		_ = json.Unmarshal(top[object], &o) // what is no object has no parts
+		_ = json.Unmarshal(top[object], &o) // a value that is no object has no parts
 		for _, part := range parts {
-			doc.setting(object+"."+part, digest(o[part]))
+			doc.addSetting(object+"."+part, digest(o[part]))
 		}
 	}
 	var masked []string
@@ -51,10 +50,10 @@ func (c config) settings(raw json.RawMessage, doc *Document) {
 			masked = append(masked, u.Name)
 		}
 	}
-	doc.setting(SettingMasks, strings.Join(masked, " "))
+	doc.addSetting(SettingMasks, strings.Join(masked, " "))
 }
 
-// digest is that of JSON whatever its spelling, "" of what is empty.
+// digest returns a digest of JSON that does not depend on spelling, "" for an empty value.
 func digest(part json.RawMessage) string {
 	var v any
 	if len(part) == 0 || json.Unmarshal(part, &v) != nil {

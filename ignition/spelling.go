@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Spelling is a file or unit as an Ignition 3 config writes it: a value for each field
-// that is there and is not null, such as "mode" and "contents.source". A field that may hold contents or a secret
-// has a digest. Two spellings may mean the same: the machine config daemon compares
-// spellings (CalculateConfigFileDiffs, GetChangedConfigUnitsByType).
+// Spelling is a file or unit as an Ignition 3 config spells it: a value for each field that is
+// present and not null, such as "mode" and "contents.source". Fields that may hold contents or
+// a secret have a digest. Two spellings may have one meaning: the machine config daemon
+// compares spellings (CalculateConfigFileDiffs, GetChangedConfigUnitsByType).
 type Spelling map[string]string
 
-// shownFields are those whose values are no contents and no secrets.
+// shownFields are the fields without contents and secrets.
 var shownFields = map[string]bool{"mode": true, "overwrite": true, "contents.compression": true, "enabled": true, "mask": true}
 
-// Shown returns the value of a field, if it may be shown; "none" for a field that is
-// not there.
+// Shown returns the value of a field if it may be shown; "none" for a missing field.
 func (s Spelling) Shown(field string) (value string, ok bool) {
 	value, there := s[field]
 	if !there {
@@ -24,7 +23,8 @@ func (s Spelling) Shown(field string) (value string, ok bool) {
 	return value, shownFields[field]
 }
 
-// spellings returns the spelling of each file, by path, and unit, by name, of an Ignition 3 config.
+// spellings returns the spellings of the files, by path, and units, by name, of an Ignition 3
+// config.
 func spellings(raw json.RawMessage) map[string]Spelling {
 	var c struct {
 		Storage struct {
@@ -51,8 +51,7 @@ func spellings(raw json.RawMessage) map[string]Spelling {
 	return out
 }
 
-// add spells fields; objects and lists of named objects field by field, as Ignition
-// merges them.
+// add adds fields; objects and lists of named objects field by field, as Ignition merges them.
 func (s Spelling) add(prefix string, fields map[string]json.RawMessage) {
 	for name, raw := range fields {
 		s.value(prefix+name, raw)
@@ -69,7 +68,7 @@ func (s Spelling) value(field string, raw json.RawMessage) {
 	if json.Unmarshal(raw, &list) == nil && len(list) > 0 && list[0]["name"] != nil {
 		for _, element := range list {
 			var name string
-			_ = json.Unmarshal(element["name"], &name) // Ignition takes nothing else
+			_ = json.Unmarshal(element["name"], &name) // Ignition accepts nothing else
 			s.add(field+"["+name+"].", element)
 		}
 		return

@@ -13,13 +13,13 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// translation turns files and units into an Ignition config as JSON, after
-// Butane's validation of the input and Ignition's validation of the result.
+// translation translates files and units to an Ignition config as JSON, with Butane's
+// validation of the input and Ignition's validation of the result.
 type translation func(files []File, units []Unit) ([]byte, error)
 
-// through makes a translation of the method of a Butane version's Config that
+// translateWith returns a translation by the method of a Butane version's Config that
 // translates to Ignition.
-func through[C, I any](toIgnition func(C, common.TranslateOptions) (I, report.Report, error)) translation {
+func translateWith[C, I any](toIgnition func(C, common.TranslateOptions) (I, report.Report, error)) translation {
 	return func(files []File, units []Unit) ([]byte, error) {
 		var c C
 		fill(reflect.ValueOf(&c).Elem(), files, units)
@@ -27,37 +27,37 @@ func through[C, I any](toIgnition func(C, common.TranslateOptions) (I, report.Re
 		// the Go release, and a changed byte in a MachineConfig reboots the
 		// pool.
 		ign, r, err := toIgnition(c, common.TranslateOptions{NoResourceAutoCompression: true})
-		if err := complaint(r, err, files, units); err != nil {
+		if err := reportError(r, err, files, units); err != nil {
 			return nil, err
 		}
-		// The marshaler of Butane: encoding/json writes empty structs.
+		// As Butane marshals: encoding/json writes empty structs.
 		return json.Marshal(ign)
 	}
 }
 
-// fill writes files and units into a Butane Config. Its types differ from
-// version to version while the fields are the same, hence the reflection.
+// fill sets files and units in a Butane Config. Its types differ between versions while the
+// fields are the same, hence the reflection.
 func fill(c reflect.Value, files []File, units []Unit) {
 	if meta := c.FieldByName("Metadata"); meta.IsValid() {
-		// OpenShift's Config is not valid without; head writes the real ones.
+		// OpenShift's Config requires a name; head writes the real one.
 		meta.FieldByName("Name").SetString("vipgen")
 		meta.FieldByName("Labels").Set(reflect.ValueOf(map[string]string{roleLabel: "worker"}))
 	}
 	to := grow(c.FieldByName("Storage").FieldByName("Files"), len(files))
 	for i, f := range files {
 		to.Index(i).FieldByName("Path").SetString(f.Path)
-		point(to.Index(i).FieldByName("Mode"), f.Mode)
-		point(to.Index(i).FieldByName("Overwrite"), true)
-		point(to.Index(i).FieldByName("Contents").FieldByName("Inline"), string(f.Contents))
+		setPointer(to.Index(i).FieldByName("Mode"), f.Mode)
+		setPointer(to.Index(i).FieldByName("Overwrite"), true)
+		setPointer(to.Index(i).FieldByName("Contents").FieldByName("Inline"), string(f.Contents))
 	}
 	to = grow(c.FieldByName("Systemd").FieldByName("Units"), len(units))
 	for i, u := range units {
 		to.Index(i).FieldByName("Name").SetString(u.Name)
 		if u.Enabled != nil {
-			point(to.Index(i).FieldByName("Enabled"), *u.Enabled)
+			setPointer(to.Index(i).FieldByName("Enabled"), *u.Enabled)
 		}
 		if u.Contents != "" {
-			point(to.Index(i).FieldByName("Contents"), u.Contents)
+			setPointer(to.Index(i).FieldByName("Contents"), u.Contents)
 		}
 		fillDropins(to.Index(i).FieldByName("Dropins"), u.Dropins)
 	}
@@ -67,7 +67,7 @@ func fillDropins(to reflect.Value, dropins []Dropin) {
 	to = grow(to, len(dropins))
 	for i, d := range dropins {
 		to.Index(i).FieldByName("Name").SetString(d.Name)
-		point(to.Index(i).FieldByName("Contents"), d.Contents)
+		setPointer(to.Index(i).FieldByName("Contents"), d.Contents)
 	}
 }
 
@@ -76,12 +76,11 @@ func grow(slice reflect.Value, n int) reflect.Value {
 	return slice
 }
 
-func point[T any](to reflect.Value, v T) { to.Set(reflect.ValueOf(&v)) }
+func setPointer[T any](to reflect.Value, v T) { to.Set(reflect.ValueOf(&v)) }
 
-// complaint makes an error of everything in a report. Warnings count: what
-// Ignition warns of, such as a unit that is enabled and has no [Install]
-// section, would not work on the node.
-func complaint(r report.Report, err error, files []File, units []Unit) error {
+// reportError returns an error with everything in a report. Warnings count: what Ignition warns
+// of, such as a unit that is enabled and has no [Install] section, would not work on the node.
+func reportError(r report.Report, err error, files []File, units []Unit) error {
 	if len(r.Entries) == 0 {
 		return err
 	}
@@ -91,8 +90,7 @@ func complaint(r report.Report, err error, files []File, units []Unit) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// place names the part of the bundle that a path such as
-// systemd.units.0.contents leads to.
+// place names the part of the bundle at a path such as systemd.units.0.contents.
 func place(p []any, files []File, units []Unit) string {
 	if len(p) < 3 {
 		return fmt.Sprint(p...)

@@ -9,14 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// text is a string that every YAML parser reads back as it was. The library
-// alone would write block literals that it or others read differently: those
-// that start with a space, a tab or an empty line, or hold a line separator
-// of Unicode.
+// text is a string that every YAML parser reads back unchanged. The library would write block
+// literals that it or others read differently: those that start with a space, a tab or an empty
+// line, or hold a line separator of Unicode.
 type text string
 
-// MarshalYAML chooses a block literal where it is safe and a quoted string
-// where anything else is not.
+// MarshalYAML writes a block literal where it is safe and a quoted string where a plain one is
+// not.
 func (t text) MarshalYAML() (any, error) {
 	s := string(t)
 	switch {
@@ -30,8 +29,8 @@ func (t text) MarshalYAML() (any, error) {
 	return s, nil
 }
 
-// isLiteral tells whether s is lines of printable text, as units and
-// configuration files are, that can stand as a block literal.
+// isLiteral reports whether s is safe as a block literal: lines of printable text, as in units
+// and configuration files.
 func isLiteral(s string) bool {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	if !strings.Contains(s, "\n") || lines[0] == "" || lines[len(lines)-1] == "" {
@@ -45,7 +44,7 @@ func isLiteral(s string) bool {
 	})
 }
 
-// texts makes every string in decoded JSON a text.
+// texts converts every string in decoded JSON to a text.
 func texts(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -62,7 +61,7 @@ func texts(v any) any {
 	return v
 }
 
-// textMap does the same for labels and annotations.
+// textMap converts labels and annotations.
 func textMap(m map[string]string) map[string]text {
 	out := make(map[string]text, len(m))
 	for k, v := range m {
@@ -71,8 +70,7 @@ func textMap(m map[string]string) map[string]text {
 	return out
 }
 
-// marshalYAML writes block style with lists at the depth of their key, as
-// oc and kubectl do.
+// marshalYAML writes block style with lists at the depth of their key, as oc and kubectl do.
 func marshalYAML(v any) (string, error) {
 	var b strings.Builder
 	enc := yaml.NewEncoder(&b)
@@ -84,7 +82,7 @@ func marshalYAML(v any) (string, error) {
 	return b.String(), enc.Close()
 }
 
-// indent puts a prefix before every line that is not empty.
+// indent adds a prefix to every line that is not empty.
 func indent(s, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

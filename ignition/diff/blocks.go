@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// block is a part of a configuration file with a name of its own, such as
-// "vrrp_instance demo_API_0".
+// block is a named part of a configuration file, such as "vrrp_instance demo_API_0".
 type block struct{ name, text string }
 
-// braces splits a file of blocks in braces: keepalived.conf, Corefile and their
-// templates. What stands outside of blocks is in one without a name. It never
-// fails: braces that do not match make a block that goes on to the end.
+// braces splits a file with blocks in braces: keepalived.conf, Corefile and their templates.
+// Text outside of blocks is in one without a name. Unbalanced braces make a block that ends
+// with the file.
 func braces(text string) []block {
 	var out []block
 	var loose strings.Builder
@@ -32,8 +31,8 @@ func braces(text string) []block {
 	return unique(append(out, block{"", loose.String()}))
 }
 
-// weight counts the braces of a line that open, less those that close. Those of
-// templates, which come in pairs, and those in comments do not count.
+// weight returns the number of opening braces in a line minus the closing ones. Those of
+// templates are balanced; those in comments do not count.
 func weight(line string) int {
 	if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "!") {
 		return 0
@@ -92,7 +91,7 @@ func compareBlocks(before, after []block) []Field {
 		f := Field{Path: name, Lines: unified(old, now)}
 		if name == "" {
 			f.Path = "outside of blocks"
-		} else if w := what(was, is); w != changed {
+		} else if w := changeKind(was, is); w != changed {
 			f.Lines, f.What = "", w
 		}
 		out = append(out, f)

@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// specs are what cluster.yaml says on the nodes of a pool on both sides; nil where a side has none
-// that can be read.
+// specs returns the cluster.yaml of a pool's nodes on both sides; nil where a side has no
+// readable one.
 func specs(was, is nodeState) (before, after *v1alpha1.ClusterConfigSpec) {
 	spec := func(s nodeState) *v1alpha1.ClusterConfigSpec {
 		c, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, s.files[v1alpha1.ClusterConfigPath].Contents)
@@ -24,18 +24,18 @@ func specs(was, is nodeState) (before, after *v1alpha1.ClusterConfigSpec) {
 	return spec(was), spec(is)
 }
 
-// Seen is a change of VIPs or of VRRP, and what clients see of it.
-type Seen struct {
-	// What changes, such as "API VIP 192.0.2.5 becomes 192.0.2.7".
+// Impact is a change of VIPs or of VRRP with its impact on clients.
+type Impact struct {
+	// What describes the change, such as "API VIP 192.0.2.5 becomes 192.0.2.7".
 	What string `json:"what"`
-	// Clients says what clients see, and what to do for them, a sentence each.
+	// Clients says what clients see, and what to do for them, one sentence each.
 	Clients []string `json:"clients"`
 }
 
-// clients says what clients see of the change from one cluster.yaml to another.
-func clients(before, after *v1alpha1.ClusterConfigSpec) []Seen {
-	var out []Seen
-	for _, s := range []*Seen{settingsSeen(before, after), balancerSeen(before, after)} {
+// clientImpacts returns the impact on clients of a change of cluster.yaml.
+func clientImpacts(before, after *v1alpha1.ClusterConfigSpec) []Impact {
+	var out []Impact
+	for _, s := range []*Impact{settingsImpact(before, after), balancerImpact(before, after)} {
 		if s != nil {
 			out = append(out, *s)
 		}
@@ -45,34 +45,34 @@ func clients(before, after *v1alpha1.ClusterConfigSpec) []Seen {
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
 		was, is := groupOf(before, n), groupOf(after, n)
-		out = append(out, vipsSeen(before, after, was, is)...)
+		out = append(out, vipImpacts(before, after, was, is)...)
 	}
-	return append(out, routerIDsSeen(before, after)...)
+	return append(out, routerIDImpacts(before, after)...)
 }
 
-// routerIDsSeen says what clients see where VIPs that stay get another virtual router ID, by
-// moving to another group or not.
-func routerIDsSeen(before, after *v1alpha1.ClusterConfigSpec) (out []Seen) {
+// routerIDImpacts returns the impact where VIPs that stay get another virtual router ID, also
+// by moving to another group.
+func routerIDImpacts(before, after *v1alpha1.ClusterConfigSpec) (out []Impact) {
 	for _, is := range after.Groups {
 		var moved []netip.Addr
 		id := 0
 		for _, vip := range is.VIPs {
-			if was := holding(before, vip); was != nil && was.VirtualRouterID != is.VirtualRouterID && was.VirtualRouterID*is.VirtualRouterID != 0 {
+			if was := groupWith(before, vip); was != nil && was.VirtualRouterID != is.VirtualRouterID && was.VirtualRouterID*is.VirtualRouterID != 0 {
 				moved, id = append(moved, vip), was.VirtualRouterID
 			}
 		}
 		if moved == nil {
 			continue
 		}
-		out = append(out, Seen{fmt.Sprintf("virtual router ID of %s %d becomes %d", addresses(moved), id, is.VirtualRouterID), []string{
+		out = append(out, Impact{fmt.Sprintf("virtual router ID of %s %d becomes %d", addresses(moved), id, is.VirtualRouterID), []string{
 			"nodes with one ID do not hear those with the other: until the last node has the change, two nodes hold the VIP (split brain), and clients lose connections. " +
 				fmt.Sprintf("Keep the ID (%s of group %s), or have all nodes changed at once in a maintenance window", "virtualRouterID", is.Name)}})
 	}
 	return out
 }
 
-// holding is the group that has a VIP, nil if none has.
-func holding(s *v1alpha1.ClusterConfigSpec, vip netip.Addr) *v1alpha1.Group {
+// groupWith returns the group that has a VIP, or nil.
+func groupWith(s *v1alpha1.ClusterConfigSpec, vip netip.Addr) *v1alpha1.Group {
 	if i := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, vip) }); i >= 0 {
 		return &s.Groups[i]
 	}
@@ -88,8 +88,8 @@ func groupOf(s *v1alpha1.ClusterConfigSpec, name string) *v1alpha1.Group {
 
 func addresses(list []netip.Addr) string { return lists.Join(list, ", ") }
 
-// vipsSeen says what clients see of a group whose VIPs change, family by family.
-func vipsSeen(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group) []Seen {
+// vipImpacts returns the impact of a group whose VIPs change, family by family.
+func vipImpacts(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group) []Impact {
 	g := cmp.Or(is, was)
 	var old, now []netip.Addr
 	if was != nil {
@@ -98,7 +98,7 @@ func vipsSeen(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group
 	if is != nil {
 		now = is.VIPs
 	}
-	var out []Seen
+	var out []Impact
 	for _, six := range []bool{false, true} {
 		of := func(list []netip.Addr) (a netip.Addr) {
 			if i := slices.IndexFunc(list, func(a netip.Addr) bool { return a.Is6() == six }); i >= 0 {
@@ -110,18 +110,18 @@ func vipsSeen(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group
 		if from == to {
 			continue
 		}
-		s := Seen{What: becomes(g, from, to)}
+		s := Impact{What: becomes(g, from, to)}
 		if from.IsValid() {
-			s.Clients = append(s.Clients, lost(after, from))
+			s.Clients = append(s.Clients, oldAddress(after, from))
 		}
 		switch {
 		case !to.IsValid():
 		case after.LoadBalancer == v1alpha1.LoadBalancerExternal:
 			s.Clients = append(s.Clients, fmt.Sprintf("nodes do not hold it: the external load balancer must have %s before", to))
-		case holding(before, to) == nil:
+		case groupWith(before, to) == nil:
 			s.Clients = append(s.Clients, fmt.Sprintf("%s answers once the nodes have the change: it must be free, and outside of DHCP ranges", to))
 		}
-		s.Clients = append(s.Clients, follow(after, g, from, to)...)
+		s.Clients = append(s.Clients, followUps(after, g, from, to)...)
 		out = append(out, s)
 	}
 	return out
@@ -138,9 +138,9 @@ func becomes(g *v1alpha1.Group, from, to netip.Addr) string {
 	return fmt.Sprintf("%s %s becomes %s", vip, from, to)
 }
 
-// lost says what becomes of an address that a group gives up.
-func lost(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
-	if g := holding(after, vip); g != nil {
+// oldAddress describes the fate of an address that a group gives up.
+func oldAddress(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
+	if g := groupWith(after, vip); g != nil {
 		return fmt.Sprintf("%s goes on answering, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
 	}
 	keep := ". 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile"
@@ -150,8 +150,8 @@ func lost(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
 	return fmt.Sprintf("%s does not answer once all nodes have the change: clients that still use it, or resolve a name to it, lose the cluster%s", vip, keep)
 }
 
-// follow says what has to follow a change outside of the nodes.
-func follow(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Addr) (out []string) {
+// followUps returns the changes that are needed outside of the nodes.
+func followUps(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Addr) (out []string) {
 	names := slices.Clone(g.Domains)
 	for i, d := range names {
 		names[i] = "*." + d
@@ -180,11 +180,11 @@ func follow(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Add
 	return out
 }
 
-// balancerSeen returns what clients see, in the order in which it happens, where the nodes give up
-// their VIPs for those of an external load balancer, or take VIPs again; nil elsewhere.
-func balancerSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
+// balancerImpact returns what clients see, in the order in which it happens, when the nodes
+// give up their VIPs for those of an external load balancer, or take VIPs again; nil elsewhere.
+func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 	const inCluster, external = v1alpha1.LoadBalancerInCluster, v1alpha1.LoadBalancerExternal
-	s := &Seen{What: fmt.Sprintf("load balancer %s becomes %s", before.LoadBalancer, after.LoadBalancer)}
+	s := &Impact{What: fmt.Sprintf("load balancer %s becomes %s", before.LoadBalancer, after.LoadBalancer)}
 	switch from, to := before.LoadBalancer, after.LoadBalancer; {
 	case from == inCluster && to == external:
 		s.Clients = []string{
@@ -203,7 +203,7 @@ func balancerSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
 	}
 	for _, g := range after.Groups {
 		for _, vip := range g.VIPs {
-			if holding(before, vip) != nil {
+			if groupWith(before, vip) != nil {
 				s.Clients = append(s.Clients, fmt.Sprintf("%s is an address of both: while some nodes have the change, a node and the external load balancer hold it (split brain), or nobody does. Give the new side another one", vip))
 			}
 		}
@@ -211,8 +211,8 @@ func balancerSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
 	return s
 }
 
-// settingsSeen says what clients see of other VRRP settings, nil where they stay.
-func settingsSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
+// settingsImpact returns the impact of other VRRP settings, nil where they stay.
+func settingsImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 	was, is := before.VRRP.Target, after.VRRP.Target
 	if was == is || before.LoadBalancer != v1alpha1.LoadBalancerInCluster || after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil
@@ -220,7 +220,7 @@ func settingsSeen(before, after *v1alpha1.ClusterConfigSpec) *Seen {
 	text := func(v v1alpha1.VRRPSettings) string {
 		return fmt.Sprintf("%s (VRRPv%d, %dms, %s)", v.Profile, v.Version, v.AdvertIntervalMS, v.Mode)
 	}
-	s := &Seen{What: fmt.Sprintf("VRRP settings %s become %s", text(was), text(is))}
+	s := &Impact{What: fmt.Sprintf("VRRP settings %s become %s", text(was), text(is))}
 	if is.Profile != was.Profile && is.Mode == was.Mode && is.Version == was.Version && is.AdvertIntervalMS == was.AdvertIntervalMS {
 		s.Clients = []string{"nothing: the profile alone has another name"}
 		return s

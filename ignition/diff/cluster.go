@@ -11,10 +11,10 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Cluster is what one side has of a cluster. Its zero value is ready.
+// Cluster is one side's part of a cluster. Its zero value is ready to use.
 type Cluster struct {
-	// Release of OpenShift without a patch level, as "4.18"; "" where nothing says it.
-	// Add takes it from MachineConfigs that the operator rendered.
+	// Release of OpenShift without a patch level, as "4.18"; "" if unknown. Add takes it from
+	// MachineConfigs that the operator rendered.
 	Release string
 
 	decoder ignition.Decoder
@@ -24,7 +24,7 @@ type Cluster struct {
 	texts   map[string]text
 }
 
-// object is anything else that the cluster's API takes.
+// object is any other object for the cluster's API.
 type object struct {
 	kind, namespace, name string
 	raw                   json.RawMessage
@@ -37,17 +37,16 @@ func (o object) String() string {
 	return o.kind + " " + o.name
 }
 
-// text is a file as it lies on a node, or that a daemon reads.
+// text is a file of a node or of a daemon.
 type text struct {
 	contents string
 	pool     string
 }
 
-// folders are those of a tree that vipgen writes, and of an installer's assets.
+// folders are those that vipgen writes, and of an installer's assets.
 var folders = []string{"machineconfigs", "ignition", "manifests", "butane", "files", "openshift"}
 
-// Place splits the path of a file, relative to a side, into that of the cluster
-// that it belongs to and its own within.
+// Place splits the path of a file, relative to a side, into that of its cluster and the rest.
 func Place(name string) (cluster, file string) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts[:len(parts)-1] {
@@ -63,7 +62,7 @@ func Place(name string) (cluster, file string) {
 func Relevant(name string) bool {
 	_, file := Place(name)
 	if strings.HasPrefix(file, "butane/") {
-		return false // what Ignition configs have, too
+		return false // Ignition configs have them, too
 	}
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json", ".ign":
@@ -72,9 +71,8 @@ func Relevant(name string) bool {
 	return strings.HasPrefix(file, "files/") || formOf(name) != formLines
 }
 
-// Add reads a file of the cluster, its path as Place gives it. A file with
-// nothing to compare adds nothing. It is an error if it is not what its name
-// says.
+// Add reads a file of the cluster, with its path from Place. A file with nothing to compare
+// adds nothing. The error is for content that does not match the file's name.
 func (c *Cluster) Add(name string, data []byte) error {
 	if rest, ok := strings.CutPrefix(name, "files/"); ok {
 		pool, node, _ := strings.Cut(rest, "/")
@@ -97,7 +95,7 @@ func (c *Cluster) Add(name string, data []byte) error {
 		case !strings.HasPrefix(d.Source, "MachineConfig "):
 			c.hosts = append(c.hosts, d)
 		case strings.HasPrefix(d.Name, "rendered-"):
-			c.observe(d) // made by the operator of all the others
+			c.observe(d) // rendered by the operator from the others
 		default:
 			c.configs = append(c.configs, d)
 		}
@@ -115,7 +113,7 @@ func (c *Cluster) addText(name, pool string, data []byte) {
 func (c *Cluster) addObjects(data []byte) error {
 	raws, err := ignition.Objects(data)
 	if err != nil {
-		return nil // not YAML: Decode has said so where it matters
+		return nil // not YAML: Decode reports it where it matters
 	}
 	for _, raw := range raws {
 		var o struct {
@@ -138,13 +136,12 @@ func (c *Cluster) addObjects(data []byte) error {
 	return nil
 }
 
-// Empty says that nothing was found to compare.
+// Empty reports whether there is nothing to compare.
 func (c *Cluster) Empty() bool {
 	return len(c.configs)+len(c.hosts)+len(c.objects)+len(c.texts) == 0
 }
 
-// Name is what vipgen's MachineConfigs say that the cluster is called, "" where
-// there are none.
+// Name returns the cluster's name in vipgen's MachineConfigs, or "".
 func (c *Cluster) Name() string {
 	for _, d := range c.configs {
 		if name := d.Annotations[clusterAnnotation]; name != "" {
@@ -156,7 +153,7 @@ func (c *Cluster) Name() string {
 
 const (
 	clusterAnnotation = "vipgen.io/cluster"
-	// generatedBy is on what the operator makes itself.
+	// the annotation of MachineConfigs that the operator generates
 	generatedBy = "machineconfiguration.openshift.io/generated-by-controller-version"
 )
 
@@ -177,15 +174,15 @@ const (
 	Users = "somebody else"
 )
 
-func (c *Cluster) of(owners ...string) []ignition.Document {
+func (c *Cluster) ownedBy(owners ...string) []ignition.Document {
 	return slices.DeleteFunc(slices.Clone(c.configs), func(d ignition.Document) bool { return !slices.Contains(owners, owner(d)) })
 }
 
-// foreign are the MachineConfigs that are not vipgen's.
-func (c *Cluster) foreign() []ignition.Document { return c.of(ownOperator, Users) }
+// foreign returns the MachineConfigs that are not vipgen's.
+func (c *Cluster) foreign() []ignition.Document { return c.ownedBy(ownOperator, Users) }
 
-// policy is the node disruption policy of the cluster, with what the operator of a
-// release adds.
+// policy returns the node disruption policy of the cluster, with the defaults of a release's
+// operator.
 func (c *Cluster) policy(release string) (p policy, given bool) {
 	for _, o := range c.objects {
 		if o.kind == "MachineConfiguration" && o.name == "cluster" {

@@ -18,18 +18,18 @@ const (
 	kindText    = "text"
 )
 
-// Change is a thing that differs.
+// Change is a difference.
 type Change struct {
-	// Kind is file, unit, setting (of a MachineConfig), object (a manifest) or
-	// text (a file by itself).
+	// Kind is file, unit, setting (of a MachineConfig), object (a manifest) or text (a file
+	// outside of both).
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	// What is added, removed, changed or rewritten.
 	What string `json:"what"`
 	// From is the MachineConfig that has it, on the second side unless removed.
 	From string `json:"from,omitempty"`
-	// Fields are the differences by field or block, Lines one by lines; neither
-	// of what is added or removed.
+	// Fields are the differences by field or block, Lines by line; both are empty for what is
+	// added or removed.
 	Fields []Field `json:"fields,omitempty"`
 	Lines  string  `json:"lines,omitempty"`
 }
@@ -40,44 +40,43 @@ const (
 	changed = "changed"
 )
 
-// Pool is what changes on the nodes of a pool.
+// Pool holds the changes on the nodes of a pool.
 type Pool struct {
 	Name    string   `json:"name"`
 	Effect  Effect   `json:"effect"`
 	Reasons []Reason `json:"reasons,omitempty"`
-	// Without says what happens where the node disruption policy of the second
-	// side, which is not that of the first, is not in force yet. It is missing
-	// where that makes no difference.
+	// Without is the effect while the second side's new node disruption policy is not in force
+	// yet; nil where that makes no difference.
 	Without *Effect  `json:"withoutNewPolicy,omitempty"`
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Result is how one cluster differs.
+// Result is the difference between two sides of a cluster.
 type Result struct {
 	Cluster string `json:"cluster"`
 	Pools   []Pool `json:"pools,omitempty"`
-	// Hosts are Ignition configs, which count when a node is installed.
+	// Hosts are Ignition configs, which apply when a node is installed.
 	Hosts     []Pool   `json:"hosts,omitempty"`
 	Manifests []Change `json:"manifests,omitempty"`
 	Texts     []Change `json:"texts,omitempty"`
-	// Clients are changes of VIPs and VRRP, with what clients see of them.
-	Clients []Seen `json:"clients,omitempty"`
-	// Replaces are files of others that vipgen's replace; Shadowed are vipgen's
-	// that others replace.
+	// Clients are changes of VIPs and VRRP with their impact on clients.
+	Clients []Impact `json:"clients,omitempty"`
+	// Replaces are other owners' files that vipgen's replace; Shadowed are vipgen's that others
+	// replace.
 	Replaces []Overlap `json:"replaces,omitempty"`
 	Shadowed []Overlap `json:"shadowed,omitempty"`
 }
 
-// Empty says that there is no difference.
+// Empty reports whether there is no difference.
 func (r Result) Empty() bool {
 	return len(r.Pools)+len(r.Hosts)+len(r.Manifests)+len(r.Texts) == 0
 }
 
-// Compare says what changes from a to b.
+// Compare returns the changes from a to b.
 //
-// Where one side has MachineConfigs that are not vipgen's and the other has
-// vipgen's alone, the first was exported from a cluster and the second is what
-// vipgen rendered: then what is not vipgen's stays as it is.
+// Where one side has MachineConfigs that are not vipgen's and the other has vipgen's alone, the
+// first was exported from a cluster and the second is rendered: then what is not vipgen's
+// counts as unchanged.
 func Compare(a, b *Cluster) Result {
 	var r Result
 	left, right := a.configs, b.configs
@@ -115,7 +114,7 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster, release s
 		was, is := merge(before), merge(after)
 		changes := compareStates(was, is)
 		if old, now := specs(was, is); old != nil && now != nil && r.Clients == nil {
-			r.Clients = clients(old, now)
+			r.Clients = clientImpacts(old, now)
 		}
 		changes = append(changes, compareSpelling(was, is, release, changes)...)
 		changes = append(changes, compareOrder(was, is, release)...)
@@ -133,8 +132,8 @@ func (r *Result) pools(left, right []ignition.Document, a, b *Cluster, release s
 	}
 }
 
-// settingVersion is the version of Ignition that vipgen's MachineConfigs are
-// written in. The operator translates it, so that it changes nothing on nodes.
+// settingVersion is the Ignition version of vipgen's MachineConfigs. The operator translates
+// it, so that it changes nothing on nodes.
 const settingVersion = "ignition.version"
 
 func version(docs []ignition.Document) string {
@@ -147,8 +146,8 @@ func version(docs []ignition.Document) string {
 	return newest
 }
 
-// hosts compares Ignition configs by pool. Those of a pool whose MachineConfigs
-// change in the same way, as they do when vipgen has rendered both, are left out.
+// hosts compares Ignition configs by pool. Those of a pool whose MachineConfigs change in the
+// same way, as in output of vipgen, are left out.
 func (r *Result) hosts(a, b *Cluster) {
 	name := func(d ignition.Document) string {
 		if d.Role != "" {
@@ -170,14 +169,14 @@ func (r *Result) hosts(a, b *Cluster) {
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
 		changes := compareStates(merge(left[n]), merge(right[n]))
-		if len(changes) > 0 && !r.told(n, changes) {
+		if len(changes) > 0 && !r.sameAsPool(n, changes) {
 			r.Hosts = append(r.Hosts, Pool{Name: n, Changes: changes})
 		}
 	}
 }
 
-// told reports whether a pool changes in the same way.
-func (r *Result) told(pool string, changes []Change) bool {
+// sameAsPool reports whether a pool has the same changes.
+func (r *Result) sameAsPool(pool string, changes []Change) bool {
 	i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.Name == pool })
 	if i < 0 {
 		return false
@@ -193,12 +192,12 @@ func compareStates(a, b nodeState) []Change {
 	for _, name := range keys(a.files, b.files) {
 		before, was := a.files[name]
 		after, is := b.files[name]
-		c := Change{Kind: kindFile, Name: name, What: what(was, is), From: after.from}
+		c := Change{Kind: kindFile, Name: name, What: changeKind(was, is), From: after.from}
 		switch {
 		case !is:
 			c.From = before.from
 		case was:
-			if about, now := before.about(), after.about(); about != now {
+			if about, now := before.attributes(), after.attributes(); about != now {
 				c.Fields = append(c.Fields, Field{Path: "file", Old: about, New: now})
 			}
 			switch {
@@ -217,7 +216,7 @@ func compareStates(a, b nodeState) []Change {
 	for _, name := range keys(a.units, b.units) {
 		before, was := a.units[name]
 		after, is := b.units[name]
-		c := Change{Kind: kindUnit, Name: name, What: what(was, is), From: after.from}
+		c := Change{Kind: kindUnit, Name: name, What: changeKind(was, is), From: after.from}
 		switch {
 		case !is:
 			c.From = before.from
@@ -235,8 +234,8 @@ func compareStates(a, b nodeState) []Change {
 		if before == after {
 			continue
 		}
-		c := Change{Kind: kindSetting, Name: name, What: what(was, is)}
-		if shown(name) {
+		c := Change{Kind: kindSetting, Name: name, What: changeKind(was, is)}
+		if showable(name) {
 			c.Fields = []Field{{Path: name, Old: before, New: after}}
 		}
 		out = append(out, c)
@@ -244,9 +243,9 @@ func compareStates(a, b nodeState) []Change {
 	return out
 }
 
-// shown reports whether the value of a setting can be: others are digests of what
-// may be secret.
-func shown(name string) bool {
+// showable reports whether the value of a setting may be shown: others are digests of possible
+// secrets.
+func showable(name string) bool {
 	switch name {
 	case ignition.SettingKernelArguments, ignition.SettingExtensions, ignition.SettingFIPS, ignition.SettingKernelType,
 		ignition.SettingOSImage, ignition.SettingExtensionsImage, ignition.SettingMasks:
@@ -255,7 +254,7 @@ func shown(name string) bool {
 	return false
 }
 
-func what(was, is bool) string {
+func changeKind(was, is bool) string {
 	switch {
 	case !was:
 		return added
@@ -284,7 +283,7 @@ func compareObjects(a, b []object) []Change {
 	for _, name := range keys(left, right) {
 		before, was := left[name]
 		after, is := right[name]
-		c := Change{Kind: kindObject, Name: name, What: what(was, is)}
+		c := Change{Kind: kindObject, Name: name, What: changeKind(was, is)}
 		if was && is {
 			if c.Fields = compareObject(before.raw, after.raw); len(c.Fields) == 0 {
 				continue
@@ -304,7 +303,7 @@ func compareTexts(a, b map[string]text) []Change {
 			continue
 		}
 		pool, file, _ := strings.Cut(name, " ")
-		c := Change{Kind: kindText, Name: file, What: what(was, is)}
+		c := Change{Kind: kindText, Name: file, What: changeKind(was, is)}
 		if pool != "" {
 			c.From = "pool " + pool
 		}

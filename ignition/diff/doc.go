@@ -1,4 +1,4 @@
-// Package diff compares what two sets of MachineConfigs, Ignition configs and
-// manifests give to the nodes of clusters, decoded, and says what OpenShift's
-// machine config operator will do about the difference.
+// Package diff compares the decoded content of two sets of MachineConfigs, Ignition configs and
+// manifests, and predicts what OpenShift's machine config operator will do about the
+// difference.
 package diff

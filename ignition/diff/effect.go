@@ -8,13 +8,13 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Effect is what happens to the nodes of a pool, the least first.
+// Effect is what happens to the nodes of a pool, in ascending order.
 type Effect int
 
 const (
 	// Nothing: no file, unit or setting of a node changes.
 	Nothing Effect = iota
-	// Files: the operator writes files that nobody waits for.
+	// Files: the operator writes files, without any action.
 	Files
 	// AgentReload: vipgen-agent applies the change by itself.
 	AgentReload
@@ -33,10 +33,10 @@ var effectNames = [...]string{"nothing", "files only", "reload by the agent", "s
 
 func (e Effect) String() string { return effectNames[e] }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// Reason is a change with what the operator does about it, and why.
+// Reason is a change with the operator's action and the rule behind it.
 type Reason struct {
 	Effect Effect `json:"effect"`
 	// Change is its kind and name, such as "file /etc/chrony.conf".
@@ -45,8 +45,7 @@ type Reason struct {
 	Why string `json:"why"`
 }
 
-// outcome says what the operator does about changes of a pool, with the reasons
-// for it: those that make it as much as it is.
+// outcome returns the operator's effect for changes of a pool, with the changes that cause it.
 func (p policy) outcome(changes []Change) (Effect, []Reason) {
 	var all []Reason
 	worst := Nothing
@@ -70,7 +69,7 @@ func (p policy) reason(c Change) Reason {
 	case kindUnit:
 		rule, ok := p.unit(c.Name)
 		r.Effect, r.Why = effect(rule, ok)
-		if !ok && !p.Given {
+		if !ok && !p.given {
 			r.Why = "units are changed by a reboot"
 		}
 	default:
@@ -82,7 +81,7 @@ func (p policy) reason(c Change) Reason {
 	return r
 }
 
-// effect is that of a rule.
+// effect returns the effect of a rule.
 func effect(rule rule, ok bool) (Effect, string) {
 	if !ok {
 		return Reboot, "no node disruption policy names it"
@@ -112,7 +111,7 @@ func effect(rule rule, ok bool) (Effect, string) {
 	return worst, why
 }
 
-// setting is the effect of a change that is no file and no unit.
+// setting returns the effect of a change that is neither a file nor a unit.
 func (p policy) setting(name string) (Effect, string) {
 	switch name {
 	case ignition.SettingUsers:

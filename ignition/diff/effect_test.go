@@ -21,7 +21,7 @@ const policyObject = `{"apiVersion": "operator.openshift.io/v1", "kind": "Machin
     {"path": "/var/lib/kubelet/config.json", "actions": [{"type": "Reboot"}]}],
   "units": [{"name": "app.service", "actions": [{"type": "DaemonReload"}, {"type": "Restart", "restart": {"serviceName": "app.service"}}]}]}}}`
 
-// TestEffects has the rules of docs/upgrade.md.
+// TestEffects checks the rules of docs/upgrade.md.
 func TestEffects(t *testing.T) {
 	none, given := clusterDefaults("4.18"), parsePolicy([]byte(policyObject), "4.18")
 	file := func(name string) Change { return Change{Kind: kindFile, Name: name} }
@@ -104,7 +104,7 @@ func FuzzPolicy(f *testing.F) {
 	})
 }
 
-// machineConfig makes one with files; a name that starts with "+" appends.
+// machineConfig returns a MachineConfig with files; a name that starts with "+" appends.
 func machineConfig(name, role, notes string, files ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: %s\n  labels: {machineconfiguration.openshift.io/role: %s}\n", name, role)

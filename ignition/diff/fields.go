@@ -13,7 +13,7 @@ import (
 
 // Field is a difference within a file.
 type Field struct {
-	// Path is such as "spec.groups[api].vips[0]", or the name of a block.
+	// Path is a path such as "spec.groups[api].vips[0]", or the name of a block.
 	Path string `json:"path"`
 	// What is added or removed, or changed where no value is shown, or empty.
 	What string `json:"what,omitempty"`
@@ -23,8 +23,8 @@ type Field struct {
 	Lines string `json:"lines,omitempty"`
 }
 
-// compareYAML compares documents by field; nothing where one of them is no
-// YAML, or where they say the same in other words.
+// compareYAML compares documents by field; nil where one of them is not YAML, or where they
+// have the same fields.
 func compareYAML(before, after string) []Field {
 	a, err := yamllimit.ToJSON([]byte(before))
 	if err != nil {
@@ -43,18 +43,18 @@ func compareJSON(before, after []byte) []Field {
 	return f.out
 }
 
-// parseJSON keeps numbers as they are written.
+// parseJSON parses JSON and keeps numbers as written.
 func parseJSON(data []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var v any
-	_ = dec.Decode(&v) // it was made by a parser
+	_ = dec.Decode(&v) // the output of a parser
 	return v
 }
 
 type fieldDiff struct {
 	out []Field
-	// secrets are paths of maps of which no value is shown.
+	// paths of maps whose values are not shown
 	secrets []string
 }
 
@@ -99,10 +99,10 @@ func (f *fieldDiff) maps(path string, a, b map[string]any) {
 	}
 }
 
-// hidden says that a value differs, and not how.
+// hidden adds a difference without values.
 func (f *fieldDiff) hidden(path string, a, b any, was, is bool) {
 	if was != is || inline(a) != inline(b) {
-		f.out = append(f.out, Field{Path: path, What: what(was, is), New: aSecret})
+		f.out = append(f.out, Field{Path: path, What: changeKind(was, is), New: aSecret})
 	}
 }
 
@@ -117,7 +117,7 @@ func (f *fieldDiff) one(path string, before, after any, was, is bool) {
 	}
 }
 
-// lists compares elements that have names by these, others by their place.
+// lists compares elements with names by name, others by index.
 func (f *fieldDiff) lists(path string, a, b []any) {
 	left, named := byName(a)
 	right, both := byName(b)
@@ -144,7 +144,7 @@ func (f *fieldDiff) lists(path string, a, b []any) {
 	}
 }
 
-// nameKeys name the elements of lists in Kubernetes objects.
+// nameKeys are the keys by which Kubernetes merges lists.
 var nameKeys = []string{"name", "path", "mountPath", "key"}
 
 func nameOf(v any) string {
@@ -160,7 +160,7 @@ func nameOf(v any) string {
 	return ""
 }
 
-// byName tells whether all elements have names, each its own.
+// byName returns elements by name; ok is false unless all have a unique name.
 func byName(list []any) (map[string]any, bool) {
 	out := map[string]any{}
 	for _, v := range list {
@@ -187,7 +187,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// inline writes a value on one line.
+// inline returns a value on one line.
 func inline(v any) string {
 	if s, ok := v.(string); ok && s != "" && !strings.Contains(s, "\n") {
 		return s
@@ -201,10 +201,10 @@ func inline(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// serverFields are what the API server adds to an object.
+// serverFields are set by the API server.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "ownerReferences"}
 
-// compareObject compares manifests by field, but for what the API server adds.
+// compareObject compares manifests by field, without those that the API server sets.
 func compareObject(before, after []byte) []Field {
 	var f fieldDiff
 	b := ours(after)

@@ -7,19 +7,19 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// form is how a file is to be compared.
+// form is the way to compare a file.
 type form int
 
 const (
 	formLines form = iota
 	formYAML
-	// formBraces is a file of blocks in braces, as keepalived.conf and Corefile.
+	// blocks in braces, as in keepalived.conf and Corefile
 	formBraces
-	// formSections is one of sections that start at the margin, as haproxy.cfg.
+	// sections that start at the margin, as in haproxy.cfg
 	formSections
 )
 
-// formOf goes by the name of a file, or of the template of one.
+// formOf chooses the form by the name of a file, or of its template.
 func formOf(name string) form {
 	base := strings.TrimSuffix(path.Base(name), ".tmpl")
 	switch path.Ext(base) {
@@ -35,8 +35,8 @@ func formOf(name string) form {
 	return formLines
 }
 
-// contents compares what a file holds, by its fields or blocks where it has
-// some. Of one that holds a secret it says no more than that it differs.
+// contents compares the contents of a file, by fields or blocks where it has some. A file with
+// a secret only gets the note that it differs.
 func (c *Change) contents(name, before, after string) {
 	if secretFile(name) || formOf(name) != formYAML && (privateKey(before) || privateKey(after)) {
 		c.hidden(aSecret)
@@ -61,7 +61,7 @@ func (c *Change) contents(name, before, after string) {
 	}
 }
 
-// hidden says that contents differ, and why not how.
+// hidden records why the difference of contents is not shown.
 func (c *Change) hidden(why string) {
 	c.Fields = append(c.Fields, Field{Path: "contents", What: changed, New: why})
 }
@@ -75,8 +75,8 @@ func unified(before, after string) string {
 	return shownLines(text)
 }
 
-// lines splits text into lines that all have an end; one that had none says so,
-// as diff does.
+// lines splits text into lines that all have an end; the last one is marked if it had none, as
+// in diff.
 func lines(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {

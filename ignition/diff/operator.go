@@ -9,38 +9,38 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Item is a file or unit that nodes of a pool get.
+// Item is a file or unit of a pool's nodes.
 type Item struct {
 	// Kind is file or unit.
 	Kind string
 	Name string
 	// From is the MachineConfig that has it.
 	From string
-	// Text is the contents of a file; of a unit, whether it is enabled, its contents and
-	// its drop-ins.
+	// Text is the contents of a file; for a unit, whether it is enabled, its contents and its
+	// drop-ins.
 	Text string
-	// Contents are those of a unit without its drop-ins.
+	// Contents are a unit's without its drop-ins.
 	Contents string
 	// Dropins are the drop-ins of a unit.
 	Dropins []ignition.Dropin
 }
 
-// Pools are those that MachineConfigs are for: master, arbiter, worker, then others.
+// Pools returns the pools with MachineConfigs: master, arbiter, worker, then others.
 func (c *Cluster) Pools() []string { return pools(c.configs) }
 
-// Operators are the files and units that the operator's own MachineConfigs give to nodes
-// of a pool, files first, by name.
-func (c *Cluster) Operators(pool string) []Item {
-	return items(inPool(c.of(ownOperator), pool, orders(c.Release)[0]))
+// OperatorItems returns the files and units of the operator's own MachineConfigs on nodes of a
+// pool, files first, by name.
+func (c *Cluster) OperatorItems(pool string) []Item {
+	return items(inPool(c.ownedBy(ownOperator), pool, orders(c.Release)[0]))
 }
 
-// Vipgens are the files and units that vipgen's MachineConfigs give to nodes of a pool.
-func (c *Cluster) Vipgens(pool string) []Item {
-	return items(inPool(c.of(ownVipgen), pool, orders(c.Release)[0]))
+// VipgenItems returns the files and units of vipgen's MachineConfigs on nodes of a pool.
+func (c *Cluster) VipgenItems(pool string) []Item {
+	return items(inPool(c.ownedBy(ownVipgen), pool, orders(c.Release)[0]))
 }
 
-// With puts the MachineConfigs and objects of another side to those of c. Of two objects
-// with one name, that of c counts, and so does its release.
+// With adds the MachineConfigs and objects of another side. Of two objects with one name c's is
+// kept, and so is its release.
 func (c *Cluster) With(other *Cluster) *Cluster {
 	return &Cluster{Release: cmp.Or(c.Release, other.Release), configs: slices.Concat(c.configs, other.configs), objects: slices.Concat(c.objects, other.objects)}
 }
@@ -58,8 +58,8 @@ func items(docs []ignition.Document) (out []Item) {
 	return out
 }
 
-// OwnPolicy reports whether the cluster has a node disruption policy that somebody wrote, and
-// whether it is known at all: an export may lack the MachineConfiguration.
+// OwnPolicy reports whether the user wrote a node disruption policy, and whether that is known:
+// an export may lack the MachineConfiguration.
 func (c *Cluster) OwnPolicy() (own, known bool) {
 	for _, o := range c.objects {
 		if o.kind != "MachineConfiguration" || o.name != "cluster" {
@@ -78,7 +78,7 @@ func (c *Cluster) OwnPolicy() (own, known bool) {
 	return false, false
 }
 
-// WithoutVipgens is what the operator does to nodes of a pool when vipgen's MachineConfigs are
+// WithoutVipgens returns the effect on nodes of a pool when vipgen's MachineConfigs are
 // deleted.
 func (c *Cluster) WithoutVipgens(pool string) Effect {
 	others := &Cluster{configs: c.foreign(), objects: c.objects}

@@ -7,13 +7,13 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Overlap is a file or unit that two MachineConfigs of a pool have, one of them
-// vipgen's. The one that the operator merges last is the node's.
+// Overlap is a file or unit in two MachineConfigs of a pool, one of them vipgen's. The one that
+// the operator merges last applies.
 type Overlap struct {
 	Pool string `json:"pool"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Vipgen is vipgen's MachineConfig, Other the other one, Owner whose that is.
+	// Vipgen is vipgen's MachineConfig, Other the other one, Owner its owner.
 	Vipgen string `json:"vipgen"`
 	Other  string `json:"other"`
 	Owner  string `json:"owner"`
@@ -21,8 +21,8 @@ type Overlap struct {
 	Same bool `json:"same,omitempty"`
 }
 
-// overlaps finds what vipgen's MachineConfigs of a pool have in common with others of it.
-// A file of vipgen's is shadowed if it is in one of the orders that the operator may use.
+// overlaps finds what vipgen's MachineConfigs of a pool share with others of it. A file of
+// vipgen's is shadowed if any order that the operator may use shadows it.
 func (r *Result) overlaps(pool string, docs []ignition.Document, orders []order) {
 	type pair struct{ other, kind, name string }
 	var found []Overlap
@@ -38,7 +38,7 @@ func (r *Result) overlaps(pool string, docs []ignition.Document, orders []order)
 			if owner(other) == ownVipgen {
 				continue
 			}
-			for _, o := range common(own, merge([]ignition.Document{other})) {
+			for _, o := range sharedItems(own, merge([]ignition.Document{other})) {
 				o.Pool, o.Other, o.Owner = pool, other.Name, owner(other)
 				if p := (pair{o.Other, o.Kind, o.Name}); at[o.Vipgen] < i {
 					shadowed[p] = true
@@ -58,8 +58,8 @@ func (r *Result) overlaps(pool string, docs []ignition.Document, orders []order)
 	}
 }
 
-// common lists what two states share, the first of which is vipgen's.
-func common(a, b nodeState) []Overlap {
+// sharedItems returns what vipgen's state shares with another.
+func sharedItems(a, b nodeState) []Overlap {
 	var out []Overlap
 	for _, name := range slices.Sorted(maps.Keys(a.files)) {
 		if f, ok := b.files[name]; ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// Types of actions of a node disruption policy, as OpenShift names them.
+// Types of actions in OpenShift's node disruption policy.
 const (
 	actionNone         = "None"
 	actionDrain        = "Drain"
@@ -19,10 +19,10 @@ const (
 	actionRestart      = "Restart"
 	actionDaemonReload = "DaemonReload"
 	actionReboot       = "Reboot"
-	actionSpecial      = "Special" // of registries.conf alone
+	actionSpecial      = "Special" // for registries.conf alone
 )
 
-// action is what the operator does for a change.
+// action is an action of the operator.
 type action struct {
 	Type string
 	// Service is the one to reload or restart.
@@ -40,7 +40,7 @@ func (a action) String() string {
 	return strings.ToLower(a.Type)
 }
 
-// rule says what is done when a file, one in a folder, or a unit changes.
+// rule holds the actions for a file, the files of a folder, or a unit.
 type rule struct {
 	Name    string
 	Actions []action
@@ -49,13 +49,12 @@ type rule struct {
 type policy struct {
 	Files, Units []rule
 	SSHKey       []action
-	// Given says that somebody gave one, so that the cluster's version knows
-	// policies: without, any change of a unit means a reboot.
-	Given bool
+	// given is set where the cluster has a policy, so that its version knows policies: without,
+	// any change of a unit means a reboot.
+	given bool
 }
 
-// ruleSpan is a rule that the operator has by itself from a release to another; "" is the
-// first, and the last, that is known.
+// ruleSpan is a built-in rule of the operator for a range of releases; "" leaves an end open.
 type ruleSpan struct {
 	from, to string
 	kind     string
@@ -73,10 +72,10 @@ var (
 
 const iriRegistry = "iri-registry.service"
 
-// operatorRules are what the operator of each release does without a policy of the
-// user's. From 4.17 on: defaultClusterPolicies in its pkg/apihelpers. Before that, what
-// the machine config daemon has built in: calculatePostConfigChangeActionFromFileDiffs,
-// in 4.16 calculatePostConfigChangeActionFromMCDiffs.
+// operatorRules are the rules of each release's operator without a policy of the user's. From
+// 4.17 on: defaultClusterPolicies in its pkg/apihelpers. Before that, those built into the
+// machine config daemon: calculatePostConfigChangeActionFromFileDiffs, in 4.16
+// calculatePostConfigChangeActionFromMCDiffs.
 var operatorRules = []ruleSpan{
 	{"", "4.16", kindFile, rule{"/etc/kubernetes/kubelet-ca.crt", []action{none}}},
 	{"", "", kindFile, rule{"/var/lib/kubelet/config.json", []action{none}}},
@@ -96,8 +95,8 @@ var operatorRules = []ruleSpan{
 	{"4.22", "", kindUnit, rule{iriRegistry, []action{reloadUnits, restartIRI}}},
 }
 
-// clusterDefaults returns what the operator of a release does without a policy of the user's;
-// of a release that is not known, what every one does.
+// clusterDefaults returns the policy of a release's operator without one of the user's; for an
+// unknown release, the rules that all share.
 func clusterDefaults(release string) policy {
 	p := policy{SSHKey: []action{none}}
 	for _, r := range operatorRules {
@@ -113,8 +112,8 @@ func clusterDefaults(release string) policy {
 	return p
 }
 
-// file finds the rule of a file: the one of the longest path that is the file's
-// or a folder around it.
+// file returns the rule for a file: the one with the longest path of the file or a folder
+// around it.
 func (p policy) file(name string) (rule rule, ok bool) {
 	for _, r := range p.Files {
 		if (r.Name == name || strings.HasPrefix(name, path.Clean(r.Name)+"/")) && (!ok || len(r.Name) > len(rule.Name)) {
@@ -132,7 +131,7 @@ func (p policy) unit(name string) (rule, bool) {
 	return p.Units[i], true
 }
 
-// actionJSON is an action as it stands in a MachineConfiguration.
+// actionJSON is an action in a MachineConfiguration.
 type actionJSON struct {
 	Type    string                       `json:"type"`
 	Reload  struct{ ServiceName string } `json:"reload"`
@@ -153,9 +152,9 @@ type policyJSON struct {
 	} `json:"sshkey"`
 }
 
-// parsePolicy reads the policy of a MachineConfiguration: the one that the
-// operator says is in force, else that of its spec over the defaults of the release, ""
-// where it is not known. Releases before 4.17 have no policies.
+// parsePolicy reads the policy of a MachineConfiguration: the one in force by its status, else
+// that of its spec over the defaults of the release, "" if unknown. Releases before 4.17 have
+// no policies.
 func parsePolicy(object []byte, release string) policy {
 	var o struct {
 		Spec struct {
@@ -171,16 +170,16 @@ func parsePolicy(object []byte, release string) policy {
 	if json.Unmarshal(object, &o) != nil {
 		return p
 	}
-	p.Given = true
+	p.given = true
 	if o.Status.Policy.Cluster != nil {
-		p = policy{Given: true}
+		p = policy{given: true}
 		p.add(*o.Status.Policy.Cluster)
 	}
 	p.add(o.Spec.Policy)
 	return p
 }
 
-// add puts rules over those that are there.
+// add adds rules, replacing existing ones.
 func (p *policy) add(j policyJSON) {
 	over := func(rules []rule, name string, list []actionJSON) []rule {
 		rules = slices.DeleteFunc(rules, func(r rule) bool { return r.Name == name })

@@ -11,15 +11,15 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// nodeState is what the nodes of a pool get of all its MachineConfigs.
+// nodeState is the merged content of all MachineConfigs of a pool.
 type nodeState struct {
 	files    map[string]nodeFile
 	units    map[string]nodeUnit
 	settings map[string]string
-	// order has the names of units as they come in the rendered MachineConfig.
+	// unit names in the order of the rendered MachineConfig
 	order []string
-	// spelled has files and units as the operator writes them into the rendered
-	// MachineConfig; nil for one that a MachineConfig in Ignition 2 has.
+	// spelled has files and units as the operator writes them into the rendered MachineConfig;
+	// nil for one from a MachineConfig in Ignition 2.
 	spelled map[string]ignition.Spelling
 }
 
@@ -33,9 +33,8 @@ type nodeUnit struct {
 	from string
 }
 
-// merge puts MachineConfigs together as the operator does: of files with one
-// path the last one counts, units and their drop-ins are merged by name, and
-// settings add up or the last one counts.
+// merge merges MachineConfigs as the operator does: the last file of a path wins, units and
+// their drop-ins are merged by name, and settings add up or the last one wins.
 func merge(docs []ignition.Document) nodeState {
 	s := nodeState{files: map[string]nodeFile{}, units: map[string]nodeUnit{}, settings: map[string]string{}, spelled: map[string]ignition.Spelling{}}
 	for _, d := range docs {
@@ -45,7 +44,7 @@ func merge(docs []ignition.Document) nodeState {
 				f.Mode, f.Remote, f.Append = old.Mode, old.Remote, old.Append
 			}
 			if _, own := d.Spelling[f.Path]["mode"]; !own && d.Spelling != nil && s.files[f.Path].from != "" {
-				f.Mode = s.files[f.Path].Mode // left out, so that the one before stays
+				f.Mode = s.files[f.Path].Mode // not given: the earlier one stays
 			}
 			s.files[f.Path] = nodeFile{f, d.Name}
 			s.spell(f.Path, d)
@@ -99,9 +98,8 @@ func mergeUnit(old, u ignition.Unit) ignition.Unit {
 	return old
 }
 
-// describe gives a file as text to compare: what stands before its contents
-// when that is not usual, and the contents.
-func (f nodeFile) about() string {
+// attributes describes the unusual attributes of a file.
+func (f nodeFile) attributes() string {
 	about := fmt.Sprintf("mode %04o", f.Mode)
 	if f.Remote != "" {
 		about += ", from " + f.Remote
@@ -131,7 +129,7 @@ func (u nodeUnit) text() string {
 	return b.String()
 }
 
-// pools are those of two sides: master, arbiter, worker, then custom ones.
+// pools returns the pools of both sides: master, arbiter, worker, then custom ones.
 func pools(sides ...[]ignition.Document) []string {
 	var out []string
 	for _, docs := range sides {

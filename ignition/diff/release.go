@@ -10,12 +10,12 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// releaseAnnotation is on what the operator renders of a pool's MachineConfigs: the
-// OpenShift release of the operator (ReleaseImageVersionAnnotationKey).
+// releaseAnnotation is the annotation of rendered MachineConfigs with the operator's OpenShift
+// release (ReleaseImageVersionAnnotationKey).
 const releaseAnnotation = "machineconfiguration.openshift.io/release-image-version"
 
-// observe takes the release from a rendered MachineConfig. Those of earlier releases
-// stay in a cluster, so the latest counts.
+// observe takes the release from a rendered MachineConfig. Those of earlier releases stay in a
+// cluster, so the latest counts.
 func (c *Cluster) observe(d ignition.Document) {
 	version := strings.SplitN(d.Annotations[releaseAnnotation], ".", 3)
 	if len(version) < 2 {
@@ -26,8 +26,7 @@ func (c *Cluster) observe(d ignition.Document) {
 	}
 }
 
-// An order compares two MachineConfigs of a pool by the order in which the operator merges
-// them.
+// order compares two MachineConfigs of a pool by the operator's merge order.
 type order func(a, b ignition.Document) int
 
 // nameOrder is the order up to OpenShift 4.14 (MergeMachineConfigs).
@@ -45,7 +44,8 @@ func workerFirst(a, b ignition.Document) int {
 	return cmp.Or(own(a)-own(b), nameOrder(a, b))
 }
 
-// orders are those that the operator of a release may use, the one to assume first.
+// orders returns the merge orders that the operator of a release may use, the most likely
+// first.
 func orders(release string) []order {
 	switch {
 	case release == "":
@@ -56,12 +56,12 @@ func orders(release string) []order {
 	return []order{nameOrder}
 }
 
-// inPool returns the MachineConfigs of a pool in the order in which the operator
-// merges them. Nodes of a custom pool get the worker's too.
+// inPool returns the MachineConfigs of a pool in merge order. Nodes of a custom pool get the
+// worker's too.
 func inPool(docs []ignition.Document, pool string, by order) []ignition.Document {
 	var out []ignition.Document
 	for _, d := range docs {
-		if d.Role == pool || d.Role == v1alpha1.RoleWorker && custom(pool) {
+		if d.Role == pool || d.Role == v1alpha1.RoleWorker && isCustomPool(pool) {
 			out = append(out, d)
 		}
 	}
@@ -69,7 +69,7 @@ func inPool(docs []ignition.Document, pool string, by order) []ignition.Document
 	return out
 }
 
-func custom(pool string) bool {
+func isCustomPool(pool string) bool {
 	switch pool {
 	case v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter, v1alpha1.RoleBootstrap:
 		return false

@@ -172,7 +172,7 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 	}
 }
 
-// TestHardCase56OperatorRules has what the operator of each release does without a policy.
+// TestHardCase56OperatorRules compares the actions of each release's operator without a policy.
 func TestHardCase56OperatorRules(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -8,31 +8,32 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// What stands where a value would.
+// Placeholders of hidden values.
 const (
 	ownerOnly = "(not shown: only its owner may read the file)"
 	aSecret   = "(not shown: a secret)"
 )
 
-// ownerOnly says of a file with a mode that neither group nor others may read it. The
-// operator and the installer write pull secrets, keys and kubeconfigs so.
+// ownerOnly reports whether a file's mode keeps group and others from reading it. The operator
+// and the installer write pull secrets, keys and kubeconfigs so.
 func (f nodeFile) ownerOnly() bool { return readByOwner(f.Mode) }
 
 func readByOwner(mode int) bool { return mode != 0 && mode&0o044 == 0 }
 
-// pullSecrets are where nodes have the pull secret, whatever its mode.
+// pullSecrets are the paths of the pull secret, secret whatever their mode.
 var pullSecrets = []string{"/var/lib/kubelet/config.json", "/etc/mco/internal-registry-pull-secret.json", "/root/.docker/config.json"}
 
-// secretFile reports whether a file holds a secret, by its path.
+// secretFile reports whether the path is of a file with a secret.
 func secretFile(name string) bool {
 	return slices.Contains(pullSecrets, name) || path.Ext(name) == ".key"
 }
 
-// privateKey finds one by its label (RFC 7468, sections 10 and 11; OpenSSH's own, too).
+// privateKey reports whether text has a private key, by its label (RFC 7468, sections 10 and
+// 11; OpenSSH's own, too).
 func privateKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }
 
-// secretWords are how names of fields end that hold secrets: of pull secrets, kubeconfigs,
-// install-configs and Ignition configs.
+// secretWords are suffixes of secret fields: of pull secrets, kubeconfigs, install-configs and
+// Ignition configs.
 var secretWords = []string{"auth", "client-key-data", "passwd", "password", "passwordhash", "privatekey", "secret", "token"}
 
 var secretNames = `(?:` + strings.Join(secretWords, "|") + `)`
@@ -42,21 +43,21 @@ var (
 	secretLine = lazy.Regexp(`(?im)^([-+ ][^:=\n]*` + secretNames + `["']?\s*[:=]\s*)\S.*$`)
 )
 
-// secret reports whether a field must not be shown. Those that are no text say nothing: a
+// secret reports whether a field must not be shown. Values other than text are never secret: a
 // switch, or a name to look up.
 func secret(name string, value any) bool {
 	text, ok := value.(string)
 	return ok && (privateKey(text) || secretName().MatchString(name))
 }
 
-// shownLines is a difference of lines as it may be shown.
+// shownLines returns a diff of lines without secrets.
 func shownLines(lines string) string { return secretLine().ReplaceAllString(lines, "${1}"+aSecret) }
 
-// secretWithin finds a field in a line with others, as in JSON.
+// secretWithin matches a secret field within a line, as in JSON.
 var secretWithin = lazy.Regexp(`(?i)([\w.-]*` + secretNames + `["']?[ \t]*[:=][ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,}\]]+)`)
 
-// Shown is the text of a node's file (or unit, with mode 0) as it may be shown: without
-// secrets, and nothing of a file that only its owner may read.
+// Shown returns the text of a node's file (or unit, with mode 0) without secrets, and nothing
+// of a file that only its owner may read.
 func Shown(name string, mode int, text string) string {
 	switch {
 	case readByOwner(mode):
@@ -72,8 +73,8 @@ func Shown(name string, mode int, text string) string {
 	return b.String()
 }
 
-// shownLine leaves out what follows the first name in a line, or if that holds no secret,
-// what follows those that do, as in JSON. Most lines have none, and are not searched twice.
+// shownLine removes the value of the first name in a line, or if that is no secret, of the
+// names within it that are, as in JSON. Most lines have none, and are not searched twice.
 func shownLine(line string) string {
 	lower := strings.ToLower(line)
 	if !slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
@@ -88,10 +89,10 @@ func shownLine(line string) string {
 	return secretWithin().ReplaceAllString(line, "${1}"+aSecret)
 }
 
-// longest is how many bytes of a line are searched for secrets within it.
+// longest is the number of bytes of a line that are searched for secrets within it.
 const longest = 1 << 20
 
-// shownValue is the value of a field as it may be shown.
+// shownValue returns the value of a field without secrets.
 func shownValue(name string, v any) any {
 	if secret(name, v) {
 		return aSecret

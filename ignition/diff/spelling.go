@@ -9,13 +9,12 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// rewritten is the effect of a file or unit that means the same to a node and that its
-// MachineConfigs spell otherwise: to the machine config daemon it has changed (hard case
-// 56).
+// rewritten marks a file or unit that MachineConfigs spell differently with the same meaning:
+// to the machine config daemon it has changed (hard case 56).
 const rewritten = "written otherwise, same contents"
 
-// compareSpelling finds the files and units that are only written otherwise: not those
-// among changes.
+// compareSpelling returns the files and units that are only spelled differently, without those
+// in changes.
 func compareSpelling(a, b nodeState, release string, changes []Change) []Change {
 	known := map[string]bool{}
 	for _, c := range changes {
@@ -41,9 +40,9 @@ func compareSpelling(a, b nodeState, release string, changes []Change) []Change 
 // settingOrder is the order of units.
 const settingOrder = "systemd.units, their order"
 
-// compareOrder finds units that come in another order, which is a change to machine config
-// daemons before 4.17: they compare units as one list (newMachineConfigDiff,
-// calculatePostConfigChangeAction). A MachineConfig that is renamed may do that.
+// compareOrder returns the change of the units' order, which counts for machine config daemons
+// before 4.17: they compare units as one list (newMachineConfigDiff,
+// calculatePostConfigChangeAction). A renamed MachineConfig may cause it.
 func compareOrder(a, b nodeState, release string) []Change {
 	if release == "" || assets.AtLeast(release, "4.17") {
 		return nil
@@ -68,7 +67,7 @@ func spelledOtherwise(before, after ignition.Spelling, release string) (out []Fi
 		is, _ := after.Shown(name)
 		switch {
 		case name == "mask" && (was == "true" || is == "true"):
-			// a change, which compareStates has found
+			// a change that compareStates found
 		case shown:
 			out = append(out, Field{Path: name, Old: was, New: is})
 		default:
@@ -78,9 +77,9 @@ func spelledOtherwise(before, after ignition.Spelling, release string) (out []Fi
 	return out
 }
 
-// asRendered is a spelling as it is in the MachineConfig that the operator renders
-// (MergeMachineConfigs): files are overwritten unless they say else, and from 4.20 on an
-// empty compression is none (ignitionMergeUnsetFilesDefaultCompression).
+// asRendered returns a spelling as in the MachineConfig that the operator renders
+// (MergeMachineConfigs): files are overwritten by default, and from 4.20 on an empty
+// compression is dropped (ignitionMergeUnsetFilesDefaultCompression).
 func asRendered(s ignition.Spelling, release string) ignition.Spelling {
 	s = maps.Clone(s)
 	maps.DeleteFunc(s, func(name, value string) bool {

@@ -15,31 +15,30 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Options are what the command line says.
+// Options are the options of the command line.
 type Options struct {
 	importer.Given
-	// Accept are names of files and units of the operator that the contract does not know,
-	// and names of MachineConfigs that may replace vipgen's files.
+	// Accept lists files and units of the operator that the contract does not list, and
+	// MachineConfigs that may replace vipgen's files.
 	Accept []string
-	// Canary is the name of a pool to update first; empty for none. CanaryNodes are the
-	// workers that are moved to it.
+	// Canary is the name of a pool to update first, or empty. CanaryNodes are the workers that
+	// are moved to it.
 	Canary      string
 	CanaryNodes []string
 }
 
-// Plan is how a cluster comes to run vipgen.
+// Plan is the migration of a cluster to vipgen.
 type Plan struct {
 	Cluster string `json:"cluster"`
 	// Release is OpenShift's, without a patch level.
 	Release string `json:"release"`
-	// Items are the operator's files and units that have to do with VIPs, and vipgen's.
+	// Items are the operator's files and units for VIPs, and vipgen's.
 	Items []Item `json:"items"`
-	// Others is how many files and units of the operator have nothing to do with VIPs, and
-	// are left alone.
+	// Others is the number of the operator's other files and units, which are left alone.
 	Others int `json:"others"`
-	// Accepted are items that the contract does not know.
+	// Accepted are accepted items that the contract does not list.
 	Accepted []Unknown `json:"accepted"`
-	// Unknown are those that are not accepted; with one of them nothing is written.
+	// Unknown are those that are not accepted; any of them prevents writing.
 	Unknown []Unknown `json:"unknown"`
 	// Replaced are files of other MachineConfigs that vipgen's replace.
 	Replaced []diff.Overlap `json:"replaced"`
@@ -47,22 +46,22 @@ type Plan struct {
 	Shadowed []diff.Overlap `json:"shadowed"`
 	Rollouts []Rollout      `json:"rollouts"`
 	Images   []Image        `json:"images"`
-	// Notes are what the export does not say, and what to do about it.
+	// Notes are facts that the export lacks, and what to do about them.
 	Notes []string `json:"notes"`
-	// Import is what `vipgen import` says.
+	// Import is the result of `vipgen import`.
 	Import *importer.Result `json:"import"`
 
 	observed *importer.Observed
 	cluster  *render.Cluster
-	moved    *render.Cluster // after the move to vipgen's own VRRP settings; nil without one
+	moved    *render.Cluster // with vipgen's own VRRP settings; nil if they do not change
 	renderer render.Renderer
 	export   *diff.Cluster
 	options  Options
 }
 
-// Read plans. The list has every problem and warning; the plan is nil if one of them is an
-// error, but for an unknown file of the operator, which is one too: then the plan is there
-// to be shown, and is not to be written.
+// Read returns the plan for an export. The list has every problem and warning; the plan is nil
+// if one of them is an error, except for an unknown file of the operator: then the plan can be
+// shown, but must not be written.
 func Read(files []render.File, o Options) (*Plan, problem.List) {
 	observed, list := importer.Observe(files)
 	if list.Err() != nil {
@@ -98,16 +97,16 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 	return p, list
 }
 
-// plan holds the export against the contract, and counts roll-outs.
+// plan compares the export with the contract, and counts roll-outs.
 func (p *Plan) plan() error {
 	p.moved = p.afterMove()
-	if err := p.hold(); err != nil {
+	if err := p.compareContract(); err != nil {
 		return err
 	}
 	return p.rollOut()
 }
 
-// policyNotes say why there is no node disruption policy of vipgen's, or what it replaces.
+// policyNotes says why vipgen's node disruption policy is missing, or what it replaces.
 func (p *Plan) policyNotes(own, known bool) {
 	switch {
 	case own:
@@ -117,7 +116,7 @@ func (p *Plan) policyNotes(own, known bool) {
 	}
 }
 
-// DefaultAgent reports that nodes could not pull the image of the agent.
+// DefaultAgent reports an image of the agent that nodes could not pull.
 func (p *Plan) DefaultAgent() problem.List {
 	list := render.DefaultAgent(p.cluster.Images, problem.Error)
 	for i := range list {
@@ -126,7 +125,7 @@ func (p *Plan) DefaultAgent() problem.List {
 	return list
 }
 
-// load renders what was imported.
+// load resolves the imported input.
 func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 	c, list, err := render.Load(sources(map[string][]byte{importer.InstallConfigName: installConfig, importer.VIPConfigName: vipConfig}), render.Options{})
 	if err != nil {
@@ -135,32 +134,32 @@ func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 	return c, nil
 }
 
-// Export has the MachineConfigs and the node disruption policy of exported files.
+// Export returns the MachineConfigs and the node disruption policy of exported files.
 func Export(files []render.File) *diff.Cluster {
 	c := &diff.Cluster{}
 	for _, f := range exported(files) {
-		_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported what cannot be read
+		_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported unreadable files
 	}
 	return c
 }
 
-// exported are the files that may hold objects of the API: no node files.
+// exported returns the files that may hold objects of the API, without node files.
 func exported(files []render.File) []render.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f render.File) bool {
 		return !slices.Contains([]string{".yaml", ".yml", ".json", ""}, path.Ext(f.Name))
 	})
 }
 
-// Objects are those of exported files, each as JSON.
+// Objects returns the objects of exported files, each as JSON.
 func Objects(files []render.File) (out []json.RawMessage) {
 	for _, f := range exported(files) {
-		list, _ := ignition.Objects(f.Data) // the importer has reported what cannot be read
+		list, _ := ignition.Objects(f.Data) // the importer has reported unreadable files
 		out = append(out, list...)
 	}
 	return out
 }
 
-// complete reports what a plan needs and the export does not have.
+// complete reports what a plan needs and the export lacks.
 func complete(o *importer.Observed, export *diff.Cluster) (list problem.List) {
 	missing := func(found, expected, hint string) {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: found, Expected: expected, Hint: hint})
@@ -172,14 +171,14 @@ func complete(o *importer.Observed, export *diff.Cluster) (list problem.List) {
 			Expected: assets.Releases[0].Version + " to " + assets.Releases[len(assets.Releases)-1].Version, Hint: "the operator contract does not know what this release lays on nodes"})
 	}
 	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleWorker} {
-		if len(export.Operators(role)) == 0 {
+		if len(export.OperatorItems(role)) == 0 {
 			missing("no MachineConfig of the operator for the pool "+role, fmt.Sprintf("00-%s and 01-%s-*", role, role), "'oc get machineconfig -o yaml' exports all of them")
 		}
 	}
 	return list
 }
 
-// problems are what stops the plan.
+// problems returns the problems that prevent writing.
 func (p *Plan) problems() (list problem.List) {
 	for _, u := range p.Unknown {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.UnknownOperatorFile, Field: u.Kind + " " + u.Name,

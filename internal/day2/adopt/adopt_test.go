@@ -110,7 +110,7 @@ func TestOfAnotherRelease(t *testing.T) {
 		{"4.18", "/etc/kubernetes/manifests/mdns-publisher.yaml", "vipgen has one of that name"},
 	} {
 		_, list := adopt.Read(usual.export(tt.release, config{name: "01-x", pool: "master", operators: true, files: map[string]string{tt.name: "kind: Pod # keepalived\n"}}), adopt.Options{})
-		// What has nothing to do with VIPs by its place and text is left alone.
+		// Items without relation to VIPs by path and text are ignored.
 		want := tt.why
 		if !strings.Contains(list.Error(), want) {
 			t.Errorf("%s in %s: %v", tt.name, tt.release, list)
@@ -227,7 +227,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// written are the files of a directory, as Since takes them.
+// written returns the files of a directory in Since's form.
 func written(t *testing.T, files []render.File, o adopt.Options) (out []render.File) {
 	t.Helper()
 	list, err := planned(t, files, o).Files()

@@ -22,16 +22,16 @@ type Check struct {
 	// Was is the release of the directory, Is that of the export.
 	Was string `json:"was"`
 	Is  string `json:"is"`
-	// Changes are the operator's files and units that the contract has and that are others
-	// than in the directory.
+	// Changes are the operator's files and units in the contract that differ from the
+	// directory's.
 	Changes []diff.Change `json:"changes"`
-	// Unknown are those that the contract does not know, or that were accepted and changed.
+	// Unknown are those that the contract does not list, or that were accepted and changed.
 	Unknown []Unknown `json:"unknown"`
 	// Shadowed are vipgen's files that other MachineConfigs replace.
 	Shadowed []diff.Overlap `json:"shadowed"`
-	// Images are those of vipgen.yaml that the cluster's release has others for.
+	// Images are images of vipgen.yaml that differ from the cluster's release.
 	Images []ImageChange `json:"images"`
-	// Next is what another release changes; nil unless it was asked for.
+	// Next is what another release changes; nil unless requested.
 	Next *Next `json:"next,omitempty"`
 
 	record   record
@@ -46,20 +46,20 @@ type ImageChange struct {
 	Is   string `json:"is"`
 }
 
-// Next is what another release of OpenShift changes.
+// Next is what another OpenShift release changes.
 type Next struct {
 	Release string `json:"release"`
-	// News are what releases up to it are the first with.
+	// News lists what the releases up to it introduce.
 	News []string `json:"news"`
-	// Rows are what the contract says otherwise.
+	// Rows are the differences in the contract.
 	Rows []RowChange `json:"contract"`
-	// Daemons says which versions of HAProxy and keepalived its images have.
+	// Daemons names the versions of HAProxy and keepalived in its images.
 	Daemons string `json:"daemons"`
-	// Pools are what rendering for that release changes on nodes.
+	// Pools are the changes on nodes when rendered for that release.
 	Pools []diff.Pool `json:"pools"`
 }
 
-// RowChange is a file or unit that becomes something else.
+// RowChange is a file or unit with another treatment.
 type RowChange struct {
 	Name string `json:"name"`
 	Pool string `json:"pool"`
@@ -69,7 +69,7 @@ type RowChange struct {
 	Why string           `json:"why,omitempty"`
 }
 
-// Findings is how many things changed.
+// Findings returns the number of changes.
 func (c *Check) Findings() int {
 	n := len(c.Changes) + len(c.Unknown) + len(c.Shadowed) + len(c.Images)
 	if c.Was != c.Is {
@@ -81,8 +81,8 @@ func (c *Check) Findings() int {
 	return n
 }
 
-// Since compares an export with the directory that Files made, whose files have their names
-// in it. With a release it also says what that one changes.
+// Since compares an export with the directory written by Files, whose files have their names in
+// it. With a release it also returns what that one changes.
 func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	byName := map[string][]byte{}
 	for _, f := range dir {
@@ -118,9 +118,9 @@ func Since(dir, later []render.File, release string) (*Check, problem.List) {
 	return c, list.Warnings()
 }
 
-// Update returns what belongs into the directory's OperatorDir by an export, after an update of
-// OpenShift: what the operator lays down now, and the record with what is accepted. An
-// unknown file that is not is an error.
+// Update returns the directory's OperatorDir for an export after an update of OpenShift: the
+// operator's current files, and the record with what is accepted. An unknown file that is not
+// accepted is an error.
 func Update(dir, later []render.File, accept []string) ([]render.OutputFile, problem.List) {
 	c, list := Since(dir, later, "")
 	if c == nil {
@@ -147,7 +147,7 @@ func Update(dir, later []render.File, accept []string) ([]render.OutputFile, pro
 	record.Shadows = append(record.Shadows, c.record.Shadows...)
 	slices.Sort(record.Shadows)
 	record.Shadows = slices.Compact(record.Shadows)
-	out, err := operatorFiles(c.export, words(c.observed), record)
+	out, err := operatorFiles(c.export, conditions(c.observed), record)
 	if err != nil {
 		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
 	}
@@ -162,7 +162,7 @@ func (c *Check) compare(dir map[string][]byte, export *diff.Cluster, o *importer
 			_ = was.Add(rest, data) // text
 		}
 	}
-	for name, data := range operators(export, words(o), c.Is) {
+	for name, data := range operators(export, conditions(o), c.Is) {
 		_ = is.Add(name, data)
 	}
 	c.Changes = append(c.Changes, diff.Compare(was, is).Texts...)
@@ -171,7 +171,7 @@ func (c *Check) compare(dir map[string][]byte, export *diff.Cluster, o *importer
 func (c *Check) unknown(export *diff.Cluster, o *importer.Observed, record record) {
 	seen := map[string]bool{}
 	for _, pool := range export.Pools() {
-		list, _ := unknowns(export, words(o), pool, c.Is)
+		list, _ := unknowns(export, conditions(o), pool, c.Is)
 		for _, u := range list {
 			accepted, ok := record.Accepted[u.Name]
 			switch {
@@ -186,7 +186,7 @@ func (c *Check) unknown(export *diff.Cluster, o *importer.Observed, record recor
 	}
 }
 
-// shadows finds files of vipgen's that do not reach nodes: those of the directory.
+// shadows adds the directory's files of vipgen that do not reach nodes.
 func (c *Check) shadows(dir map[string][]byte, export *diff.Cluster, record record) {
 	rendered := &diff.Cluster{}
 	for name, data := range dir {
@@ -211,7 +211,7 @@ func (c *Check) images(cluster *render.Cluster, o *importer.Observed) {
 	}
 }
 
-// next says what a release changes, from that of the export on.
+// next returns what a release changes, compared with the export's.
 func next(dir map[string][]byte, o *importer.Observed, release string) (*Next, error) {
 	n := &Next{Release: release, News: []string{}, Rows: []RowChange{}, Pools: []diff.Pool{}}
 	for _, r := range assets.Releases {
@@ -222,7 +222,7 @@ func next(dir map[string][]byte, o *importer.Observed, release string) (*Next, e
 			n.Daemons = "HAProxy " + r.HAProxy + ", keepalived " + r.Keepalived
 		}
 	}
-	said := words(o)
+	said := conditions(o)
 	for _, pool := range roles {
 		if pool == v1alpha1.RoleArbiter && !slices.Contains(said, "arbiter") {
 			continue
@@ -252,7 +252,7 @@ func next(dir map[string][]byte, o *importer.Observed, release string) (*Next, e
 	return n, nil
 }
 
-// sources are the input in a directory.
+// sources returns the input in a directory.
 func sources(dir map[string][]byte) render.Sources {
 	return render.Sources{
 		InstallConfig: render.File{Name: importer.InstallConfigName, Data: dir[importer.InstallConfigName]},

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/importer"
 )
 
-// Item is a file or unit with what becomes of it.
+// Item is a file or unit with its treatment.
 type Item struct {
 	// Kind is file or unit.
 	Kind string `json:"kind"`
@@ -19,13 +19,13 @@ type Item struct {
 	// Pools are those whose nodes get it.
 	Pools     []string         `json:"pools"`
 	Treatment assets.Treatment `json:"treatment"`
-	// Why is that of the contract.
+	// Why is the contract's.
 	Why string `json:"why,omitempty"`
-	// Note says how the export differs from the contract.
+	// Note describes a difference between the export and the contract.
 	Note string `json:"note,omitempty"`
 }
 
-// Unknown is a file or unit of the operator that the contract does not know.
+// Unknown is a file or unit of the operator that the contract does not list.
 type Unknown struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -33,15 +33,15 @@ type Unknown struct {
 	From string `json:"machineConfig"`
 	// Why it is unknown.
 	Why string `json:"why"`
-	// text is what it holds.
+	// text is its content.
 	text string
 }
 
-// roles are the pools that the contract is about. Nodes of others get the worker's.
+// roles are the pools of the contract. Nodes of others get the worker's.
 var roles = []string{v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker}
 
-// words are those of the contract that are true of a cluster; see assets.Entry.
-func words(o *importer.Observed) []string {
+// conditions returns the contract's conditions that are true of a cluster; see assets.Entry.
+func conditions(o *importer.Observed) []string {
 	out := []string{o.Platform}
 	switch o.Topology {
 	case v1alpha1.TopologySingleReplica:
@@ -60,7 +60,7 @@ func words(o *importer.Observed) []string {
 	return append(out, "vips", "managed")
 }
 
-// contract has the rows for nodes of a pool, by name.
+// contract returns the rows for nodes of a pool, by name.
 func contract(words []string, pool, release string) map[string]assets.Entry {
 	if !slices.Contains(roles, pool) {
 		pool = v1alpha1.RoleWorker
@@ -74,18 +74,18 @@ func contract(words []string, pool, release string) map[string]assets.Entry {
 	return out
 }
 
-// unknowns are the operator's files and units of a pool that have to do with VIPs and that
-// the contract does not know, and how many of the others there are.
+// unknowns returns the operator's files and units of a pool for VIPs that the contract does not
+// list, and the number of others.
 func unknowns(export *diff.Cluster, words []string, pool, release string) (out []Unknown, others int) {
 	rows := contract(words, pool, release)
-	for _, item := range export.Operators(pool) {
+	for _, item := range export.OperatorItems(pool) {
 		u := Unknown{Kind: item.Kind, Name: item.Name, From: item.From, text: item.Text}
 		row, known := rows[item.Name]
 		switch {
 		case known && row.Treatment == assets.Supplied:
 			u.Why = "has none in OpenShift " + release + " by the contract, and vipgen has one of that name"
 		case known && row.Treatment == assets.Replaced:
-			// The operator's drop-ins would go with vipgen's unit.
+			// vipgen's unit would replace the operator's drop-ins.
 			for _, d := range item.Dropins {
 				out = append(out, Unknown{Kind: "drop-in", Name: item.Name + ".d/" + d.Name, From: item.From, text: d.Contents,
 					Why: "the operator contract does not know: it would go with vipgen's unit"})
@@ -97,16 +97,15 @@ func unknowns(export *diff.Cluster, words []string, pool, release string) (out [
 			others++
 			continue
 		default:
-			u.Why = elsewhere(item.Name, release)
+			u.Why = otherClusters(item.Name, release)
 		}
 		out = append(out, u)
 	}
 	return out, others
 }
 
-// elsewhere says what the contract has of a name that it does not have for the nodes of a
-// cluster.
-func elsewhere(name, release string) string {
+// otherClusters describes the rows of a name for other clusters.
+func otherClusters(name, release string) string {
 	var spans []string
 	for _, e := range assets.Contract {
 		if e.Name != name || e.Treatment == assets.Supplied {
@@ -120,8 +119,8 @@ func elsewhere(name, release string) string {
 	return "the operator contract has for " + strings.Join(spans, "; ") + ", not for these nodes of OpenShift " + release
 }
 
-// hold compares what the operator and vipgen lay on nodes with the contract.
-func (p *Plan) hold() error {
+// compareContract compares the files of the operator and of vipgen with the contract.
+func (p *Plan) compareContract() error {
 	bundles, err := p.cluster.Bundles()
 	if err != nil {
 		return err
@@ -138,7 +137,7 @@ func (p *Plan) hold() error {
 	}
 	found := map[string]Unknown{}
 	items := map[string]*Item{}
-	said := words(p.observed)
+	said := conditions(p.observed)
 	for _, pool := range p.export.Pools() {
 		unknown, others := unknowns(p.export, said, pool, p.Release)
 		for _, u := range unknown {
@@ -168,10 +167,10 @@ func (p *Plan) hold() error {
 	return nil
 }
 
-// treat says what becomes of the files and units of a pool.
+// treat sets the treatment of the files and units of a pool.
 func (p *Plan) treat(items map[string]*Item, pool string, rows map[string]assets.Entry, rendered map[string]bool) {
 	has := map[string]diff.Item{}
-	for _, item := range p.export.Operators(pool) {
+	for _, item := range p.export.OperatorItems(pool) {
 		has[item.Name] = item
 	}
 	for name, row := range rows {
@@ -193,7 +192,7 @@ func (p *Plan) treat(items map[string]*Item, pool string, rows map[string]assets
 	}
 }
 
-// kind tells paths from names of units.
+// kind returns whether a name is a path or a unit.
 func kind(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return "file"

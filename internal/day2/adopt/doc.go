@@ -1,9 +1,8 @@
-// Package adopt plans how a cluster that OpenShift's own keepalived serves comes to run
-// vipgen: what the operator lays on nodes is held against the operator contract
-// (assets.Contract), roll-outs and their reboots are counted by ignition/diff, and the
-// input comes from internal/day2/importer. It also says what an export of later, or another
-// release, changes about that.
+// Package adopt plans the migration of a cluster from OpenShift's own keepalived to vipgen: it
+// compares the operator's files with the operator contract (assets.Contract), counts roll-outs
+// and their reboots by ignition/diff, and takes the input from internal/day2/importer. It also
+// reports what a later export, or another release, changes.
 //
-// It touches no disk. Of an export it shows names, and of files that the contract knows
-// their contents; of pull secrets it decodes the names of registries alone.
+// It touches no disk. It shows names of an export, and contents of files in the contract only;
+// from pull secrets it decodes the names of registries alone.
 package adopt

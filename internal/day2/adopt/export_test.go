@@ -104,7 +104,7 @@ func (c config) String() string {
 	return b.String()
 }
 
-// empty is what stands for a list without entries.
+// empty returns the text for a list without entries.
 func empty(m map[string]string) string {
 	if len(m) == 0 {
 		return " []"
@@ -154,7 +154,8 @@ func (s setup) operator(pool, release string) config {
 	return c
 }
 
-// export is what 'oc get ... -o yaml' says of such a cluster, with more MachineConfigs.
+// export returns the output of 'oc get ... -o yaml' for such a cluster, with more
+// MachineConfigs.
 func (s setup) export(release string, more ...config) []render.File {
 	types := map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere", "openstack": "OpenStack", "ovirt": "oVirt", "nutanix": "Nutanix", "external": "External"}
 	lb := "OpenShiftManagedDefault"

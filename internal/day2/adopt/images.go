@@ -15,28 +15,28 @@ type Image struct {
 	// Name is agent, keepalived, haproxy or coredns.
 	Name  string `json:"name"`
 	Image string `json:"image"`
-	// Pinned says that it is named by its digest.
+	// Pinned is set for an image with a digest.
 	Pinned bool `json:"pinned"`
-	// Running says that the cluster's release has the same image.
+	// Running is set where the cluster's release has the same image.
 	Running bool `json:"running"`
-	// Secret is "yes" or "no" for whether the nodes' pull secret has an entry for the
-	// registry; "unknown" where the export does not have the secret.
+	// Secret is "yes" or "no" for whether the nodes' pull secret has an entry for the registry;
+	// "unknown" where the export lacks the secret.
 	Secret string `json:"pullSecret"`
-	// Mirror says which mirror serves it, and why none does.
+	// Mirror names the mirror that serves it, or why none does.
 	Mirror string `json:"mirror,omitempty"`
 }
 
-// Answers to whether a pull secret has an entry.
+// Values of Image.Secret.
 const (
 	yes     = "yes"
 	no      = "no"
 	unknown = "unknown"
 )
 
-// pullSecretPath is kubelet's and CRI-O's, and that of podman in vipgen's units.
+// pullSecretPath is the file of kubelet and CRI-O, and of podman in vipgen's units.
 const pullSecretPath = "/var/lib/kubelet/config.json"
 
-// images says of each image whether nodes can pull it, as far as the export knows.
+// images returns the images with their availability to nodes, as far as the export shows it.
 func images(files []render.File, export *diff.Cluster, o *importer.Observed, c *render.Cluster) (out []Image) {
 	registries, known := registriesOf(export)
 	mirrors := mirrorsOf(files)
@@ -58,10 +58,10 @@ func images(files []render.File, export *diff.Cluster, o *importer.Observed, c *
 	return out
 }
 
-// registriesOf are the names in the pull secret of control-plane nodes, and nothing else
-// of it. Releases that keep the secret out of MachineConfigs have none.
+// registriesOf returns the registries in the pull secret of control-plane nodes, and nothing
+// else of it. Releases that keep the secret out of MachineConfigs have none.
 func registriesOf(export *diff.Cluster) (names []string, known bool) {
-	for _, item := range export.Operators("master") {
+	for _, item := range export.OperatorItems("master") {
 		if item.Name != pullSecretPath {
 			continue
 		}
@@ -79,7 +79,7 @@ func registriesOf(export *diff.Cluster) (names []string, known bool) {
 	return nil, false
 }
 
-// within reports whether an image is of a registry, a namespace in it, or a repository, as
+// within reports whether an image is in a registry, a namespace in it, or a repository, as
 // containers-auth.json(5) and containers-registries.conf(5) match them.
 func within(image, prefix string) bool {
 	rest, ok := strings.CutPrefix(image, strings.TrimSuffix(prefix, "/"))
@@ -93,7 +93,7 @@ type mirror struct {
 	mirrors []string
 }
 
-// mirrorsOf reads the objects that name mirrors.
+// mirrorsOf reads the cluster's mirrors.
 func mirrorsOf(files []render.File) (out []mirror) {
 	type entry struct {
 		Source  string   `json:"source"`
@@ -124,7 +124,7 @@ func mirrorsOf(files []render.File) (out []mirror) {
 	return out
 }
 
-// mirrored says which mirror serves an image; nothing where the cluster has no mirrors.
+// mirrored names the mirror that serves an image; "" without mirrors.
 func mirrored(all []mirror, image string, pinned bool) string {
 	if len(all) == 0 {
 		return ""

@@ -10,9 +10,8 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/importer"
 )
 
-// addressNotes name the nodes whose address would differ, by what the export says of them. An
-// address that kubelet's drop-in has, or the Node alone, stays whatever hints say; only a VIP is
-// no node's.
+// addressNotes notes the nodes whose address would differ, by the export. An address that
+// kubelet's drop-in has, or the Node alone, stays whatever hints say; only a VIP is no node's.
 func (p *Plan) addressNotes() {
 	var vips []netip.Addr
 	for _, g := range p.cluster.Config.Spec.Groups {
@@ -22,7 +21,7 @@ func (p *Plan) addressNotes() {
 		for i, has := range n.Addresses {
 			family := func(a netip.Addr) bool { return a.Is4() == has.Is4() && !slices.Contains(vips, a) }
 			first := slices.IndexFunc(n.Addresses, family) == i
-			switch better := p.chosenAnew(n, has, vips); {
+			switch better := p.newAddress(n, has, vips); {
 			case slices.Contains(vips, has):
 				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v, which is a VIP: vipgen-agent gives it another address. Correct it before the roll-out, with 'vipgen-agent node-ip show' on the node", n.Name, has))
 			case first && better.IsValid():
@@ -32,10 +31,10 @@ func (p *Plan) addressNotes() {
 	}
 }
 
-// chosenAnew is the address that is chosen for a node without a drop-in in place of one that
-// it has, among those that it is listed at; the zero value if it stays, or if the operator has
-// written one.
-func (p *Plan) chosenAnew(n importer.Node, has netip.Addr, vips []netip.Addr) netip.Addr {
+// newAddress returns the address that is chosen for a node without a drop-in in place of its
+// current one, among those that it is listed at; the zero value if it stays, or if the operator
+// has written one.
+func (p *Plan) newAddress(n importer.Node, has netip.Addr, vips []netip.Addr) netip.Addr {
 	if !strings.EqualFold(p.observed.Platform, "external") || assets.AtLeast(p.Release, "4.17") {
 		return netip.Addr{}
 	}

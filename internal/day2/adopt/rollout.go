@@ -10,23 +10,23 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Rollout is a change that is applied to the cluster, with what it does to each pool.
+// Rollout is a change that is applied to the cluster, with its effect on each pool.
 type Rollout struct {
-	// Name of the step, as the steps have it.
+	// Name of the step.
 	Name string `json:"name"`
-	// Mode says that the step is part of a switch at a planned instant, by mode files.
+	// Mode is set for a step of a switch at a planned instant, by mode files.
 	Mode  bool        `json:"byModeFile,omitempty"`
 	Pools []PoolCount `json:"pools"`
 }
 
-// PoolCount is what a roll-out does to the nodes of a pool, one after the other.
+// PoolCount is the effect of a roll-out on the nodes of a pool, one after the other.
 type PoolCount struct {
 	Pool string `json:"pool"`
-	// With is the effect with vipgen's node disruption policy in force, Without the one
-	// without it. Both are the same where the release has none.
+	// With and Without are the effects with and without vipgen's node disruption policy in
+	// force. They are equal where the release has none.
 	With    diff.Effect `json:"withPolicy"`
 	Without diff.Effect `json:"withoutPolicy"`
-	// Why is a reason for the first.
+	// Why is a reason for With.
 	Why string `json:"why,omitempty"`
 }
 
@@ -39,8 +39,8 @@ const (
 	rollRemove = "delete the mode file"
 )
 
-// Reboots counts, of the direct way or of that by mode files, how often the nodes of a pool
-// reboot, with the node disruption policy and without.
+// Reboots returns how often the nodes of a pool reboot, directly or by mode files, with the
+// node disruption policy and without.
 func (p *Plan) Reboots(pool string, byModeFile bool) (with, without int) {
 	for _, r := range p.Rollouts {
 		if r.Name != rollAdopt && r.Mode != byModeFile {
@@ -114,21 +114,21 @@ func (p *Plan) rollOut() error {
 	return nil
 }
 
-// compare says what the operator does about a step.
+// compare returns the operator's actions for a step.
 func (p *Plan) compare(s step) diff.Result {
 	return diff.Compare(s.from.With(p.export), s.to.With(p.export))
 }
 
-// output is rendered files as a side of a comparison.
+// output returns rendered files as a side of a comparison.
 func output(files []render.OutputFile) *diff.Cluster {
 	c := &diff.Cluster{}
 	for _, f := range files {
-		_ = c.Add(f.Path, f.Data) // rendered, so that it can be read
+		_ = c.Add(f.Path, f.Data) // rendered, so it is readable
 	}
 	return c
 }
 
-// counts puts what a step does with and without the policy side by side.
+// counts combines the effects of a step with and without the policy.
 func (p *Plan) counts(with, without diff.Result) (out []PoolCount) {
 	for _, pool := range p.export.Pools() {
 		c := PoolCount{Pool: pool}
@@ -150,7 +150,7 @@ func (p *Plan) counts(with, without diff.Result) (out []PoolCount) {
 	return out
 }
 
-// overlaps notes the MachineConfigs of others that have files of vipgen's.
+// overlaps records the MachineConfigs of others that have files of vipgen's.
 func (p *Plan) overlaps(r diff.Result) {
 	for _, o := range r.Replaces {
 		if o.Owner == diff.Users {
@@ -164,15 +164,15 @@ func (p *Plan) overlaps(r diff.Result) {
 	}
 }
 
-// tree is what is applied to a cluster.
+// tree returns the files that are applied to a cluster.
 func (p *Plan) tree(c *render.Cluster, policy bool) ([]render.OutputFile, error) {
 	copied := *c
 	copied.DisruptionPolicy = policy && p.options.DisruptionPolicy
 	return p.renderer.Tree(&copied, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 }
 
-// afterMove is the cluster with the VRRP settings that vipgen has by default for its platform,
-// nil where its nodes hold no VIPs, or have these settings already.
+// afterMove returns the cluster with vipgen's default VRRP settings for its platform, nil where
+// its nodes hold no VIPs, or have these settings already.
 func (p *Plan) afterMove() *render.Cluster {
 	if p.cluster.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil

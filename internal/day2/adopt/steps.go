@@ -12,16 +12,16 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// Steps is the page that goes with the written directory: what to do, in order, and what
-// each step does to nodes.
+// Steps returns the page of the written directory: what to do, in order, and what each step
+// does to nodes.
 func (p *Plan) Steps() string {
 	s := &steps{}
-	s.say("# %s adopts vipgen", p.Cluster)
-	s.say("\nMade by 'vipgen adopt' of a cluster with OpenShift %s. `install-config.yaml` and", p.Release)
-	s.say("`vipgen.yaml` are the input, `rendered` is what goes to the cluster, `operator` is what")
-	s.say("the machine-config operator laid on nodes that day, for 'vipgen adopt --check'. Commit")
-	s.say("all of it. Run the commands in this directory, in this order. Where a step says what its")
-	s.say("output has, stop if it has something else.")
+	s.printf("# %s adopts vipgen", p.Cluster)
+	s.printf("\nMade by 'vipgen adopt' of a cluster with OpenShift %s. `install-config.yaml` and", p.Release)
+	s.printf("`vipgen.yaml` are the input, `rendered` is what goes to the cluster, `operator` is what")
+	s.printf("the machine-config operator laid on nodes that day, for 'vipgen adopt --check'. Commit")
+	s.printf("all of it. Run the commands in this directory, in this order. Where a step says what its")
+	s.printf("output has, stop if it has something else.")
 	s.title("Reboots", "")
 	s.reboots(p)
 	s.export(p)
@@ -30,13 +30,13 @@ func (p *Plan) Steps() string {
 	s.roll(p)
 	s.move(p)
 	s.title("Later", "")
-	s.say("Before and after each update of OpenShift: export again, and `vipgen adopt later.yaml")
-	s.say("--dir . --check` says what the operator changed (exit code 1); with `--to RELEASE` also what")
-	s.say("that release changes. To leave: `vipgen remove live.yaml` says the steps back.")
+	s.printf("Before and after each update of OpenShift: export again, and `vipgen adopt later.yaml")
+	s.printf("--dir . --check` says what the operator changed (exit code 1); with `--to RELEASE` also what")
+	s.printf("that release changes. To leave: `vipgen remove live.yaml` says the steps back.")
 	return s.String()
 }
 
-// Kinds are those of the objects that a plan reads, and ExportKinds exports them.
+// Kinds lists the objects that a plan reads, and ExportKinds exports them.
 const (
 	kindsOfConfig = "clusterversion,controllerconfig,infrastructure,network.config,dns.config,ingress.config,"
 	kindsOfNodes  = "machineconfig,machineconfigpool,machineconfiguration.operator.openshift.io,node"
@@ -50,22 +50,22 @@ type steps struct {
 	n int
 }
 
-func (s *steps) say(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+func (s *steps) printf(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
 
-// title begins a part; with numbered it is the next step.
+// title begins a part; numbered is set for the title of the next step.
 func (s *steps) title(text, numbered string) {
 	if numbered != "" {
 		s.n++
 		text = fmt.Sprintf("%d. %s", s.n, text)
 	}
-	s.say("\n## %s\n", text)
+	s.printf("\n## %s\n", text)
 }
 
-func (s *steps) sh(lines ...string) { s.say("\n```sh\n%s\n```", strings.Join(lines, "\n")) }
+func (s *steps) sh(lines ...string) { s.printf("\n```sh\n%s\n```", strings.Join(lines, "\n")) }
 
-// has lists lines that the output of the commands above has.
-func (s *steps) has(what string, lines ...string) {
-	s.say("\n%s\n\n```text\n%s\n```", what, strings.Join(lines, "\n"))
+// expect lists lines of the output of the commands above.
+func (s *steps) expect(what string, lines ...string) {
+	s.printf("\n%s\n\n```text\n%s\n```", what, strings.Join(lines, "\n"))
 }
 
 // poolLines returns the lines of vipgen diff about the pools that a roll-out changes.
@@ -78,26 +78,26 @@ func poolLines(r Rollout, effect func(PoolCount) diff.Effect) (out []string) {
 	return out
 }
 
-// export compares the cluster of the day with that of the plan.
+// export compares the current cluster with that of the plan.
 func (s *steps) export(p *Plan) {
 	s.title("Export", "step")
-	s.say("On the day of the change: nothing may have changed since `vipgen adopt` read the cluster.")
+	s.printf("On the day of the change: nothing may have changed since `vipgen adopt` read the cluster.")
 	s.sh(ExportKinds+" > now.yaml", "vipgen adopt now.yaml --dir . --check", "vipgen diff now.yaml rendered")
-	s.has("`--check` ends with `no change`; the diff names each pool once (exit code 1):",
+	s.expect("`--check` ends with `no change`; the diff names each pool once (exit code 1):",
 		append([]string{"no change"}, poolLines(p.Rollouts[0], func(c PoolCount) diff.Effect { return c.With })...)...)
 }
 
-// reboots is a table of what each roll-out does to each pool.
+// reboots writes a table of the effect of each roll-out on each pool.
 func (s *steps) reboots(p *Plan) {
-	s.say("Nodes of a pool reboot one after the other (`maxUnavailable`).\n")
+	s.printf("Nodes of a pool reboot one after the other (`maxUnavailable`).\n")
 	pools := lists.Map(p.export.Pools(), cell)
-	s.say("| roll-out | %s |", strings.Join(pools, " | "))
-	s.say("|---|%s", strings.Repeat("---|", len(pools)))
+	s.printf("| roll-out | %s |", strings.Join(pools, " | "))
+	s.printf("|---|%s", strings.Repeat("---|", len(pools)))
 	for _, r := range p.Rollouts {
 		if r.Mode {
 			continue
 		}
-		s.say("| %s | %s |", r.Name, cells(r.Pools, PoolCount.String))
+		s.printf("| %s | %s |", r.Name, cells(r.Pools, PoolCount.String))
 	}
 	for _, byMode := range []bool{false, true} {
 		name := "reboots"
@@ -106,7 +106,7 @@ func (s *steps) reboots(p *Plan) {
 		} else if byMode {
 			continue
 		}
-		s.say("| %s | %s |", name, cells(p.Rollouts[0].Pools, func(c PoolCount) string {
+		s.printf("| %s | %s |", name, cells(p.Rollouts[0].Pools, func(c PoolCount) string {
 			with, without := p.Reboots(c.Pool, byMode)
 			if with == without {
 				return fmt.Sprint(with)
@@ -116,7 +116,7 @@ func (s *steps) reboots(p *Plan) {
 	}
 }
 
-// cell is text of the cluster without what would be Markdown, or end a row.
+// cell returns the cluster's text without Markdown syntax and line breaks.
 func cell(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("|`<>[]*\\", r) || !unicode.IsPrint(r) {
@@ -130,7 +130,7 @@ func cells(pools []PoolCount, text func(PoolCount) string) string {
 	return strings.Join(lists.Map(pools, text), " | ")
 }
 
-// String is such as "reboot", or both effects where they differ.
+// String returns a form such as "reboot", or both effects where they differ.
 func (c PoolCount) String() string {
 	if c.With == c.Without {
 		return c.With.String()
@@ -140,8 +140,8 @@ func (c PoolCount) String() string {
 
 func (s *steps) prepare(p *Plan) {
 	s.title("Images and rights", "step")
-	s.say("Every node pulls these (`vipgen images install-config.yaml`):\n")
-	s.say("| image | | pull secret | mirror |\n|---|---|---|---|")
+	s.printf("Every node pulls these (`vipgen images install-config.yaml`):\n")
+	s.printf("| image | | pull secret | mirror |\n|---|---|---|---|")
 	for _, i := range p.Images {
 		how := "by tag: a registry may move it"
 		if i.Pinned {
@@ -150,19 +150,19 @@ func (s *steps) prepare(p *Plan) {
 		if i.Running {
 			how += ", as the cluster runs it"
 		}
-		s.say("| %s `%s` | %s | %s | %s |", i.Name, i.Image, how, secretText(i.Secret), cell(i.Mirror))
+		s.printf("| %s `%s` | %s | %s | %s |", i.Name, i.Image, how, secretText(i.Secret), cell(i.Mirror))
 	}
-	s.say("\nAn image that a node cannot pull keeps its pods from starting: try `podman pull` of each on")
-	s.say("one node. Then give nodes what the agents need to read; no node changes for it:")
+	s.printf("\nAn image that a node cannot pull keeps its pods from starting: try `podman pull` of each on")
+	s.printf("one node. Then give nodes what the agents need to read; no node changes for it:")
 	s.sh("oc apply -f rendered/manifests")
-	s.say("\nEach line ends with `created`, `configured` or `unchanged`.")
+	s.printf("\nEach line ends with `created`, `configured` or `unchanged`.")
 	if p.options.DisruptionPolicy {
-		s.say("\nThat has the node disruption policy, too. Go on when it is in force: `oc get")
-		s.say("machineconfiguration.operator.openshift.io cluster -o yaml` lists cluster.yaml in its status.")
+		s.printf("\nThat has the node disruption policy, too. Go on when it is in force: `oc get")
+		s.printf("machineconfiguration.operator.openshift.io cluster -o yaml` lists cluster.yaml in its status.")
 	}
 }
 
-// secretText reports whether the pull secret has an entry.
+// secretText describes whether the pull secret has an entry.
 func secretText(answer string) string {
 	switch answer {
 	case yes:
@@ -183,42 +183,42 @@ func (s *steps) canary(p *Plan) {
 		nodes = "NODE"
 	}
 	s.title("The canary pool "+name, "step")
-	s.say("It has workers that are the first to run vipgen. The others keep OpenShift's own")
-	s.say("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
-	s.say("that pool the first node is the canary, and pausing the pool keeps it the only one.")
+	s.printf("It has workers that are the first to run vipgen. The others keep OpenShift's own")
+	s.printf("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
+	s.printf("that pool the first node is the canary, and pausing the pool keeps it the only one.")
 	s.sh("oc apply -f canary",
 		"oc label node "+nodes+" node-role.kubernetes.io/"+name+"=",
 		"oc wait machineconfigpool "+name+" --for=condition=Updated --timeout=30m")
-	s.say("\nThe last line is `machineconfigpool.machineconfiguration.openshift.io/%s condition met`. On the", name)
-	s.say("canary, `vipgen-agent status` in the keepalived pod then shows its VIPs and no problem.")
-	s.say("\nMoving a node between pools with the same configuration changes nothing on it; the canary's")
-	s.say("MachineConfig then reboots it once. When the worker pool has vipgen, end the canary pool,")
-	s.say("without another reboot:")
+	s.printf("\nThe last line is `machineconfigpool.machineconfiguration.openshift.io/%s condition met`. On the", name)
+	s.printf("canary, `vipgen-agent status` in the keepalived pod then shows its VIPs and no problem.")
+	s.printf("\nMoving a node between pools with the same configuration changes nothing on it; the canary's")
+	s.printf("MachineConfig then reboots it once. When the worker pool has vipgen, end the canary pool,")
+	s.printf("without another reboot:")
 	s.sh("oc label node "+nodes+" node-role.kubernetes.io/"+name+"-", "oc delete -f canary")
 }
 
 func (s *steps) roll(p *Plan) {
 	s.title("Every pool", "step")
-	s.say("If days have passed since step 1, repeat it. Pause all pools but one, apply, and continue with")
-	s.say("the next when one is done:")
+	s.printf("If days have passed since step 1, repeat it. Pause all pools but one, apply, and continue with")
+	s.printf("the next when one is done:")
 	s.sh(`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`,
 		"oc apply -f rendered/machineconfigs",
 		"oc wait machineconfigpool worker --for=condition=Updated --timeout=2h",
 		`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":false}}'`,
 		"oc wait machineconfigpool master --for=condition=Updated --timeout=2h")
-	s.say("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`.")
+	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`.")
 	if keepsApart(p) {
-		s.say("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen")
-		s.say("do not hear each other: split brain while the pool updates. Take them out first.")
+		s.printf("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen")
+		s.printf("do not hear each other: split brain while the pool updates. Take them out first.")
 		return
 	}
 	if p.cluster.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
-		s.say("\nNodes with and without vipgen have the same VRRP settings (%s), virtual", p.cluster.Config.Spec.VRRP.Initial())
-		s.say("router IDs and passwords, so they are one group while the pools update.")
+		s.printf("\nNodes with and without vipgen have the same VRRP settings (%s), virtual", p.cluster.Config.Spec.VRRP.Initial())
+		s.printf("router IDs and passwords, so they are one group while the pools update.")
 	}
 }
 
-// keepsApart reports whether the import has lost what keeps nodes apart.
+// keepsApart reports whether the import lost a setting that separates nodes.
 func keepsApart(p *Plan) bool {
 	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }
@@ -229,22 +229,22 @@ func (s *steps) move(p *Plan) {
 		return
 	}
 	s.title("The move to "+string(after.Config.Spec.VRRP.Target.Profile), "step")
-	s.say("When every node runs vipgen: remove `profile`, `mode`, `version` and `advertInterval` from")
-	s.say("`spec.vrrp` of `vipgen.yaml` (`%s` is the default of the platform), render, and", after.Config.Spec.VRRP.Target)
-	s.say("compare with the cluster as it is by now:")
+	s.printf("When every node runs vipgen: remove `profile`, `mode`, `version` and `advertInterval` from")
+	s.printf("`spec.vrrp` of `vipgen.yaml` (`%s` is the default of the platform), render, and", after.Config.Spec.VRRP.Target)
+	s.printf("compare with the cluster as it is by now:")
 	s.sh("vipgen render install-config.yaml --dir rendered --format machineconfig", ExportKinds+" > now.yaml", "vipgen diff now.yaml rendered")
-	s.has("The diff has (exit code 1):", poolLines(p.Rollouts[1], func(c PoolCount) diff.Effect {
+	s.expect("The diff has (exit code 1):", poolLines(p.Rollouts[1], func(c PoolCount) diff.Effect {
 		if p.options.DisruptionPolicy {
 			return c.With
 		}
 		return c.Without
 	})...)
 	if p.options.DisruptionPolicy {
-		s.say("\nNo node reboots for it. If the diff has `reboot`, the node disruption policy is not in force: see")
-		s.say("step 2.")
+		s.printf("\nNo node reboots for it. If the diff has `reboot`, the node disruption policy is not in force: see")
+		s.printf("step 2.")
 	}
 	s.sh("oc apply -f rendered/machineconfigs")
-	s.say("\nEach line ends with `configured`. Nodes that have it wait for the others, and all switch at one")
-	s.say("instant. `vipgen-agent status` in a keepalived pod says which nodes are not ready, and why; when")
-	s.say("all have switched, it shows `%s` on each.", after.Config.Spec.VRRP.Target)
+	s.printf("\nEach line ends with `configured`. Nodes that have it wait for the others, and all switch at one")
+	s.printf("instant. `vipgen-agent status` in a keepalived pod says which nodes are not ready, and why; when")
+	s.printf("all have switched, it shows `%s` on each.", after.Config.Spec.VRRP.Target)
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Names in the directory that is written.
+// Names in the written directory.
 const (
 	StepsName = "STEPS.md"
-	// OperatorDir has what the operator laid on nodes, as files/POOL/PATH, and the record.
+	// OperatorDir holds the operator's files, as files/POOL/PATH, and the record.
 	OperatorDir = "operator/"
 	recordName  = OperatorDir + "adopted.yaml"
-	// RenderedDir has what goes to the cluster.
+	// RenderedDir holds the files for the cluster.
 	RenderedDir = "rendered/"
 	canaryDir   = "canary/"
 )
 
-// record says what a directory was made of.
+// record is the origin of a directory.
 type record struct {
 	// Release of OpenShift, as "4.18".
 	Release string `json:"release"`
-	// Accepted are the digests of what --accept named, by name.
+	// Accepted maps the names of --accept to digests.
 	Accepted map[string]string `json:"accepted,omitempty"`
-	// Shadows are the other names that --accept gave.
+	// Shadows are the other names of --accept.
 	Shadows []string `json:"shadows,omitempty"`
 }
 
@@ -42,8 +42,8 @@ const recordHead = `# Made by 'vipgen adopt': the release whose operator laid do
 # what --accept named, with its digest. 'vipgen adopt --check' reads it.
 `
 
-// Files are those of the directory: input, rendered tree, the operator's files, the record
-// and the steps.
+// Files returns the files of the directory: input, rendered tree, the operator's files, the
+// record and the steps.
 func (p *Plan) Files() ([]render.OutputFile, error) {
 	rendered, err := p.tree(p.cluster, true)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Plan) Files() ([]render.OutputFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator, err := operatorFiles(p.export, words(p.observed), p.record())
+	operator, err := operatorFiles(p.export, conditions(p.observed), p.record())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (p *Plan) record() record {
 	return r
 }
 
-// operatorFiles are what the operator lays on nodes, and the record.
+// operatorFiles returns the operator's files on nodes, and the record.
 func operatorFiles(export *diff.Cluster, words []string, r record) ([]render.OutputFile, error) {
 	text, err := yaml.Marshal(r)
 	if err != nil {
@@ -104,7 +104,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// operators are the operator's files and units that the contract has, as files of a tree.
+// operators returns the operator's files and units in the contract, as files of a tree.
 func operators(export *diff.Cluster, words []string, release string) map[string][]byte {
 	out := map[string][]byte{}
 	for _, pool := range export.Pools() {
@@ -112,7 +112,7 @@ func operators(export *diff.Cluster, words []string, release string) map[string]
 			continue
 		}
 		rows := contract(words, pool, release)
-		for _, item := range export.Operators(pool) {
+		for _, item := range export.OperatorItems(pool) {
 			if _, known := rows[item.Name]; !known {
 				continue
 			}
@@ -126,7 +126,7 @@ func operators(export *diff.Cluster, words []string, release string) map[string]
 	return out
 }
 
-// canaryFiles are the canary pool, and vipgen's worker files for it alone.
+// canaryFiles returns the canary pool, and vipgen's worker files for it alone.
 func (p *Plan) canaryFiles() ([]render.OutputFile, error) {
 	name := p.options.Canary
 	if name == "" {

@@ -2,11 +2,11 @@ package doctor
 
 import "cmp"
 
-// Sure is how sure a cause is.
+// Sure is the certainty of a cause.
 type Sure string
 
-// Certain: events of the nodes themselves say so, and nothing speaks against it. Likely:
-// they fit, and something else could be behind them. Unknown: there is not enough.
+// Certain: events of the nodes themselves show it, and nothing contradicts it. Likely: they
+// fit, but may have another cause. Unknown: there is not enough evidence.
 const (
 	Certain Sure = "certain"
 	Likely  Sure = "likely"
@@ -16,18 +16,18 @@ const (
 // Code names a kind of cause, for programs. Names do not change.
 type Code string
 
-// Codes of causes.
+// Causes.
 const (
-	AgentStopped    Code = "agent-stopped"    // told to end: a shutdown, or the pod was replaced
-	AgentFailed     Code = "agent-failed"     // ended by itself
-	AgentKilled     Code = "agent-killed"     // the agent ended by force, and keepalived with it
-	NodeDown        Code = "node-down"        // lost its power, was reset, or crashed
+	AgentStopped    Code = "agent-stopped"    // by a signal: a shutdown, or the pod was replaced
+	AgentFailed     Code = "agent-failed"     // by itself
+	AgentKilled     Code = "agent-killed"     // by force, and keepalived with it
+	NodeDown        Code = "node-down"        // power loss, reset or crash
 	AllDown         Code = "all-down"         // no node that can hold the VIP ran
-	KeepalivedDied  Code = "keepalived-died"  // ended although it was wanted
+	KeepalivedDied  Code = "keepalived-died"  // although it was wanted
 	LinkLost        Code = "link-lost"        // the interface went down
-	CutOff          Code = "cut-off"          // both ran, and advertisements did not arrive
-	NodeLate        Code = "node-late"        // stood still, or had no time on its cores
-	HAProxyDown     Code = "haproxy-down"     // or it had no API server
+	CutOff          Code = "cut-off"          // both ran, and advertisements were lost
+	NodeLate        Code = "node-late"        // paused, or without CPU time
+	HAProxyDown     Code = "haproxy-down"     // or without an API server
 	RedirectMissing Code = "redirect-missing" // of the VIP to HAProxy
 	APINotReady     Code = "api-not-ready"    // the local API server, or all that HAProxy knows
 	MachineConfig   Code = "machine-config"   // the machine config server
@@ -37,26 +37,26 @@ const (
 	BetterNode      Code = "better-node"      // the priority of another node rose
 	SettingsChanged Code = "settings-changed" // VRRP settings, as in a coordinated move
 	LeftOut         Code = "left-out"         // the node leaves the VIP out
-	AnotherHost     Code = "another-host"     // that is no node of the cluster
-	HeardAgain      Code = "heard-again"      // two nodes that held it hear each other: one yields
+	AnotherHost     Code = "another-host"     // not a node of the cluster
+	HeardAgain      Code = "heard-again"      // both nodes that held it received an advertisement: one yields
 	FirstHolder     Code = "first-holder"     // no node held it before
-	NoRecord        Code = "no-record"        // of the node that held it
-	NotKnown        Code = "unknown"          // nothing in the records fits
+	NoRecord        Code = "no-record"        // of the previous holder
+	NotKnown        Code = "unknown"          // no records fit
 )
 
 // Cause is why a VIP moved.
 type Cause struct {
 	Code Code   `json:"code"`
 	Sure Sure   `json:"sure"`
-	Node string `json:"node,omitempty"` // where it lies
+	Node string `json:"node,omitempty"` // where the cause is
 	Text string `json:"text"`
-	// Or is what else it could be, if it is not certain.
+	// Or is an alternative, if it is not certain.
 	Or string `json:"or,omitempty"`
-	// Next says what to do.
+	// Next is what to do.
 	Next string `json:"next,omitempty"`
 }
 
-// complete fills in what each cause of the kind has.
+// complete fills in the texts of a kind of cause.
 func (c Cause) complete() Cause {
 	c.Next = next[c.Code]
 	if c.Sure == Likely {
@@ -65,8 +65,8 @@ func (c Cause) complete() Cause {
 	return c
 }
 
-// Planned reports whether it is part of normal operation: somebody wanted it, or a VIP went
-// to where it is better.
+// Planned reports whether the cause is part of normal operation: intended by the user, or a
+// move to a better node.
 func (c *Cause) Planned() bool {
 	switch c.Code {
 	case AgentStopped, SettingsChanged, BetterNode, FirstHolder:
@@ -75,7 +75,7 @@ func (c *Cause) Planned() bool {
 	return false
 }
 
-// or is what else could be behind a cause that is likely by its own rules.
+// or maps causes that are likely by their rules to the alternative.
 var or = map[Code]string{
 	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
 	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
@@ -92,7 +92,7 @@ var or = map[Code]string{
 	FirstHolder:     "a node held it whose record was not read",
 }
 
-// next is what to do about a cause; empty for nothing.
+// next maps causes to what to do about them.
 var next = map[Code]string{
 	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
 	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",

@@ -20,7 +20,7 @@ const yields = `
 12.010 b state BACKUP
 `
 
-// causes are what happened, as nodes record it, and what is made of it.
+// causes map recorded events to the expected cause.
 var causes = map[string]struct {
 	script string
 	want   []string // besides that a is the first holder

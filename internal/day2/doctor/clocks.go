@@ -9,59 +9,59 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// Clocks that differ are found by advertisements that both sides saw: keepalived on one
-// node says what it does (takes a VIP, has another priority), and on another one that it
-// heard of that, from there. What was heard was sent before, and not long before. Where the
-// nodes' clocks do not contradict this, they are right.
+// Differing clocks are found by advertisements that both sides recorded: keepalived on one node
+// records a change (takes a VIP, has another priority), and on another one that it received it.
+// It was sent before it was received, and not long before. Where the nodes' clocks do not
+// contradict this, they are right.
 
-// transit is how long after its cause an advertisement is recorded by its receiver, at
-// most, besides an interval: keepalived and the agent may both be late.
+// transit is the longest delay of the receiver's record of an advertisement, besides an
+// interval: keepalived and the agent may both be late.
 const transit = 500 * time.Millisecond
 
-// jitter is how late the sender's agent may have recorded what it sent.
+// jitter is the longest delay of the record of the sender's agent.
 const jitter = 250 * time.Millisecond
 
-// sight is that something which one node sent may be what another heard: which of those that
-// were heard it is, and how much later that was, by their own clocks.
-type sight struct {
+// match is a possible match of a sent and a received advertisement, with the difference by the
+// nodes' own clocks.
+type match struct {
 	heard int
 	took  time.Duration
-	// early and late are by how much the nodes may have recorded it late.
+	// early and late bound the delays of the two records.
 	early, late time.Duration
 }
 
-// fits reports whether it may be that, if both clocks are right.
-func (s sight) fits(most time.Duration) bool {
+// fits reports whether the match is possible with right clocks.
+func (s match) fits(most time.Duration) bool {
 	return s.took >= -jitter-s.early && s.took <= most+s.late
 }
 
-// pair are a sender and a receiver.
+// pair is a sender and a receiver.
 type pair = [2]string
 
-// between are bounds of by how much a clock is ahead of another one.
-type between struct {
+// clockBounds bounds the difference between two clocks.
+type clockBounds struct {
 	low, high time.Duration
 	seen      int
 }
 
-// correct brings the times of all nodes to those of most clocks, and gives those that
+// correct converts the times of all nodes to most clocks', and returns the clocks that
 // differed.
 func (r *records) correct() (out []Clock) {
-	edges := map[pair]between{}
-	sights := r.sights()
+	edges := map[pair]clockBounds{}
+	sights := r.matches()
 	for p, list := range sights {
 		most := r.interval(p[0]) + transit
 		within := bounds
-		if right(list, most) {
-			within = agreeing
+		if clocksAgree(list, most) {
+			within = agreeingBounds
 		}
 		b, ok := within(list, most)
 		if !ok {
 			continue
 		}
-		// Both ways, the tighter bounds count.
+		// Of both directions, the tighter bounds count.
 		edges[p] = narrow(edges[p], b)
-		edges[pair{p[1], p[0]}] = narrow(edges[pair{p[1], p[0]}], between{-b.high, -b.low, b.seen})
+		edges[pair{p[1], p[0]}] = narrow(edges[pair{p[1], p[0]}], clockBounds{-b.high, -b.low, b.seen})
 	}
 	ahead := r.solve(edges)
 	for _, name := range r.names {
@@ -72,8 +72,8 @@ func (r *records) correct() (out []Clock) {
 		slices.SortStableFunc(list, func(a, b event) int { return a.when.Compare(b.when) })
 	}
 	r.doubt = map[string]bool{}
-	for p, list := range r.sights() {
-		if !right(list, r.interval(p[0])+transit) {
+	for p, list := range r.matches() {
+		if !clocksAgree(list, r.interval(p[0])+transit) {
 			r.doubt[p[0]], r.doubt[p[1]] = true, true
 		}
 	}
@@ -85,24 +85,24 @@ func (r *records) correct() (out []Clock) {
 	return out
 }
 
-// sights are the pairs of what was sent and heard, by sender and receiver. Where several
-// events may be what was heard, all of them are candidates.
-func (r *records) sights() map[pair][]sight {
-	sent := map[said][]event{}
+// matches returns the possible matches of sent and received advertisements, by sender and
+// receiver. If several events may match, all of them are candidates.
+func (r *records) matches() map[pair][]match {
+	sent := map[advertState][]event{}
 	for _, name := range r.names {
 		for _, e := range r.nodes[name] {
-			if s, ok := sends(&e); ok {
+			if s, ok := sentState(&e); ok {
 				sent[s] = append(sent[s], e)
 			}
 		}
 	}
-	out := map[pair][]sight{}
+	out := map[pair][]match{}
 	heard := 0
 	for _, name := range r.names {
 		list := r.nodes[name]
 		for i := len(list) - 1; i >= 0; i-- {
 			e, sender := &list[i], r.at[list[i].Peer]
-			s, ok := hears(list[:i], e, sender)
+			s, ok := receivedState(list[:i], e, sender)
 			if !ok || sender == "" || sender == name {
 				continue
 			}
@@ -110,7 +110,7 @@ func (r *records) sights() map[pair][]sight {
 			candidates := sent[s]
 			for _, c := range candidates[max(0, len(candidates)-maxCandidates):] {
 				if p := (pair{sender, name}); len(out[p]) < maxSights {
-					out[p] = append(out[p], sight{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
+					out[p] = append(out[p], match{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
 				}
 			}
 		}
@@ -118,44 +118,44 @@ func (r *records) sights() map[pair][]sight {
 	return out
 }
 
-// Bounds of what is compared, the newest first: for one that was heard, and for two clocks.
+// Limits of the comparison, the newest first: for a received one, and for two clocks.
 const (
 	maxCandidates = 200
 	maxSights     = 5000
 )
 
-// said is what advertisements of a node say of an instance from some moment on.
-type said struct {
+// advertState is the content of a node's advertisements for an instance from some moment on.
+type advertState struct {
 	node, instance string
-	priority       int // 0: that it holds the VIP
+	priority       int // 0: it holds the VIP
 }
 
-func sends(e *event) (s said, ok bool) {
+func sentState(e *event) (s advertState, ok bool) {
 	switch {
 	case e.Kind == events.State && e.State == events.Master:
-		return said{e.Node, e.Instance, 0}, true
+		return advertState{e.Node, e.Instance, 0}, true
 	case e.Kind == events.Effective && e.Priority < e.Own:
-		return said{e.Node, e.Instance, e.Priority}, true
+		return advertState{e.Node, e.Instance, e.Priority}, true
 	}
 	return s, false
 }
 
-// hears returns what was heard from a sender, if that was new then: that of a node which was
-// cut off may be old, and so may be what is news only since the receiver changed itself.
-// before are the events of the receiver before.
-func hears(before []event, e *event, sender string) (s said, ok bool) {
-	changed := lately(before, e)
+// receivedState returns the received content, if that was new then: that of a node which was
+// cut off may be old, and so may be a change that is new only since the receiver changed
+// itself. before are the earlier events of the receiver.
+func receivedState(before []event, e *event, sender string) (s advertState, ok bool) {
+	changed := recentChanges(before, e)
 	switch {
-	case e.Kind == events.HigherHeard && e.Priority > e.Own && changed[events.Effective]: // by a holder whose priority fell
-		return said{sender, e.Instance, 0}, true
-	case e.Kind == events.LowerHeard && e.Own == 0 && len(changed) == 0: // by a backup, of a holder whose priority fell
-		return said{sender, e.Instance, e.Priority}, true
+	case e.Kind == events.HigherHeard && e.Priority > e.Own && changed[events.Effective]: // from a holder whose priority fell
+		return advertState{sender, e.Instance, 0}, true
+	case e.Kind == events.LowerHeard && e.Own == 0 && len(changed) == 0: // by a backup, from a holder whose priority fell
+		return advertState{sender, e.Instance, e.Priority}, true
 	}
 	return s, false
 }
 
-// lately are the kinds of changes that the receiver went through just before.
-func lately(before []event, e *event) map[events.Kind]bool {
+// recentChanges returns the kinds of changes of the receiver just before.
+func recentChanges(before []event, e *event) map[events.Kind]bool {
 	out := map[events.Kind]bool{}
 	for i := len(before) - 1; i >= 0 && i > len(before)-20; i-- {
 		b := &before[i]
@@ -172,12 +172,12 @@ func lately(before []event, e *event) map[events.Kind]bool {
 	return out
 }
 
-// fewest sights make a clock wrong: others may have been lost.
-const fewest = 2
+// minMatches is the number of matches that make a clock wrong: others may have been lost.
+const minMatches = 2
 
-// right reports whether most of what was heard does not contradict that both clocks are right.
-// Where much happens, or at regular times, some of it fits another difference, too, by chance.
-func right(list []sight, most time.Duration) bool {
+// clocksAgree reports whether most matches fit right clocks. With many events, or at regular times,
+// some fit another difference, too, by chance.
+func clocksAgree(list []match, most time.Duration) bool {
 	heard, fits := map[int]bool{}, map[int]bool{}
 	for _, s := range list {
 		heard[s.heard] = true
@@ -188,21 +188,21 @@ func right(list []sight, most time.Duration) bool {
 	return len(fits)*2 >= len(heard)
 }
 
-// agreeing are bounds of clocks that are right.
-func agreeing(list []sight, most time.Duration) (b between, ok bool) {
+// agreeingBounds returns the bounds if the clocks are right.
+func agreeingBounds(list []match, most time.Duration) (b clockBounds, ok bool) {
 	for _, s := range list {
 		if s.fits(most) {
-			b = narrow(b, between{low: -jitter - s.early - max(s.took, 0), high: most + s.late - min(s.took, 0), seen: 1})
+			b = narrow(b, clockBounds{low: -jitter - s.early - max(s.took, 0), high: most + s.late - min(s.took, 0), seen: 1})
 			ok = true
 		}
 	}
 	return b, ok
 }
 
-// bounds are those of how much the sender's clock is ahead: most of what was heard agrees on
-// the right ones, while what does not belong together differs at random.
-func bounds(list []sight, most time.Duration) (b between, ok bool) {
-	list = slices.SortedFunc(slices.Values(list), func(a, b sight) int { return cmp.Compare(a.took, b.took) })
+// bounds returns the bounds of the sender's clock difference: most matches agree on the right
+// one, while wrong matches differ at random.
+func bounds(list []match, most time.Duration) (b clockBounds, ok bool) {
+	list = slices.SortedFunc(slices.Values(list), func(a, b match) int { return cmp.Compare(a.took, b.took) })
 	all := map[int]bool{}
 	best, end, votes, again := 0, 0, 0, false
 	for i := range list {
@@ -218,15 +218,15 @@ func bounds(list []sight, most time.Duration) (b between, ok bool) {
 			again = true // others are as many
 		}
 	}
-	if again || votes < fewest || votes*2 < len(all) {
-		return b, false // nothing tells which are right
+	if again || votes < minMatches || votes*2 < len(all) {
+		return b, false // ambiguous
 	}
 	first, last := list[best].took, list[end-1].took
-	// It took no less than nothing, but for the jitter, and at most that long.
-	return between{low: -first - jitter, high: most - last, seen: votes}, true
+	// The delay is at least zero, but for the jitter, and at most that long.
+	return clockBounds{low: -first - jitter, high: most - last, seen: votes}, true
 }
 
-func narrow(a, b between) between {
+func narrow(a, b clockBounds) clockBounds {
 	if a.seen == 0 {
 		return b
 	}
@@ -234,10 +234,10 @@ func narrow(a, b between) between {
 	if low > high { // drift, or a clock that was set: the middle
 		low, high = (low+high)/2, (low+high)/2
 	}
-	return between{low, high, a.seen + b.seen}
+	return clockBounds{low, high, a.seen + b.seen}
 }
 
-// interval is the longest that a node had.
+// interval returns the longest interval of a node.
 func (r *records) interval(node string) (most time.Duration) {
 	for _, e := range r.nodes[node] {
 		if e.Settings != nil {
@@ -247,15 +247,15 @@ func (r *records) interval(node string) (most time.Duration) {
 	return min(max(most, 0), 40*time.Second)
 }
 
-// solve returns by how much each clock is ahead of those of most nodes, in high, with the
-// precision in low. Clocks that agree, or that nothing is known of, are left out.
-func (r *records) solve(edges map[pair]between) map[string]between {
+// solve returns how far each clock is ahead of most nodes', in high, with the precision in low.
+// Clocks that agree, or are unknown, are left out.
+func (r *records) solve(edges map[pair]clockBounds) map[string]clockBounds {
 	next := map[string][]string{}
 	for _, p := range slices.SortedFunc(maps.Keys(edges), func(a, b pair) int { return slices.Compare(a[:], b[:]) }) {
 		next[p[1]] = append(next[p[1]], p[0])
 	}
-	out := map[string]between{}
-	// reach visits the clocks that can be compared with one, those that agree alone or all.
+	out := map[string]clockBounds{}
+	// reach visits the clocks that can be compared with one, only agreeing ones or all.
 	reach := func(reached []string, seen map[string]bool, agree bool) []string {
 		for i := 0; i < len(reached); i++ {
 			for _, c := range next[reached[i]] {
@@ -265,7 +265,7 @@ func (r *records) solve(edges map[pair]between) map[string]between {
 					continue
 				}
 				if base := out[reached[i]]; !right || base.high != 0 {
-					out[c] = between{low: (b.high-b.low)/2 + base.low, high: base.high + nearest(b), seen: b.seen}
+					out[c] = clockBounds{low: (b.high-b.low)/2 + base.low, high: base.high + nearest(b), seen: b.seen}
 				}
 				seen[c] = true
 				reached = append(reached, c)
@@ -292,8 +292,8 @@ func (r *records) solve(edges map[pair]between) map[string]between {
 	return out
 }
 
-// nearest is what is known best of how far ahead a clock is: the middle.
-func nearest(b between) time.Duration {
+// nearest returns the best estimate of a clock's difference: the middle.
+func nearest(b clockBounds) time.Duration {
 	if b.low <= 0 && b.high >= 0 {
 		return 0
 	}

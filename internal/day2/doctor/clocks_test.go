@@ -33,7 +33,7 @@ const falls = holding + `
 50.110 a state BACKUP
 `
 
-// shifted has clocks of nodes off, from some boots on.
+// shifted shifts clocks of nodes, from some boots on.
 func shifted(list []events.Event, by map[string]time.Duration) []events.Event {
 	for i := range list {
 		list[i].Time = list[i].Time.Add(by[list[i].Node])

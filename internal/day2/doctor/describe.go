@@ -57,7 +57,7 @@ func describe(e *events.Event) string {
 		}
 		return "check " + e.Name + " fails: " + e.Why
 	case events.Priority:
-		return on + fmt.Sprintf("priority %d (%s)", e.Priority, terms(e))
+		return on + fmt.Sprintf("priority %d (%s)", e.Priority, missingTerms(e))
 	case events.Effective:
 		return on + fmt.Sprintf("priority %d, before %d", e.Priority, e.Own)
 	case events.LeftOut:
@@ -80,8 +80,8 @@ func describe(e *events.Event) string {
 	return string(e.Kind)
 }
 
-// terms are those of a priority that are off.
-func terms(e *events.Event) string {
+// missingTerms lists the missing terms of a priority.
+func missingTerms(e *events.Event) string {
 	var off []string
 	for _, t := range e.Terms {
 		if !t.On && t.Points != 0 {

@@ -1,6 +1,6 @@
-// Package doctor says why VIPs moved, from the records of events that the agents of a
-// cluster's nodes keep (internal/events). Some nodes may have no record, lines may be torn,
-// clocks may differ, and what is read may come from anybody.
+// Package doctor explains why VIPs moved, from the event records of a cluster's agents
+// (internal/events). Nodes may have no record, lines may be torn, clocks may differ, and the
+// input is untrusted.
 package doctor
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// Report is what the records of a cluster's nodes say. Times are those of most nodes'
-// clocks, in UTC.
+// Report is the diagnosis of a cluster. Times are those of most nodes' clocks, in UTC.
 type Report struct {
 	From    time.Time `json:"from,omitzero"`
 	To      time.Time `json:"to,omitzero"`
@@ -23,75 +22,75 @@ type Report struct {
 	Missing []Missing `json:"missing,omitempty"`
 	// Clocks are those that differ from the others.
 	Clocks []Clock `json:"clocks,omitempty"`
-	// Moves are in the order of time.
+	// Moves are sorted by time.
 	Moves []Move `json:"moves"`
 }
 
-// Node is one whose record was read.
+// Node is a node with a record.
 type Node struct {
 	Name   string    `json:"name"`
 	Role   string    `json:"role,omitempty"`
 	Events int       `json:"events"`
 	First  time.Time `json:"first"`
 	Last   time.Time `json:"last"`
-	// LeftOut counts events that the node itself left out, since there were too many of a
-	// kind, and Missed those that it could not write.
+	// LeftOut counts events that the node dropped, since there were too many of a kind, and
+	// Missed those that it could not write.
 	LeftOut uint64 `json:"leftOut,omitempty"`
 	Missed  uint64 `json:"missed,omitempty"`
 }
 
-// Missing is an address that nodes have a peer at whose record was not read.
+// Missing is a peer's address without a record.
 type Missing struct {
 	Address netip.Addr `json:"address"`
-	// Name is that of the node, where another one knew it.
+	// Name is the node's, where another one knew it.
 	Name string `json:"name,omitempty"`
 }
 
-// Clock is how a node's clock differed from those of most others.
+// Clock is a node's clock that differed from most others.
 type Clock struct {
 	Node string `json:"node"`
-	// Ahead is by how much it was ahead, negative where it was behind, in milliseconds; it
-	// is Precision wrong at most.
+	// Ahead is how far it was ahead, negative where it was behind, in milliseconds, within
+	// Precision.
 	Ahead     events.Millis `json:"aheadMS"`
 	Precision events.Millis `json:"precisionMS"`
-	// Seen counts the advertisements, seen by sender and receiver, that this rests on.
+	// Seen counts the advertisements, recorded by sender and receiver, that it is based on.
 	Seen int `json:"seen"`
 }
 
-// Move is a VIP that went from one node to another, or that was held by two nodes or by
-// none for a while. VIPs that moved together for one reason are one Move.
+// Move is a VIP that went from one node to another, or that two nodes or none held for a while.
+// VIPs that moved together for one reason are one Move.
 type Move struct {
 	At        time.Time    `json:"at"`
 	VIPs      []netip.Addr `json:"vips,omitempty"`
 	Instances []string     `json:"instances"`
-	// From and To are the nodes that held it before and after: none, one, or several.
+	// From and To are the holders before and after: none, one, or several.
 	From []string `json:"from"`
 	To   []string `json:"to"`
-	// Meanwhile are other nodes that held it in between, for 100 ms at least.
+	// Meanwhile are other nodes that held it in between, for at least 100 ms.
 	Meanwhile []string `json:"meanwhile,omitempty"`
-	// Unheld is how long no node held it, as far as the records say, and SplitBrain how
-	// long two did, in milliseconds: the longest of the VIPs.
+	// Unheld is how long no node held it by the records, and SplitBrain how long two did, in
+	// milliseconds: the longest of the VIPs.
 	Unheld     events.Millis `json:"withoutHolderMS"`
 	SplitBrain events.Millis `json:"splitBrainMS"`
 	Cause      Cause         `json:"cause"`
-	// Evidence is what the cause rests on, in the order of time.
+	// Evidence is the evidence for the cause, sorted by time.
 	Evidence []Evidence `json:"evidence"`
-	// Holdings are who held what around the move, for a drawing.
+	// Holdings are the holders around the move, for a drawing.
 	Holdings []Holding `json:"holdings"`
 }
 
-// noNode is where no node held a VIP.
+// noNode is the holder of a VIP without one.
 const noNode = "no node"
 
-// Path are the holders of the VIP before, in between and after, one after the other; several at
-// once are joined by "and".
+// Path returns the holders of the VIP before, in between and after, in order; several at once
+// are joined by "and".
 func (m *Move) Path() []string {
 	name := func(list []string) string { return cmp.Or(strings.Join(list, " and "), noNode) }
 	out := []string{name(m.From)}
 	if len(m.Meanwhile) > 0 {
 		out = append(out, name(m.Meanwhile))
 	}
-	// The same node before and after: what was in between is what happened.
+	// The same node before and after: the event is in between.
 	if slices.Equal(m.From, m.To) && len(m.From) > 0 && m.Unheld > 0 && (len(m.Meanwhile) == 0 || m.Cause.Code == AllDown) {
 		out = append(out, noNode)
 	}
@@ -101,12 +100,12 @@ func (m *Move) Path() []string {
 	return out
 }
 
-// Holding is a time for which a node held a VIP.
+// Holding is a span in which a node held a VIP.
 type Holding struct {
 	Instance string    `json:"instance"`
 	Node     string    `json:"node"`
 	From     time.Time `json:"from"`
-	To       time.Time `json:"to,omitzero"` // zero: to the end of the record
+	To       time.Time `json:"to,omitzero"` // zero: until the end of the record
 }
 
 // Evidence is an event of a node.
@@ -117,7 +116,7 @@ type Evidence struct {
 	Text string      `json:"text"`
 }
 
-// event is one with its time by the clocks of most nodes.
+// event is an event with its time by most nodes' clocks.
 type event struct {
 	events.Event
 	when time.Time
@@ -126,14 +125,14 @@ type event struct {
 // records are the events of all nodes.
 type records struct {
 	names []string
-	nodes map[string][]event // in the order of time
+	nodes map[string][]event // sorted by time
 	at    map[netip.Addr]string
 	vips  map[string]netip.Addr // by instance
-	// doubt has the nodes of whose clocks not enough is known.
+	// doubt holds the nodes with uncertain clocks.
 	doubt map[string]bool
 }
 
-// Diagnose works out what happened. list is in any order.
+// Diagnose returns the diagnosis of events in any order.
 func Diagnose(list []events.Event) *Report {
 	r := &records{nodes: map[string][]event{}, at: map[netip.Addr]string{}, vips: map[string]netip.Addr{}}
 	r.sort(list)
@@ -141,7 +140,7 @@ func Diagnose(list []events.Event) *Report {
 	r.addresses()
 	report.Clocks = r.correct()
 	for _, name := range r.names {
-		report.note(name, r.nodes[name])
+		report.addNode(name, r.nodes[name])
 	}
 	report.Missing = r.missing()
 	for _, instance := range r.instances() {
@@ -151,7 +150,7 @@ func Diagnose(list []events.Event) *Report {
 	return report
 }
 
-// sort has the events of each node in the order in which they happened, each once.
+// sort stores the events of each node in the order in which they happened, without duplicates.
 func (r *records) sort(list []events.Event) {
 	by := map[string][]events.Event{}
 	for _, e := range list {
@@ -169,7 +168,7 @@ func (r *records) sort(list []events.Event) {
 	}
 }
 
-// once leaves events out that are there before: a file begins with how things stood.
+// once drops repeated events: a file begins with the state at its start.
 func once(list []events.Event) []events.Event {
 	type told struct {
 		boot           string
@@ -191,9 +190,8 @@ func once(list []events.Event) []events.Event {
 	})
 }
 
-// order gives each event its time by the clock that the node had in the end of that boot:
-// before, it may have been set. What was left out at first was written later than it
-// happened.
+// order gives each event its time by the node's last clock in that boot: before, it may have
+// been set. Dropped events are written later than they happened.
 func order(list []events.Event) (out []event) {
 	boots := map[string]int{}
 	booted := map[string]time.Time{}
@@ -212,7 +210,7 @@ func order(list []events.Event) (out []event) {
 	return out
 }
 
-// addresses finds out which nodes have which addresses, and which VIPs instances have.
+// addresses determines the addresses of nodes and the VIPs of instances.
 func (r *records) addresses() {
 	for _, name := range r.names {
 		for _, e := range r.nodes[name] {
@@ -229,7 +227,7 @@ func (r *records) addresses() {
 	}
 }
 
-// missing are peers whose record was not read.
+// missing returns the peers without a record.
 func (r *records) missing() (out []Missing) {
 	found := map[netip.Addr]string{}
 	for _, name := range r.names {
@@ -271,14 +269,14 @@ func (r *records) instances() []string {
 	return out[:min(len(out), maxInstances)]
 }
 
-// Bounds that are many times what a cluster has.
+// Limits far above what a cluster has.
 const (
 	maxInstances = 256
 	maxNodes     = 512
 )
 
-// note takes in a node.
-func (p *Report) note(name string, list []event) {
+// addNode adds a node.
+func (p *Report) addNode(name string, list []event) {
 	n := Node{Name: name, Events: len(list), First: list[0].when, Last: list[0].when}
 	for _, e := range list {
 		n.LeftOut, n.Missed = n.LeftOut+e.LeftOut, n.Missed+e.Missed
@@ -308,10 +306,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// joinTime is how far apart VIPs may have moved that are shown as one move.
+// joinTime is the longest time between moves of VIPs that are shown as one.
 const joinTime = 2 * time.Second
 
-// join makes moves of several VIPs one where they have nodes and cause in common.
+// join merges moves of several VIPs with the same nodes and cause.
 func join(moves []Move) (out []Move) {
 	slices.SortStableFunc(moves, func(a, b Move) int { return a.At.Compare(b.At) })
 	for _, m := range moves {
@@ -333,7 +331,7 @@ func join(moves []Move) (out []Move) {
 		o.VIPs, o.Instances = append(o.VIPs, m.VIPs...), append(o.Instances, m.Instances...)
 		o.Unheld, o.SplitBrain = max(o.Unheld, m.Unheld), max(o.SplitBrain, m.SplitBrain)
 		o.Holdings = append(o.Holdings, m.Holdings...)
-		o.Meanwhile = unite(o.Meanwhile, m.Meanwhile)
+		o.Meanwhile = union(o.Meanwhile, m.Meanwhile)
 		for _, e := range m.Evidence {
 			if !slices.Contains(o.Evidence, e) {
 				o.Evidence = append(o.Evidence, e)
@@ -348,8 +346,8 @@ func join(moves []Move) (out []Move) {
 	return out
 }
 
-// unite are the names in either list, sorted.
-func unite(a, b []string) []string {
+// union returns the names in either list, sorted.
+func union(a, b []string) []string {
 	out := slices.Concat(a, b)
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -13,23 +13,23 @@ import (
 	"github.com/vipgen/vipgen/internal/regular"
 )
 
-// File is what was read of a record.
+// File is the result of reading a record.
 type File struct {
 	Name   string `json:"name"`
 	Events int    `json:"events"`
 	events.Skipped
 }
 
-// Bounds of what is read together.
+// Limits of all input.
 const (
 	maxEvents  = 500_000
 	maxFiles   = 10_000
-	maxEntries = 1_000_000 // of directories
+	maxEntries = 1_000_000 // in directories
 )
 
-// Files are the records that paths name: files, and directories with records anywhere
-// below, by the names that agents give them (".vipgen-events.jsonl", or
-// "master-0-vipgen-events.jsonl"). Links are not followed.
+// Files returns the records at paths: files, and directories with records anywhere below, by
+// the agents' names for them (".vipgen-events.jsonl", or "master-0-vipgen-events.jsonl"). Links
+// are not followed.
 func Files(paths []string) (out []string, err error) {
 	entries := 0
 	for _, path := range paths {
@@ -65,8 +65,7 @@ func isRecord(name string) bool {
 	return strings.Contains(name, "vipgen-events") && strings.Contains(name, ".jsonl")
 }
 
-// ReadFiles reads records, and says of each how much of it could be read. in is what is
-// read for "-".
+// ReadFiles reads records, and returns how much of each was readable. in is read for "-".
 func ReadFiles(paths []string, in io.Reader) (list []events.Event, files []File, err error) {
 	for _, path := range paths {
 		more, skipped, err := readFile(path, in)

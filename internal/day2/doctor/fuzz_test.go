@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// lines are events as they are in a file.
+// lines returns events in the form of a file.
 func lines(t testing.TB, list []events.Event) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -10,22 +10,22 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// span is a time for which a node held the VIP of an instance, as keepalived there saw it.
+// span is a span in which a node held the VIP of an instance, by its keepalived.
 type span struct {
 	node     string
 	from, to time.Time
-	// open says that the record ends while it lasts; vague that nobody knows when it ended:
-	// the agent ended by force, some time between to and until.
+	// open: the record ends before it; vague: its end is unknown: the agent ended by force,
+	// some time between to and until.
 	open, vague bool
 	until       time.Time
 }
 
 func (s *span) ends() bool { return !s.open }
 
-// covers reports whether it lasts at a moment.
+// covers reports whether it includes a moment.
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
-// spansOf are those of an instance, in the order of their begin.
+// spansOf returns the spans of an instance, sorted by start.
 func (r *records) spansOf(instance string) (out []span) {
 	for _, name := range r.names {
 		out = append(out, holdings(name, instance, r.nodes[name])...)
@@ -34,14 +34,14 @@ func (r *records) spansOf(instance string) (out []span) {
 	return out[max(0, len(out)-maxSpans):]
 }
 
-// maxSpans bounds what is looked at of an instance, the newest.
+// maxSpans bounds the examined spans of an instance, the newest.
 const maxSpans = 4000
 
-// holdings are the spans of one node.
+// holdings returns the spans of one node.
 func holdings(node, instance string, list []event) (out []span) {
 	var now *span
 	var last time.Time    // event of this run
-	var changed time.Time // when keepalived said last what state the instance has
+	var changed time.Time // last change of state that keepalived recorded
 	begin := func(t time.Time) {
 		if now == nil {
 			now = &span{node: node, from: t}
@@ -63,7 +63,7 @@ func holdings(node, instance string, list []event) (out []span) {
 		switch {
 		case e.Kind == events.State && ours && e.State == events.Master:
 			begin(e.when)
-		case e.Kind == events.Held && ours && e.when.Sub(changed) > publish: // what it said is missing
+		case e.Kind == events.Held && ours && e.when.Sub(changed) > publish: // its record is missing
 			begin(e.when)
 		case e.Kind == events.State && ours, e.Kind == events.Lost && ours:
 			end(e.when)
@@ -83,13 +83,13 @@ func holdings(node, instance string, list []event) (out []span) {
 }
 
 const (
-	// settleTime is how long nothing changes after a move that is over.
+	// settleTime without a change ends a move.
 	settleTime = time.Second
-	// handOver is how long a node holds a VIP that yields it to another as soon as it hears
-	// that one.
+	// handOver is how long a node holds a VIP after another took it: until it receives that
+	// one's advertisement.
 	handOver = 100 * time.Millisecond
-	// longestMove bounds a move: two nodes that hold a VIP for longer are two moves, one
-	// there and one back.
+	// longestMove bounds a move: a VIP held by two nodes for longer is two moves, there and
+	// back.
 	longestMove = time.Minute
 )
 
@@ -121,8 +121,8 @@ func (r *records) movesOf(instance string) (out []Move) {
 	return out
 }
 
-// settle finds out when a span ended that ended with its node, or may have: when another
-// node missed its advertisements, they had been missing for as long as that takes.
+// settle determines the end of a span that ended with its node, or may have: another node
+// misses its advertisements for the usual time after it.
 func (r *records) settle(instance string, spans []span) {
 	for i := range spans {
 		s := &spans[i]
@@ -134,7 +134,7 @@ func (r *records) settle(instance string, spans []span) {
 			o := &spans[k]
 			lag := max(r.lagOf(s.node, s.to), r.lagOf(o.node, o.from))
 			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) || !heard.Before(o.from) {
-				continue // it went on
+				continue // it continued
 			}
 			silent := r.silentSince(o, instance)
 			if s.vague && silent.After(s.until.Add(lag)) {
@@ -149,7 +149,7 @@ func (r *records) settle(instance string, spans []span) {
 	}
 }
 
-// lastHeard is when another node said last that it heard the holder of a span.
+// lastHeard returns the last time that another node received the holder of a span.
 func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 	until := s.until
 	if !s.vague {
@@ -159,7 +159,7 @@ func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 		if name == s.node {
 			continue
 		}
-		for _, e := range r.in(name, s.from, until, func(e *event) bool { return e.Instance == instance && e.Peer.IsValid() }) {
+		for _, e := range r.eventsIn(name, s.from, until, func(e *event) bool { return e.Instance == instance && e.Peer.IsValid() }) {
 			if r.at[e.Peer] == s.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard) {
 				last = later(last, e.when)
 			}
@@ -168,7 +168,7 @@ func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 	return last
 }
 
-// silentSince is when the last advertisement came to a node that took the VIP, or the
+// silentSince returns the time of the last advertisement at a node that took the VIP, or of the
 // holder's goodbye.
 func (r *records) silentSince(s *span, instance string) time.Time {
 	since := s.from.Add(-r.downTime(s.node))
@@ -181,8 +181,8 @@ func (r *records) silentSince(s *span, instance string) time.Time {
 	return since
 }
 
-// downTime is how long a backup waits for advertisements (RFC 9568, section 6.1), by the
-// settings that the node had last: 3 intervals and the skew, which is at most one more.
+// downTime returns how long a backup waits for advertisements (RFC 9568, section 6.1), by the
+// node's last settings: 3 intervals and the skew, which is at most one more.
 func (r *records) downTime(node string) time.Duration {
 	interval := r.interval(node)
 	if interval == 0 {
@@ -192,26 +192,25 @@ func (r *records) downTime(node string) time.Duration {
 }
 
 const (
-	// lag is how much later than it happened something may be recorded, and by how much clocks
-	// may differ without notice.
+	// lag is the longest delay of a record, and the largest difference of clocks without
+	// notice.
 	lag = 500 * time.Millisecond
-	// longestLag bounds what nodes say of that.
+	// longestLag bounds the delays that nodes report.
 	longestLag = 10 * time.Second
-	// nearby is how far from a moment it counts that a node was late.
+	// nearby is the time around a moment in which a late node counts.
 	nearby = 5 * time.Second
 )
 
-// lagOf is lag for a node around a moment, with what it says of how late it noted what
-// happened.
+// lagOf returns lag for a node around a moment, with its reported delays.
 func (r *records) lagOf(node string, t time.Time) time.Duration {
 	var most time.Duration
-	for _, e := range r.in(node, t.Add(-nearby), t.Add(nearby), func(e *event) bool { return e.Delay > 0 }) {
+	for _, e := range r.eventsIn(node, t.Add(-nearby), t.Add(nearby), func(e *event) bool { return e.Delay > 0 }) {
 		most = max(most, e.Delay.Duration())
 	}
 	return lag + min(most, longestLag)
 }
 
-func (r *records) in(node string, from, to time.Time, match func(*event) bool) (out []*event) {
+func (r *records) eventsIn(node string, from, to time.Time, match func(*event) bool) (out []*event) {
 	list := r.nodes[node]
 	i := sort.Search(len(list), func(i int) bool { return !list[i].when.Before(from) })
 	for ; i < len(list) && !list[i].when.After(to); i++ {
@@ -222,7 +221,7 @@ func (r *records) in(node string, from, to time.Time, match func(*event) bool) (
 	return out
 }
 
-// at are the nodes that hold the VIP at a moment, sorted.
+// at returns the nodes that hold the VIP at a moment, sorted.
 func at(spans []span, t time.Time) []string {
 	out := []string{}
 	for i := range spans {
@@ -234,8 +233,8 @@ func at(spans []span, t time.Time) []string {
 	return slices.Compact(out)
 }
 
-// move is what happened from the first change of who holds a VIP to the last. It is none
-// where the same node holds it before and after, alone all the time.
+// move returns the move from the first change of holders to the last. moved is false where one
+// node holds it before and after, alone all the time.
 func (r *records) move(instance string, spans []span, first, last time.Time) (m Move, moved bool) {
 	before := first.Add(-time.Nanosecond)
 	m = Move{At: first.UTC(), Instances: []string{instance}, From: at(spans, before), To: at(spans, last), Evidence: []Evidence{}}
@@ -256,8 +255,8 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 		}
 	}
 	slices.SortFunc(edges, time.Time.Compare)
-	var run [2]time.Duration // of now
-	var gap time.Time        // when the longest time without a holder began
+	var run [2]time.Duration // current run
+	var gap time.Time        // start of the longest time without a holder
 	for i := range edges[1:] {
 		length := edges[i+1].Sub(edges[i])
 		switch n := len(at(spans, edges[i])); {
@@ -278,7 +277,7 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 	}
 	if len(m.To) == 0 {
 		if name := r.unreadHolder(instance, last); name != "" {
-			m.To, unheld = []string{name}, 0 // when it took it is not known
+			m.To, unheld = []string{name}, 0 // the time of its takeover is unknown
 		}
 	}
 	m.Unheld, m.SplitBrain = events.MillisOf(unheld), events.MillisOf(both)
@@ -287,10 +286,10 @@ func (r *records) move(instance string, spans []span, first, last time.Time) (m 
 	}
 	for i := range spans {
 		if s := &spans[i]; !s.from.Before(first) && !s.from.After(last) && (s.open || s.to.Sub(s.from) >= handOver) && !slices.Contains(m.From, s.node) && !slices.Contains(m.To, s.node) {
-			m.Meanwhile = unite(m.Meanwhile, []string{s.node})
+			m.Meanwhile = union(m.Meanwhile, []string{s.node})
 		}
 	}
-	c := &consult{records: r, instance: instance, move: &m, spans: spans, first: first, last: last}
+	c := &analysis{records: r, instance: instance, move: &m, spans: spans, first: first, last: last}
 	if unheld > publish {
 		c.gap = gap
 	}
@@ -304,11 +303,11 @@ func (r *records) heldBefore(spans []span, t time.Time) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.from.Before(t) })
 }
 
-// unreadHolder is what a node saw hold a VIP soon after a moment of which there is no record:
-// that of a node which was not read, or does not go back so far. It is empty for none.
+// unreadHolder returns the address that a node observed as holder soon after a moment without a
+// record: that of a node which was not read, or whose record starts later. Empty for none.
 func (r *records) unreadHolder(instance string, t time.Time) string {
 	for _, name := range r.names {
-		for _, e := range r.in(name, t, t.Add(nextLook), func(e *event) bool { return e.Kind == events.Holder && e.Instance == instance }) {
+		for _, e := range r.eventsIn(name, t, t.Add(holderPoll), func(e *event) bool { return e.Kind == events.Holder && e.Instance == instance }) {
 			if r.unread(e.Peer, t) {
 				return cmp.Or(e.Name, e.Peer.String())
 			}
@@ -317,20 +316,20 @@ func (r *records) unreadHolder(instance string, t time.Time) string {
 	return ""
 }
 
-// nextLook is how much later a node has seen who holds a VIP.
-const nextLook = 30 * time.Second
+// holderPoll is how much later a node observes the holder of a VIP.
+const holderPoll = 30 * time.Second
 
-// unread reports whether there is no record of what has an address, at a moment.
+// unread reports whether the host with an address has no record of a moment.
 func (r *records) unread(a netip.Addr, t time.Time) bool {
 	for _, e := range r.nodes[r.at[a]] {
-		if !e.Again { // how things stood when the record begins is known of what changed last alone
+		if !e.Again { // of the state at the start of a record, only the last change is known
 			return e.when.After(t)
 		}
 	}
 	return true
 }
 
-// nextBegin is when a node takes the VIP next, else when the record ends.
+// nextBegin returns the next takeover of the VIP by a node, else the end of the record.
 func nextBegin(spans []span, t time.Time) time.Time {
 	end := t
 	for i := range spans {
@@ -342,7 +341,7 @@ func nextBegin(spans []span, t time.Time) time.Time {
 	return end
 }
 
-// drawn is how much before and after a move is drawn.
+// drawn is the drawn time before and after a move.
 const drawn = 5 * time.Second
 
 func around(spans []span, instance string, first, last time.Time) (out []Holding) {

@@ -37,7 +37,7 @@ const nodes = `
 0 c instance a b
 `
 
-// holding has a hold the VIP.
+// holding makes a hold the VIP.
 const holding = nodes + `
 1 a state MASTER
 1 b state BACKUP
@@ -45,8 +45,8 @@ const holding = nodes + `
 1 a held
 `
 
-// play makes events of a script: a line is the second, the node, the kind, and what that
-// kind has besides; at its end, "delay" and "missed" of the event.
+// play returns the events of a script: a line is the second, the node, the kind, and the fields
+// of that kind; at its end, "delay" and "missed" of the event.
 func play(t testing.TB, script string) (list []events.Event) {
 	t.Helper()
 	seq := map[string]uint64{}
@@ -143,7 +143,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 	}
 }
 
-// say gives a move in short: nodes, cause, and what clients may have noticed.
+// say describes a move in short: nodes, cause, and the outage for clients.
 func say(m *Move) string {
 	to := strings.Join(m.To, "+")
 	if len(m.Meanwhile) > 0 {

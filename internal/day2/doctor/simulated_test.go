@@ -63,15 +63,15 @@ func (s *simulated) addressOf(n *simulatedNode, instance string) events.Event {
 	return e
 }
 
-// note has an event recorded that happens at a time.
+// note schedules an event.
 func (s *simulated) note(n *simulatedNode, at time.Duration, e events.Event) {
 	n.happened = append(n.happened, happening{at, e})
 }
 
-// ends is that a node's agent is gone without a word.
+// ends kills a node's agent.
 func (s *simulated) ends(n *simulatedNode, at time.Duration) { s.note(n, at, events.Event{}) }
 
-// recorded is what the nodes write down.
+// recorded returns the nodes' records.
 func (s *simulated) recorded() (list []events.Event) {
 	for _, n := range s.nodes {
 		slices.SortStableFunc(n.happened, func(a, b happening) int { return cmp.Compare(a.at, b.at) })

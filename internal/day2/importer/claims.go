@@ -11,19 +11,19 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// rank says how much a source is believed; the lowest wins.
+// rank is the trust in a source; the lowest wins.
 type rank int
 
 const (
 	byUser      rank = iota
 	byState          // Infrastructure, ControllerConfig
-	byManifest       // what pods are started with
+	byManifest       // arguments of pods
 	byConf           // configurations of daemons
-	byNode           // what nodes say of themselves
-	byInstaller      // the install-config that the cluster was installed with
+	byNode           // reports of nodes
+	byInstaller      // the install-config of the installation
 )
 
-// claim is what a place says of something.
+// claim is the value of something in a source.
 type claim[T any] struct {
 	value T
 	at    Place
@@ -36,14 +36,14 @@ func (c *claims[T]) add(value T, at Place, r rank) {
 	*c = append(*c, claim[T]{value, at, r})
 }
 
-// sorted returns the claims, most believed first.
+// sorted returns the claims, the most trusted first.
 func (c claims[T]) sorted() claims[T] {
 	out := slices.Clone(c)
 	slices.SortStableFunc(out, func(a, b claim[T]) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.at.compare(b.at)) })
 	return out
 }
 
-// best is the most believed claim.
+// best returns the most trusted claim.
 func (c claims[T]) best() (claim[T], bool) {
 	if len(c) == 0 {
 		return claim[T]{}, false
@@ -51,16 +51,15 @@ func (c claims[T]) best() (claim[T], bool) {
 	return c.sorted()[0], true
 }
 
-// addPort claims a port that stands as text; what is none is passed over.
+// addPort claims a port that is text, unless it is invalid.
 func addPort(c *claims[int], text string, at Place, r rank) {
 	if port, err := strconv.ParseUint(text, 10, 16); err == nil && port > 0 {
 		c.add(int(port), at, r)
 	}
 }
 
-// agreed is the most believed claim of something that must be the same
-// everywhere. Where another differs, the report says so; what was so when the
-// cluster was installed, and what is derived, may differ.
+// agreed returns the most trusted claim of something that must be the same everywhere. It
+// reports another value, except from the time of the installation, or a derived one.
 func agreed[T comparable](i *importer, what string, c claims[T], hint string) (claim[T], bool) {
 	all := c.sorted()
 	if len(all) == 0 {
@@ -77,8 +76,8 @@ func agreed[T comparable](i *importer, what string, c claims[T], hint string) (c
 	return first, true
 }
 
-// usual is the most believed claim of something that may differ from node to
-// node for a while; what differs is noted.
+// usual returns the most trusted claim of something that may differ from node to node for a
+// while; differences are noted.
 func usual[T comparable](i *importer, what string, c claims[T]) (claim[T], bool) {
 	all := c.sorted()
 	if len(all) == 0 {
@@ -93,15 +92,15 @@ func usual[T comparable](i *importer, what string, c claims[T]) (claim[T], bool)
 	return all[0], true
 }
 
-// contradiction reports a place that says something else than another.
+// contradiction reports a place with another value than a more trusted one.
 func (i *importer) contradiction(what, found string, at Place, expected string, other Place, hint string) {
 	i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.ConflictingFields, Field: what,
 		Found: found, Expected: fmt.Sprintf("%s, as in %s", expected, other.String()), Hint: hint})
 }
 
-// agreedVIPs are the VIPs of a group: those of the most believed place, of equals
-// the one that knows most. Every other place must have some of them; addresses
-// that it has besides are lost. What keepalived has is put together from all nodes.
+// agreedVIPs returns the VIPs of a group: those of the most trusted source, of equals the one
+// with most VIPs. Every other source must have some of them; its other addresses are lost.
+// keepalived's are merged from all nodes.
 func (i *importer) agreedVIPs(what string, c claims[[]netip.Addr]) (claim[[]netip.Addr], bool) {
 	all := slices.DeleteFunc(c.sorted(), func(c claim[[]netip.Addr]) bool { return len(c.value) == 0 })
 	if len(all) == 0 {
@@ -123,7 +122,7 @@ func (i *importer) agreedVIPs(what string, c claims[[]netip.Addr]) (claim[[]neti
 			case other.rank == first.rank && first.rank >= byConf && !slices.ContainsFunc(first.value, func(b netip.Addr) bool { return a.Is4() == b.Is4() }):
 				first.value = append(first.value, a)
 			case known && other.rank > first.rank:
-				i.apart(other.at, fmt.Sprintf("%s: %s besides, which the cluster does not know", what, a),
+				i.loseApart(other.at, fmt.Sprintf("%s: %s besides, which the cluster does not know", what, a),
 					"nothing: announce it in another way, such as MetalLB. Adverts name all addresses of an instance, and keepalived drops those with others than its own")
 			default:
 				i.contradiction(what, a.String(), other.at, lists.Join(first.value, ", "), first.at, "leave out what is no longer so")

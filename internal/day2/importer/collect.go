@@ -14,16 +14,16 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// texts are the files that are known by their names, with what reads each.
+// texts maps names of files to their readers.
 var texts = map[string]func(*importer, string, []byte){
 	"keepalived.conf": (*importer).takeKeepalived, "keepalived.conf.tmpl": (*importer).takeKeepalived, "keepalived.conf.template": (*importer).takeKeepalived,
 	"Corefile": (*importer).takeCorefile, "Corefile.tmpl": (*importer).takeCorefile,
 	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
 }
 
-// Relevant reports whether a file may hold anything to import. In a must-gather, that
-// are the folders of the few objects that are read; of other directories, files
-// of the known names and all YAML, JSON and Ignition.
+// Relevant reports whether a file may hold anything to import: in a must-gather, the folders of
+// the few objects that are read; in other directories, files of the known names and all YAML,
+// JSON and Ignition.
 func Relevant(name string) bool {
 	if texts[path.Base(name)] != nil {
 		return true
@@ -87,14 +87,14 @@ func (i *importer) collect(files []render.File) {
 	i.countNodes()
 }
 
-// vipgens refuses what vipgen itself has written.
+// vipgens rejects a file that vipgen itself has written.
 func (i *importer) vipgens(file string) {
 	i.found = true
 	i.add(problem.Problem{File: file, Line: 1, Code: problem.WrongKind, Found: "configuration that vipgen has rendered",
 		Expected: "a cluster that OpenShift's own keepalived serves", Hint: "render from the input that this was rendered from"})
 }
 
-// interesting are kinds by which a file counts even if it cannot be read.
+// interesting matches kinds by which a file counts even if it is unreadable.
 var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
 
 func (i *importer) objects(m *machineConfigs, f render.File) {
@@ -145,7 +145,7 @@ func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Docu
 	}
 }
 
-// nodeFile reads a file as it lies on a node.
+// nodeFile reads a file of a node.
 func (i *importer) nodeFile(name string, data []byte) {
 	base := path.Base(name)
 	switch {
@@ -169,7 +169,7 @@ func manifest(name string) bool {
 	return strings.Contains(name, "manifests/") && ofKeepalived(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }
 
-// templated reports whether a manifest is a template itself, as none on a node is.
+// templated reports whether a manifest is a template, unlike any on a node.
 func templated(data []byte) bool { return bytes.Contains(data, []byte("{{ .")) }
 
 func (i *importer) takeKeepalived(name string, data []byte) {
@@ -185,7 +185,7 @@ func (i *importer) takeKeepalived(name string, data []byte) {
 	}
 }
 
-// takeModeFile reads the file of a migration that was done, or is planned.
+// takeModeFile reads the file of a completed or planned migration.
 func (i *importer) takeModeFile(name string, data []byte) {
 	doc, list := source.Parse(name, data)
 	i.list = append(i.list, list...)

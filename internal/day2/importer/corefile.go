@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/blocks"
 )
 
-// takeCorefile reads what no object of the cluster says: names with addresses that are not the
-// operator's, and of a node template upstream servers that are the same on all nodes.
+// takeCorefile reads what no object of the cluster has: names with addresses that are not the
+// operator's, and from a node template upstream servers that are the same on all nodes.
 func (i *importer) takeCorefile(name string, data []byte) {
 	i.found = true
 	masked, _, err := blocks.Mask(data)
@@ -29,7 +29,7 @@ func (i *importer) takeCorefile(name string, data []byte) {
 		i.add(p)
 		return
 	}
-	// CoreDNS itself has actions in what its plugin template answers.
+	// CoreDNS' own plugin template has actions in its answers.
 	template := slices.ContainsFunc([]string{"{{range", "{{- range", ".DNSUpstreams", ".Cluster"}, func(s string) bool { return bytes.Contains(data, []byte(s)) })
 	for _, s := range servers {
 		if !s.Open || !slices.Contains([]string{".", ".:53", "dns://.:53"}, s.Word(0)) {
@@ -48,10 +48,10 @@ func (i *importer) takeCorefile(name string, data []byte) {
 	}
 }
 
-// maxUpstreams is how many CoreDNS takes.
+// maxUpstreams is CoreDNS' limit.
 const maxUpstreams = 15
 
-// upstreams are those that stand there as addresses.
+// upstreams returns the servers that are addresses.
 func upstreams(words []string) (list []netip.Addr) {
 	for _, w := range words {
 		if a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(w, "dns://"), ":53")); err == nil && v1alpha1.UsableAddress(a) == "" && len(list) < maxUpstreams {
@@ -67,14 +67,13 @@ type hostLine struct {
 	names []string
 }
 
-// ofNode reports whether the operator wrote the line: it gives a node its name, and
-// that name within the cluster's domain.
+// ofNode reports whether the operator wrote the line: a node with its name, and that name
+// within the cluster's domain.
 func (h hostLine) ofNode(domain string) bool {
 	return slices.ContainsFunc(h.names, func(n string) bool { return slices.Contains(h.names, n+"."+domain) })
 }
 
-// takeHosts reads names with their addresses. Which of them are nodes is decided when
-// the domain is known.
+// takeHosts reads names with their addresses. Nodes are told apart once the domain is known.
 func (i *importer) takeHosts(file string, s blocks.Statement) {
 	for _, l := range s.Body {
 		a, err := netip.ParseAddr(l.Word(0))

@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Wire is what an instance of a source says on the wire about one VIP.
+// Wire is an instance's content of advertisements for one VIP.
 type Wire struct {
 	VIP      string
 	ID       int
@@ -16,7 +16,7 @@ type Wire struct {
 	Password string
 }
 
-// OnWire gives the instances of a rendered keepalived.conf, VIP by VIP.
+// OnWire returns the instances of a rendered keepalived.conf, VIP by VIP.
 func OnWire(t testing.TB, file string, text []byte) []Wire {
 	t.Helper()
 	k, list := parseKeepalived(file, text)

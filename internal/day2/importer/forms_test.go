@@ -65,7 +65,7 @@ func jsonList(t testing.TB, items ...any) []byte {
 	return data
 }
 
-// nodeFiles are the files of a node of a case, by their paths there.
+// nodeFiles returns the files of a node of a case, by their paths there.
 func nodeFiles(t testing.TB, files []render.File, node string) (inside map[string][]byte, rest []render.File) {
 	t.Helper()
 	inside = map[string][]byte{}

@@ -13,68 +13,68 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Given is what a command line says where the source does not, or wins over it.
-// Empty fields are not given.
+// Given are the settings of a command line that add to the source or override it. Empty fields
+// are not given.
 type Given struct {
 	ClusterName     string
 	BaseDomain      string
 	MachineNetworks []netip.Prefix
 	Mode            v1alpha1.Mode
 	AgentImage      string
-	// DisruptionPolicy asks for vipgen's node disruption policy.
+	// DisruptionPolicy adds vipgen's node disruption policy.
 	DisruptionPolicy bool
 }
 
-// Place is where something stands. A file inside of a MachineConfig is named
-// FILE#MACHINECONFIG:PATH, and Line counts in that file.
+// Place is a position. A file in a MachineConfig is named FILE#MACHINECONFIG:PATH, and Line
+// counts in that file.
 type Place struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 }
 
-// Fact is something that the input made of the source says.
+// Fact is a fact in the written input.
 type Fact struct {
 	// What names it: "API VIPs".
 	What string `json:"what"`
-	// Value is what it is, as text.
+	// Value is its value, as text.
 	Value string `json:"value"`
-	// Place is where the source says it; empty where it is given or assumed.
+	// Place is its source; empty where it is given or assumed.
 	Place
-	// Why says what an assumption rests on.
+	// Why is the reason for an assumption.
 	Why string `json:"why,omitempty"`
 }
 
-// Loss is something of the source that the input does not say.
+// Loss is a part of the source that the input lacks.
 type Loss struct {
-	// What stands in the source, without any text of it that may be a secret.
+	// What describes it, without text that may be a secret.
 	What string `json:"what"`
 	// Instead is what vipgen does.
 	Instead string `json:"instead"`
-	// Apart says that a node which has it does not hear the adverts of one that
-	// runs what vipgen renders, so that both hold the VIP.
+	// Apart is set where a node with it does not receive the adverts of one that runs vipgen's
+	// output, so that both hold the VIP.
 	Apart bool `json:"apart,omitempty"`
-	// Places are where it stands, in the order of the files.
+	// Places are its positions, in the order of the files.
 	Places []Place `json:"places"`
 }
 
-// Result is what came of a source.
+// Result is the result of an import.
 type Result struct {
-	// Domain is that of the cluster, "<name>.<base domain>".
+	// Domain is the cluster's, "<name>.<base domain>".
 	Domain string `json:"cluster"`
-	// Carried is what the source says and the input says, too.
+	// Carried are the facts of the source that the input has.
 	Carried []Fact `json:"carried"`
-	// Assumed is what the source does not say.
+	// Assumed are facts that the source lacks.
 	Assumed []Fact `json:"assumed"`
-	// Lost is what the source says and the input does not.
+	// Lost are the parts of the source that the input lacks.
 	Lost []Loss `json:"notCarriedOver"`
 	// InstallConfig and VIPConfig are the input.
 	InstallConfig []byte `json:"-"`
 	VIPConfig     []byte `json:"-"`
 }
 
-// Read makes input of the files of one cluster. The list has every problem and
-// warning; the result is nil if one of them is an error. What it returns has been
-// read and resolved as `vipgen render` does.
+// Read imports the files of one cluster. The list has every problem and warning; the result is
+// nil if one of them is an error. The returned input has been read and resolved as `vipgen
+// render` does.
 func Read(files []render.File, given Given) (*Result, problem.List) {
 	i := &importer{given: given, evidence: evidence{images: map[string]claims[string]{}}}
 	i.collect(files)
@@ -87,7 +87,7 @@ func Read(files []render.File, given Given) (*Result, problem.List) {
 		broken := i.list.Err() != nil
 		result = i.settle()
 		if broken {
-			// What is missing may stand in what could not be read.
+			// The missing facts may be in an unreadable file.
 			i.list = slices.DeleteFunc(i.list, func(p problem.Problem) bool { return p.File == "" })
 		}
 	}
@@ -98,11 +98,11 @@ func Read(files []render.File, given Given) (*Result, problem.List) {
 	return result, i.list
 }
 
-// importer carries what was found through one Read.
+// importer holds the findings of one Read.
 type importer struct {
 	given Given
 	list  problem.List
-	// found says that something of a cluster was there.
+	// found is set once any part of a cluster was found.
 	found   bool
 	configs ignition.Decoder
 	evidence
@@ -110,7 +110,7 @@ type importer struct {
 	lost   map[[2]string]int // What and Instead -> index in result.Lost
 }
 
-// evidence is what the files claim, each with its place.
+// evidence holds the claims of the files.
 type evidence struct {
 	platform, domain, name           claims[string]
 	api, ingress, dns                claims[[]netip.Addr]
@@ -129,15 +129,15 @@ type evidence struct {
 	upstreams                        claims[[]netip.Addr]
 	hostLines                        claims[hostLine]
 	hostNetworks                     claims[netip.Prefix] // of nodes
-	vipNetworks                      claims[netip.Prefix] // as keepalived has them on VIPs
+	vipNetworks                      claims[netip.Prefix] // of VIPs in keepalived.conf
 	confs                            []*keepalivedConf
 	nodes                            map[string]map[string]bool // role -> names
 	seen                             []Node
-	keepalivedRuns                   bool // its manifest is not switched off
+	keepalivedRuns                   bool // its manifest is not disabled
 	keepalivedPod                    bool
 }
 
-// add reports a problem; an error unless it says otherwise.
+// add reports a problem, by default an error.
 func (i *importer) add(p problem.Problem) {
 	p.Severity = cmp.Or(p.Severity, problem.Error)
 	if p.Line > 0 {
@@ -146,13 +146,13 @@ func (i *importer) add(p problem.Problem) {
 	i.list = append(i.list, p)
 }
 
-// apart is lose for what keeps nodes from hearing each other.
-func (i *importer) apart(at Place, what, instead string) {
+// loseApart is lose for settings that keep nodes from receiving each other's adverts.
+func (i *importer) loseApart(at Place, what, instead string) {
 	i.lose(at, what, instead)
 	i.result.Lost[i.lost[[2]string{what, instead}]].Apart = true
 }
 
-// lose notes something that the input cannot say, once however often it stands.
+// lose records a part that the input cannot express, once for all its places.
 func (i *importer) lose(at Place, what, instead string) {
 	key := [2]string{what, instead}
 	n, known := i.lost[key]
@@ -178,7 +178,7 @@ func (i *importer) assume(what, value, why string) {
 	i.result.Assumed = append(i.result.Assumed, Fact{What: what, Value: value, Why: why})
 }
 
-// String is the place as reports name it.
+// String returns the place in the form of reports.
 func (p Place) String() string {
 	switch {
 	case p.File == "":
@@ -189,7 +189,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// compare orders places as one reads them.
+// compare orders places by file and line.
 func (p Place) compare(q Place) int {
 	return cmp.Or(strings.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
 }

@@ -80,7 +80,7 @@ func load(t testing.TB, r *importer.Result) *render.Cluster {
 	return c
 }
 
-// conf is what is compared of a keepalived.conf: what goes over the wire.
+// conf is the compared part of a keepalived.conf: the content of advertisements.
 type conf struct {
 	VIP      string
 	ID       int
@@ -186,7 +186,7 @@ func TestSameBehaviour(t *testing.T) {
 	}
 }
 
-// preview gives what a node of the role runs.
+// preview returns the configuration of a node of the role.
 func preview(t *testing.T, c *render.Cluster, role string, addresses, peers []string) map[string]string {
 	t.Helper()
 	n := &v1alpha1.Node{Name: "self", Role: role, BootstrapGone: true}
@@ -290,7 +290,7 @@ func checkImages(t *testing.T, c *render.Cluster, want v1alpha1.Images) {
 	}
 }
 
-// caseNames are the cases, each once.
+// caseNames returns the cases, each once.
 func caseNames() []string {
 	var out []string
 	for _, c := range cases {
@@ -320,7 +320,7 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestPlaces looks up every line that the report names.
+// TestPlaces checks every line that the report names.
 func TestPlaces(t *testing.T) {
 	for _, name := range caseNames() {
 		lines := map[string]int{}
@@ -352,7 +352,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// problemsOf gives the report of files that cannot be imported.
+// problemsOf returns the report of files that cannot be imported.
 func problemsOf(t *testing.T, files []render.File, given importer.Given) problem.List {
 	t.Helper()
 	r, list := importer.Read(files, given)

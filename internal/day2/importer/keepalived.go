@@ -11,12 +11,11 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// keepalivedConf is what a keepalived.conf, or a node template of one, says.
+// keepalivedConf is the content of a keepalived.conf, or of its node template.
 type keepalivedConf struct {
 	*keepalivedconf.Config
 	file string
-	// unicastIf says that an action of the template decides whether there are unicast
-	// peers.
+	// unicastIf is set where an action of the template decides on unicast peers.
 	unicastIf bool
 	instances []vrrpInstance
 }
@@ -24,21 +23,21 @@ type keepalivedConf struct {
 // vrrpInstance is one vrrp_instance. Numbers that only the node knows are 0.
 type vrrpInstance struct {
 	*keepalivedconf.Instance
-	// cluster is the part of the name before the role; "" if only the node knows.
+	// cluster is the part of the name before the role; "" if only the node knows it.
 	cluster string
-	// role is what the name says, "" if it is not one of the operator's.
+	// role is the name's, "" if it is not one of the operator's.
 	role v1alpha1.GroupRole
 }
 
 func (k *keepalivedConf) at(line int) Place { return Place{k.file, line} }
 
-// instanceName is how the operator names instances: <cluster>_API, <cluster>_API_0.
+// instanceName matches the operator's names of instances: <cluster>_API, <cluster>_API_0.
 var instanceName = lazy.Regexp(`^(.*)_(API|INGRESS|DNS)(?:_(?:[0-9]+|` + blocks.Hole + `))?$`)
 
 var groupRoles = map[string]v1alpha1.GroupRole{"API": v1alpha1.GroupAPI, "INGRESS": v1alpha1.GroupIngress, "DNS": v1alpha1.GroupDNS}
 
-// parseKeepalived reads a keepalived.conf, rendered or a template. It may hold anything;
-// what cannot be what it should be is a problem, which quotes nothing of the file.
+// parseKeepalived parses a keepalived.conf, rendered or a template. It is untrusted; invalid
+// values are problems, which quote nothing of the file.
 func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 	conf, problems := keepalivedconf.Read(text)
 	var list problem.List
@@ -63,12 +62,12 @@ func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 	return k, list
 }
 
-// unicastLine is where an instance says that it is unicast; 0 if it is multicast.
+// unicastLine returns the line by which an instance is unicast; 0 if it is multicast.
 func (i *vrrpInstance) unicastLine() int {
 	return max(i.Block.LineOf("unicast_peer"), i.Block.LineOf("unicast_src_ip"))
 }
 
-// claim says what a configuration tells of the cluster.
+// claim adds the configuration's claims.
 func (k *keepalivedConf) claim(e *evidence) {
 	e.confs = append(e.confs, k)
 	byRole := map[v1alpha1.GroupRole][]netip.Addr{}
@@ -103,7 +102,7 @@ func (k *keepalivedConf) claim(e *evidence) {
 		}
 	}
 	if k.unicastIf {
-		return // decided by what the pod is started with
+		return // decided by the pod's arguments
 	}
 	if unicast > 0 {
 		e.mode.add(v1alpha1.ModeUnicast, k.at(unicast), byConf)

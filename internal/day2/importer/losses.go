@@ -10,9 +10,9 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// loseVRRP lists what the keepalived.conf files have that nodes would not hear each other by,
-// and instances that are not the operator's. Everything else `vipgen diff` compares. roles are
-// the groups that are carried over.
+// loseVRRP lists the settings in the keepalived.conf files that separate nodes, and instances
+// that are not the operator's. `vipgen diff` compares everything else. roles are the groups
+// that are carried over.
 func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
 	for _, k := range i.confs {
 		for n := range k.instances {
@@ -26,23 +26,23 @@ func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
 	}
 }
 
-// words are what reports call groups.
+// words name groups in reports.
 var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress", v1alpha1.GroupDNS: "DNS"}
 
-// losePassword compares what goes into an advert. It shows none of it.
+// losePassword compares the part that is in an advert, without showing it.
 func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
 	line := func(word string) int { return v.Block.LineOf("authentication", word) }
 	at := k.at(cmp.Or(line("auth_pass"), line("auth_type"), v.Block.LineOf("authentication"), v.Block.Line))
 	switch {
 	case v.AuthType != "" && v.AuthType != "PASS":
-		i.apart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
+		i.loseApart(at, vips+": authentication of another type than PASS", "PASS, as OpenShift's own")
 	case v.Version == 3:
 		// VRRPv3 has none.
 	case v.AuthType == "":
-		i.apart(at, vips+": no authentication", "PASS, as OpenShift's own")
+		i.loseApart(at, vips+": no authentication", "PASS, as OpenShift's own")
 	case blocks.HasHole(v.Password):
 	case v.Password != render.Password(cluster, v.role):
-		i.apart(at, vips+": its own password", "the one that OpenShift derives from the cluster's name")
+		i.loseApart(at, vips+": its own password", "the one that OpenShift derives from the cluster's name")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // Node holds the addresses of a Node object.
 type Node struct {
 	Name string
-	// Addresses are those that kubelet has (InternalIP), Host all of the host, with their
-	// networks, as OVN-Kubernetes lists them.
+	// Addresses are kubelet's (InternalIP), Host all of the host, with their networks, as
+	// OVN-Kubernetes lists them.
 	Addresses []netip.Addr
 	Host      []netip.Prefix
 	// RemoteWorker is set where the Node has the label of remote workers (hard case 9).
@@ -21,7 +21,7 @@ type Node struct {
 	at           Place
 }
 
-func (i *importer) see(doc *source.Document, n *nodeObject, host []netip.Prefix) {
+func (i *importer) addNode(doc *source.Document, n *nodeObject, host []netip.Prefix) {
 	_, remote := n.Metadata.Labels[v1alpha1.RemoteWorkerLabel]
 	node := Node{Name: n.Metadata.Name, Host: host, RemoteWorker: remote, at: position(doc, "metadata.labels")}
 	for _, a := range n.Status.Addresses {
@@ -33,7 +33,7 @@ func (i *importer) see(doc *source.Document, n *nodeObject, host []netip.Prefix)
 }
 
 // settleRemoteWorkers carries labelled Nodes over: on bare metal vipgen-agent labels nodes by
-// the operator's rule, elsewhere neither of them does.
+// the operator's rule, on other platforms neither of them does.
 func (i *importer) settleRemoteWorkers(platform string) {
 	var names []string
 	var at Place

@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// The types in this file name the fields that are read of objects. What is not
-// here, such as pull secrets and certificates, is never decoded.
+// The types in this file declare the fields that are read of objects. Other fields, such as
+// pull secrets and certificates, are never decoded.
 
 type header struct {
 	APIVersion string `json:"apiVersion"`
@@ -31,7 +31,7 @@ type controllerConfig struct {
 		DNS          dnsConfig         `json:"dns"`
 		Images       map[string]string `json:"images"`
 		ReleaseImage string            `json:"releaseImage"`
-		// Of the first releases.
+		// In the first releases.
 		EtcdDiscoveryDomain string `json:"etcdDiscoveryDomain"`
 		Platform            string `json:"platform"`
 	} `json:"spec"`
@@ -65,7 +65,7 @@ type platformStatus struct {
 type platformVIP struct {
 	APIServerInternalIPs []netip.Addr `json:"apiServerInternalIPs"`
 	IngressIPs           []netip.Addr `json:"ingressIPs"`
-	// Before 4.12, and kept since for who reads them.
+	// Before 4.12, and kept for old clients.
 	APIServerInternalIP netip.Addr `json:"apiServerInternalIP"`
 	IngressIP           netip.Addr `json:"ingressIP"`
 	NodeDNSIP           netip.Addr `json:"nodeDNSIP"`
@@ -137,10 +137,10 @@ type configMap struct {
 	} `json:"data"`
 }
 
-// daemons are those whose images the ControllerConfig names.
+// daemons are those whose images the ControllerConfig has.
 var daemons = []string{"keepalived", "haproxy", "coredns"}
 
-// kinds are the objects that are read, with what reads each.
+// kinds maps the kinds that are read to their readers.
 var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).takeControllerConfig,
 	"Infrastructure":   config((*importer).takeInfrastructure),
@@ -152,7 +152,7 @@ var kinds = map[string]func(*importer, *source.Document, header){
 	"ConfigMap":        (*importer).takeConfigMap,
 }
 
-// config is for a kind of config.openshift.io: others may have the same name.
+// config returns a reader of a kind of config.openshift.io: others may have the same name.
 func config[T any](take func(*importer, *source.Document, *T)) func(*importer, *source.Document, header) {
 	return func(i *importer, doc *source.Document, h header) {
 		var v T
@@ -162,7 +162,7 @@ func config[T any](take func(*importer, *source.Document, *T)) func(*importer, *
 	}
 }
 
-// decode fills an object and says whether it could.
+// decode decodes an object and reports whether it succeeded.
 func (i *importer) decode(doc *source.Document, into any) bool {
 	list := doc.Decode(into)
 	i.list = append(i.list, list.Errors()...)
@@ -192,7 +192,7 @@ func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
 	}
 }
 
-// image notes an image, if it is the reference of one.
+// image records an image, if its reference is valid.
 func (i *importer) image(name, image string, at Place) {
 	if !v1alpha1.ValidImage(image) {
 		i.add(problem.Problem{File: at.File, Line: at.Line, Code: problem.BadImage, Field: name, Found: "something else", Expected: "the reference of a container image"})
@@ -206,7 +206,7 @@ func (i *importer) takeInfrastructure(doc *source.Document, f *infrastructure) {
 	i.infrastructure(doc, "", f)
 }
 
-// infrastructure reads an Infrastructure, which stands at a field of the document.
+// infrastructure reads an Infrastructure at a field of the document.
 func (i *importer) infrastructure(doc *source.Document, at string, f *infrastructure) {
 	s := &f.Status
 	status := at + "status."
@@ -262,7 +262,7 @@ func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP)
 	}
 }
 
-// clusterDomain notes "<name>.<base domain>".
+// clusterDomain records "<name>.<base domain>".
 func (i *importer) clusterDomain(doc *source.Document, field, domain string) {
 	domain = strings.TrimSuffix(domain, ".")
 	if domain == "" {
@@ -276,15 +276,15 @@ func (i *importer) clusterDomain(doc *source.Document, field, domain string) {
 	i.domain.add(domain, at, byState)
 }
 
-// platformName notes the platform, as the install-config spells it.
+// platformName records the platform in the install-config's spelling.
 func (i *importer) platformName(doc *source.Document, field, name string) {
 	if name = strings.ToLower(name); i.word(doc, field, name) {
 		i.platform.add(name, position(doc, field), byState)
 	}
 }
 
-// word reports whether there is a plain word, which can be shown as it is, and
-// reports any other text.
+// word reports whether text is a plain word, which can be shown, and reports a problem with any
+// other.
 func (i *importer) word(doc *source.Document, field, text string) bool {
 	if text == "" || plainName().MatchString(text) {
 		return text != ""
@@ -334,7 +334,7 @@ func (i *importer) takeNetwork(doc *source.Document, n *networkConfig) {
 	}
 }
 
-// knowHostPrefix keeps how much of a cluster network each node has.
+// knowHostPrefix records the prefix length of each node's part of a cluster network.
 func (i *importer) knowHostPrefix(network netip.Prefix, bits int) {
 	if i.hostPrefixes == nil {
 		i.hostPrefixes = map[netip.Prefix]int{}

@@ -11,28 +11,28 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Observed is what the objects of a cluster say about it, whichever keepalived serves its
-// VIPs. What they do not say is empty.
+// Observed are the facts in the objects of a cluster, whichever keepalived serves its VIPs.
+// Unknown ones are empty.
 type Observed struct {
-	// Platform as the install-config spells it.
+	// Platform in the install-config's spelling.
 	Platform string
 	Topology v1alpha1.Topology
-	// UserManaged says that OpenShift runs no load balancer.
+	// UserManaged is set where OpenShift runs no load balancer.
 	UserManaged bool
 	// VIPs are those that OpenShift knows.
 	VIPs []netip.Addr
 	// Release without a patch level, as "4.18".
 	Release string
-	// Images of the release; that of the agent is empty.
+	// Images of the release, without the agent's.
 	Images v1alpha1.Images
-	// MachineConfigs are all of them, also those that the operator made of others.
+	// MachineConfigs are all of them, including those that the operator rendered.
 	MachineConfigs []ignition.Document
 	// Nodes lists the Nodes of the export.
 	Nodes []Node
 }
 
-// Observe reads the objects of one cluster. Unlike Read it takes no node files, and
-// clusters that run vipgen. The list has the problems of what cannot be read.
+// Observe reads the objects of one cluster. Unlike Read it ignores node files and accepts
+// clusters that run vipgen. The list has the problems of unreadable files.
 func Observe(files []render.File) (*Observed, problem.List) {
 	i := &importer{evidence: evidence{images: map[string]claims[string]{}}}
 	var m machineConfigs

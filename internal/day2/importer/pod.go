@@ -31,12 +31,12 @@ type container struct {
 	} `json:"env"`
 }
 
-// infraNamespace is that of the static pods.
+// infraNamespace matches the namespace of the static pods.
 var infraNamespace = lazy.Regexp(`^openshift-([a-z]+)-infra$`)
 
-// takePod reads keepalived's static pod, which says the mode where no node's files do, and
-// whether nodes hold VIPs; other pods are left alone. disabled says that its manifest is
-// switched off.
+// takePod reads keepalived's static pod, which has the mode where no node's files do, and shows
+// whether nodes hold VIPs; other pods are ignored. disabled is set where its manifest is
+// disabled.
 func (i *importer) takePod(doc *source.Document, disabled bool) {
 	var p pod
 	list := doc.Decode(&p)
@@ -65,7 +65,7 @@ func (i *importer) takePod(doc *source.Document, disabled bool) {
 	}
 }
 
-// ofKeepalived reports whether a pod of the name is keepalived's, on whatever node.
+// ofKeepalived reports whether the name is of a keepalived pod, on any node.
 func ofKeepalived(name string) bool {
 	return name == "keepalived" || strings.HasPrefix(name, "keepalived-")
 }
@@ -89,8 +89,7 @@ func (i *importer) takeMode(doc *source.Document, field string, c container) {
 
 var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// shown returns a name as reports show it: one that is no plain word may hold
-// anything.
+// shown returns a name for reports: one that is no plain word may hold anything.
 func shown(name string) string {
 	name = strings.ReplaceAll(name, blocks.Hole, "*")
 	if plainName().MatchString(strings.ReplaceAll(name, "*", "x")) {

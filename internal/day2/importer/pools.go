@@ -15,14 +15,13 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// configDoc is a MachineConfig or Ignition config with the file that it is in.
+// configDoc is a MachineConfig or Ignition config with its file.
 type configDoc struct {
 	ignition.Document
 	file string
 }
 
-// madeOf is the name that the operator gives to what it makes of a pool's configs,
-// on which it puts no label.
+// madeOf matches the name of a rendered MachineConfig, which has no label.
 var madeOf = lazy.Regexp(`^rendered-(.+)-[0-9a-f]{8,64}$`)
 
 func (d configDoc) pool() string {
@@ -35,7 +34,7 @@ func (d configDoc) pool() string {
 // machineConfigs are those of all pools.
 type machineConfigs struct {
 	docs []configDoc
-	// current is what the operator made of a pool's, by the name of the pool.
+	// current maps pools to their rendered MachineConfig.
 	current map[string]string
 }
 
@@ -68,9 +67,8 @@ func (i *importer) takePool(m *machineConfigs, doc *source.Document) {
 	}
 }
 
-// files are what nodes get of them, of each pool: where it is known what the
-// operator made of them, that; else all of them, of a path the one whose config
-// sorts last.
+// files returns the files of nodes, of each pool: those of the rendered MachineConfig if known,
+// else of all, with the config that sorts last for each path.
 func (m *machineConfigs) files(i *importer) []render.File {
 	var out []render.File
 	roles := lists.Map(m.docs, func(d configDoc) string { return d.pool() })
@@ -115,8 +113,7 @@ func (m *machineConfigs) pool(i *importer, role string) []render.File {
 	return first
 }
 
-// relevant are the files that are read, merged in the order of the names of
-// configs.
+// relevant returns the files that are read, merged in the order of the names of configs.
 func (m *machineConfigs) relevant(i *importer, docs []configDoc) []render.File {
 	slices.SortStableFunc(docs, func(a, b configDoc) int { return strings.Compare(a.Name, b.Name) })
 	byPath := map[string]render.File{}

@@ -23,8 +23,8 @@ func prefixes(list ...string) (out []netip.Prefix) {
 	return out
 }
 
-// changed gives the files of a case with a text replaced in one of them, or with
-// another file.
+// changed returns the files of a case with a text replaced in one of them, or with another
+// file.
 func changed(t *testing.T, name, file, old, new string) []render.File {
 	t.Helper()
 	files := sourceFiles(t, name)

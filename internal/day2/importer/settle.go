@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// settle decides what the evidence comes to, writes it down, and makes sure that
-// vipgen reads and resolves what it wrote.
+// settle decides on the evidence, writes the input, and checks that vipgen reads and resolves
+// it.
 func (i *importer) settle() *Result {
 	var ic installFile
 	var vc v1alpha1.VIPConfig
@@ -48,8 +48,8 @@ func (i *importer) settle() *Result {
 	return &i.result
 }
 
-// settleNames finds the cluster's name and base domain. Names may have several
-// labels, so the domain alone does not say where the name ends.
+// settleNames determines the cluster's name and base domain. Names may have several labels, so
+// the domain alone does not show where the name ends.
 func (i *importer) settleNames(ic *installFile) {
 	if i.given.ClusterName != "" {
 		i.name.add(i.given.ClusterName, Place{}, byUser)
@@ -90,10 +90,10 @@ func (i *importer) settleNames(ic *installFile) {
 	i.carry("base domain", ic.BaseDomain, domain.at)
 }
 
-// guessName takes the domain's first label for the name where no node says it, as
-// OpenShift's own keepalived does on running nodes (baremetal-runtimecfg, pkg/config:
-// GetKubeconfigClusterNameAndDomain), even if the cluster was installed with a name
-// of several labels. Virtual router IDs and passwords depend on it.
+// guessName takes the domain's first label for the name where no node shows it, as OpenShift's
+// own keepalived does on running nodes (baremetal-runtimecfg, pkg/config:
+// GetKubeconfigClusterNameAndDomain), even if the cluster was installed with a name of several
+// labels. Virtual router IDs and passwords depend on it.
 func (i *importer) guessName(domain claim[string]) {
 	if known, ok := i.name.best(); ok && known.rank < byInstaller {
 		return
@@ -155,8 +155,8 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 	ic.setPlatform(platform, p)
 }
 
-// dnsVIP is that of clusters of the first releases. Later ones name an address
-// that nobody holds, so an instance has to.
+// dnsVIP returns the DNS VIP of clusters of the first releases. Later ones name an address
+// without a holder, so an instance has to exist.
 func (i *importer) dnsVIP() *netip.Addr {
 	state, claimed := i.agreedVIPs("the DNS VIP", i.dns)
 	held := slices.ContainsFunc(i.confs, func(k *keepalivedConf) bool {
@@ -174,7 +174,7 @@ func (i *importer) dnsVIP() *netip.Addr {
 	return nil
 }
 
-// settleLoadBalancer reports whether somebody else holds the VIPs. Where keepalived
+// settleLoadBalancer reports whether an external load balancer holds the VIPs. Where keepalived
 // runs all the same, the nodes do.
 func (i *importer) settleLoadBalancer() bool {
 	off := i.keepalivedPod && !i.keepalivedRuns
@@ -193,8 +193,7 @@ func (i *importer) settleLoadBalancer() bool {
 	return false
 }
 
-// settleNetworks finds the machine networks: those that hold the VIPs, if nobody
-// says.
+// settleNetworks determines the machine networks: those that hold the VIPs, by default.
 func (i *importer) settleNetworks(ic *installFile) {
 	if len(i.given.MachineNetworks) > 0 {
 		i.machineNetworks.add(i.given.MachineNetworks, Place{}, byUser)
@@ -205,7 +204,7 @@ func (i *importer) settleNetworks(ic *installFile) {
 	} else {
 		i.guessNetworks(ic)
 	}
-	// Installers take others no longer, and nodes have no use for it.
+	// Installers no longer accept others, and nodes have no use for it.
 	if t, ok := i.networkType.best(); ok && t.value != "OpenShiftSDN" && t.value != "Kuryr" {
 		ic.Networking.NetworkType = t.value
 		i.carry("network type", t.value, t.at)
@@ -213,7 +212,7 @@ func (i *importer) settleNetworks(ic *installFile) {
 	if c, ok := i.clusterNetworks.best(); ok {
 		for _, n := range c.value {
 			n = n.Masked()
-			usual := max(23, n.Bits()) // the installer's defaults
+			usual := max(23, n.Bits()) // the installer's default
 			if n.Addr().Is6() {
 				usual = 64
 			}
@@ -251,15 +250,15 @@ func (i *importer) guessNetworks(ic *installFile) {
 	}
 }
 
-// agreedQuietly is agreedVIPs where problems have been reported before.
+// agreedQuietly is agreedVIPs without problems, which were reported before.
 func (i *importer) agreedQuietly(c claims[[]netip.Addr]) ([]netip.Addr, bool) {
 	quiet := &importer{}
 	best, ok := quiet.agreedVIPs("", c)
 	return best.value, ok
 }
 
-// proveReadable writes the VIPConfig and loads both files as `vipgen render` does. Where
-// rules for new installations refuse them, it says that the bootstrap host is gone.
+// proveReadable writes the VIPConfig and loads both files as `vipgen render` does. Where rules
+// for new installations reject them, it sets that the bootstrap host is gone.
 func (i *importer) proveReadable(vc *v1alpha1.VIPConfig) {
 	list := i.load(vc)
 	if vc.Spec.VRRP.Interoperable == nil && list.Err() != nil {
@@ -277,7 +276,7 @@ func (i *importer) proveReadable(vc *v1alpha1.VIPConfig) {
 	}
 }
 
-// load writes the VIPConfig, and returns the problems of what is written.
+// load writes the VIPConfig, and returns the problems of the written input.
 func (i *importer) load(vc *v1alpha1.VIPConfig) problem.List {
 	i.result.VIPConfig = vipConfigText(vc)
 	_, list, _ := render.Load(render.Sources{
@@ -287,8 +286,7 @@ func (i *importer) load(vc *v1alpha1.VIPConfig) problem.List {
 	return list
 }
 
-// order sorts the report: facts in the order in which they were settled, losses
-// by where they stand.
+// order sorts the report: facts in the order in which they were settled, losses by place.
 func (i *importer) order() {
 	for n := range i.result.Lost {
 		slices.SortFunc(i.result.Lost[n].Places, Place.compare)

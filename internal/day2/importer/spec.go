@@ -63,8 +63,8 @@ func (i *importer) settlePools(ic *installFile, vc *v1alpha1.VIPConfig) {
 	slices.SortFunc(vc.Spec.Pools, func(a, b v1alpha1.Pool) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// settleImages takes images from the ControllerConfig, and says of which release they are
-// where it has all of them.
+// settleImages takes images from the ControllerConfig, and their release where it has all of
+// them.
 func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 	named := 0
 	fields := map[string]*string{"keepalived": &vc.Spec.Images.Keepalived, "haproxy": &vc.Spec.Images.HAProxy, "coredns": &vc.Spec.Images.CoreDNS}
@@ -106,8 +106,7 @@ func (i *importer) settlePort(what string, c claims[int], field *int, otherwise 
 	}
 }
 
-// settleDNS takes fixed upstreams, and names that are neither the cluster's own
-// nor its nodes'.
+// settleDNS takes fixed upstreams, and names that are neither the cluster's own nor its nodes'.
 func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	if u, ok := i.upstreams.best(); ok {
 		vc.Spec.DNS.Upstreams = u.value
@@ -146,7 +145,7 @@ func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	}
 }
 
-// settleRoutes finds the domains of routes besides the usual one, which is known.
+// settleRoutes determines the domains of routes besides the usual one.
 func (i *importer) settleRoutes(usual string, vc *v1alpha1.VIPConfig) {
 	if d, ok := agreed(i, "the domain of routes that name no host", i.appsDomain, "leave out what is of another cluster"); ok && d.value != usual {
 		vc.Spec.AppsDomain = d.value

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// settleVRRP finds mode, timing and virtual router IDs, and lists what keepalived
-// does in another way.
+// settleVRRP determines mode, timing and virtual router IDs, and lists the differences to
+// keepalived's settings.
 func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
 	mode := i.settleMode()
 	if mode == v1alpha1.ModeMulticast {
@@ -22,7 +22,7 @@ func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
 	settings := i.settleTiming(vc)
 	derived := v1alpha1.RouterIDs(ic.Metadata.Name)
 	roles := i.settleIDs(ic, vc, derived)
-	// Beside OpenShift's own keepalived vipgen would start in its way.
+	// Next to OpenShift's own keepalived vipgen would start with its settings.
 	other := mode != v1alpha1.ModeUnicast || settings != v1alpha1.ProfileClassic || vc.Spec.VRRP.VirtualRouterIDs.API != 0
 	if other && len(vc.Spec.APIVIPs) == 0 {
 		no := false
@@ -51,10 +51,10 @@ func (i *importer) settleMode() v1alpha1.Mode {
 	return v1alpha1.ModeUnicast
 }
 
-// settleMembers puts every node into the group of the ingress VIPs, as OpenShift's
-// own keepalived does, unless a control-plane node shows that it is not in it.
-// Otherwise, while one node after the other changes, control-plane nodes would not
-// hear the adverts of those that have changed, and hold the VIP too.
+// settleMembers puts every node into the group of the ingress VIPs, as OpenShift's own
+// keepalived does, unless a control-plane node proves otherwise: while one node after the other
+// changes, control-plane nodes would not receive the adverts of changed nodes, and would hold
+// the VIP too.
 func (i *importer) settleMembers(vc *v1alpha1.VIPConfig) {
 	const what, all = "members, ingress", "every node of control plane and compute"
 	topology, _ := i.topology.best()
@@ -81,12 +81,12 @@ func (i *importer) settleMembers(vc *v1alpha1.VIPConfig) {
 	}
 }
 
-// everywhere is the default ingress controller on every node.
+// everywhere returns the default ingress controller on every node.
 func everywhere() []v1alpha1.Ingress {
 	return []v1alpha1.Ingress{{Name: v1alpha1.DefaultIngress, NodeSelector: map[string]string{}}}
 }
 
-// settleTiming finds version and interval: those of the API VIP count.
+// settleTiming determines version and interval: those of the API VIP count.
 func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	type timing struct{ version, ms int }
 	var all claims[timing]
@@ -96,7 +96,7 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 				continue
 			}
 			if v.IPv6() {
-				continue // always VRRPv3; IPv4 says which version is meant
+				continue // always VRRPv3; IPv4 shows the configured version
 			}
 			r := byConf
 			if v.role != v1alpha1.GroupAPI {
@@ -114,7 +114,7 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	}
 	for _, other := range all.sorted() {
 		if other.value != t.value {
-			i.apart(other.at, fmt.Sprintf("VRRPv%d with an advertisement every %v", other.value.version, v1alpha1.Millis(other.value.ms)),
+			i.loseApart(other.at, fmt.Sprintf("VRRPv%d with an advertisement every %v", other.value.version, v1alpha1.Millis(other.value.ms)),
 				fmt.Sprintf("one timing for all VIPs: VRRPv%d, every %v, as at %s", t.value.version, v1alpha1.Millis(t.value.ms), t.at.String()))
 		}
 	}
@@ -134,8 +134,8 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	return v.Profile
 }
 
-// settleIDs writes the virtual router IDs that are not those derived from the
-// name. It gives the groups that there are.
+// settleIDs writes the virtual router IDs that differ from those derived from the name, and
+// returns the existing groups.
 func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1alpha1.VirtualRouterIDs) []v1alpha1.GroupRole {
 	roles := []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress}
 	for _, p := range ic.Platform {

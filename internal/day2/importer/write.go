@@ -11,13 +11,13 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// Names of the files that are written.
+// Names of the written files.
 const (
 	InstallConfigName = "install-config.yaml"
 	VIPConfigName     = "vipgen.yaml"
 )
 
-// installFile is the install-config that is written: what vipgen reads of one.
+// installFile is the written install-config: the fields that vipgen reads.
 type installFile struct {
 	APIVersion string `json:"apiVersion"`
 	Metadata   struct {
@@ -59,11 +59,11 @@ type poolFile struct {
 
 type controlPlaneFile struct {
 	poolFile
-	// Fencing is there for two nodes with fencing.
+	// Fencing is set for two nodes with fencing.
 	Fencing *fencingFile `json:"fencing,omitempty"`
 }
 
-// fencingFile has an empty entry for each node: what belongs there are credentials.
+// fencingFile has an empty entry for each node: the entries are credentials.
 type fencingFile struct {
 	Credentials []struct{} `json:"credentials"`
 }
@@ -80,7 +80,7 @@ type platformFile struct {
 	DNSRecords   string            `json:"dnsRecordsType,omitempty"`
 }
 
-// ovirtFile is platformFile in the spelling of oVirt alone.
+// ovirtFile is platformFile in oVirt's spelling.
 type ovirtFile struct {
 	APIVIPs      []netip.Addr      `json:"api_vips,omitempty"`
 	IngressVIPs  []netip.Addr      `json:"ingress_vips,omitempty"`
@@ -143,25 +143,25 @@ func vipConfigText(c *v1alpha1.VIPConfig) []byte {
 		err = json.Unmarshal(data, &v)
 	}
 	if err != nil {
-		panic(err) // made of text, numbers and addresses
+		panic(err) // strings, numbers and addresses cannot fail
 	}
 	for n, g := range c.Spec.Ingress {
 		if g.NodeSelector != nil && len(g.NodeSelector) == 0 {
-			// An empty selector means every node; the type leaves it out.
+			// An empty selector means every node; the type omits it.
 			v["spec"].(map[string]any)["ingress"].([]any)[n].(map[string]any)["nodeSelector"] = map[string]any{}
 		}
 	}
 	return append([]byte(head), marshal(v)...)
 }
 
-// marshal writes YAML, keys in the order of their names.
+// marshal writes YAML with sorted keys.
 func marshal(v any) []byte {
 	data, err := json.Marshal(v)
 	if err == nil {
 		data, err = yaml.JSONToYAML(data)
 	}
 	if err != nil {
-		panic(err) // made of text, numbers and addresses
+		panic(err) // strings, numbers and addresses cannot fail
 	}
 	return data
 }

@@ -1,7 +1,7 @@
-// Package live reads a running cluster by the user's own client, kubectl or oc, as a child: so
-// kubeconfig, contexts, proxies and credential plugins are those of the user, whose rights are
-// all that it has. It gets the objects that `vipgen adopt` reads, and runs vipgen-agent in the
-// pod keepalived of each node. It writes nothing to the cluster, and gets no Secrets.
+// Package live reads a running cluster through the user's own client, kubectl or oc, as a child
+// process: with the user's kubeconfig, contexts, proxies, credential plugins and rights. It
+// gets the objects that `vipgen adopt` reads, and runs vipgen-agent in the pod keepalived of
+// each node. It writes nothing to the cluster, and gets no Secrets.
 package live
 
 import (
@@ -23,21 +23,21 @@ import (
 // Variable is the environment variable that names the client.
 const Variable = "VIPGEN_CLIENT"
 
-// clients are the programs that are looked for, in order.
+// clients are the clients to search in PATH, in order.
 var clients = []string{"kubectl", "oc"}
 
 // Client runs kubectl or oc.
 type Client struct {
 	// Program is its name or path; empty for the first of clients in PATH.
 	Program string
-	// Flags choose the cluster and the user.
+	// Flags select the cluster and the user.
 	Flags []string
 	// In and Err are the terminal of the user, for credential plugins.
 	In  io.Reader
 	Err io.Writer
 }
 
-// Find looks for the client.
+// Find sets Program.
 func (c *Client) Find() error {
 	names := clients
 	if c.Program != "" {
@@ -54,23 +54,23 @@ func (c *Client) Find() error {
 	return fmt.Errorf("%s is not in PATH: install kubectl or oc, or name the program by --client or %s", strings.Join(names, " or "), Variable)
 }
 
-// failure is a run of the client that failed.
+// failure is a failed run of the client.
 type failure struct {
-	// line is the command line, and shown says that the user has seen why it failed.
+	// line is the command line, and shown is set where the user has seen the error.
 	line   string
 	shown  bool
 	stderr string
 	err    error
 }
 
-// lines returns the lines of standard error, and the last: kubectl's own, after its warnings and after
-// what a program in a pod printed.
+// lines returns the lines of standard error, and the last: kubectl's own, after its warnings
+// and the output of a program in a pod.
 func (f *failure) lines() (all []string, last string) {
 	all = strings.Split(strings.TrimSpace(f.stderr), "\n")
 	return all, all[len(all)-1]
 }
 
-// Error is why it failed, in a line.
+// Error returns the reason, in one line.
 func (f *failure) Error() string {
 	all, last := f.lines()
 	switch {
@@ -84,16 +84,16 @@ func (f *failure) Error() string {
 	return strings.TrimPrefix(last, "error: ")
 }
 
-// forbidden reports whether a right is missing; kubectl says which.
+// forbidden reports whether a right is missing; kubectl names it.
 func (f *failure) forbidden() bool {
 	_, last := f.lines()
 	return strings.HasPrefix(last, "Error from server (Forbidden): ")
 }
 
-// noType matches what kubectl prints of a kind that the API server does not have.
+// noType matches kubectl's error for a kind that the API server does not have.
 var noType = lazy.Regexp(`the server doesn't have a resource type "([^"]+)"`)
 
-// lacks returns the kind that the API server does not have, if that is why it failed.
+// lacks returns the kind that the API server does not have, or "" for another failure.
 func (f *failure) lacks() string {
 	if m := noType().FindStringSubmatch(f.stderr); m != nil {
 		return m[1]
@@ -101,10 +101,10 @@ func (f *failure) lacks() string {
 	return ""
 }
 
-// run runs the client and returns what it prints, most bytes of it. Where show is set, its
-// standard error reaches the user, and so do the questions of credential plugins.
+// run runs the client and returns its output, up to most bytes. With show, its standard error
+// reaches the user, and so do the questions of credential plugins.
 func (c *Client) run(ctx context.Context, most int, show bool, args ...string) ([]byte, *failure) {
-	const afterKill = time.Second // a credential plugin that it started may keep the pipes
+	const afterKill = time.Second // a credential plugin of the client may keep the pipes open
 	var out, stderr bounded
 	out.most, stderr.most = most, 1<<16
 	cmd := exec.CommandContext(ctx, c.Program, slices.Concat(args[:1], c.Flags, args[1:])...)
@@ -127,9 +127,9 @@ func (c *Client) run(ctx context.Context, most int, show bool, args ...string) (
 	return nil, &failure{line, show && said != "", said, err}
 }
 
-// bounded keeps the first bytes of what is written.
+// bounded keeps the first bytes that are written.
 type bounded struct {
-	buffer bytes.Buffer // not embedded: its ReadFrom has no bound
+	buffer bytes.Buffer // not embedded: its ReadFrom has no limit
 	most   int
 	over   bool
 }

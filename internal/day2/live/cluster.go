@@ -15,19 +15,19 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Bounds of what is read, in bytes: of all objects, and of what a node says.
+// Limits of the input, in bytes: of all objects, and of a node's output.
 const (
 	maxObjects = 1 << 30
 	maxNode    = 16 << 20
 )
 
-// atOnce is how many nodes are asked at once.
+// atOnce is the number of nodes that are queried in parallel.
 const atOnce = 8
 
-// ErrForbidden is that of a user without a right that reading takes.
+// ErrForbidden is the error of a user without a required right.
 var ErrForbidden = errors.New("a right is missing")
 
-// failed is the error of what cannot continue.
+// failed returns the error of a failure that ends the command.
 func failed(what string, f *failure) error {
 	if f.forbidden() {
 		return fmt.Errorf("%s: %w: %w", what, ErrForbidden, f)
@@ -71,7 +71,7 @@ func (c *Client) Nodes(ctx context.Context) (data []byte, names []string, err er
 		return nil, nil, fmt.Errorf("reading the Nodes: %w", err)
 	}
 	for _, n := range list.Items {
-		if v1alpha1.ValidName(n.Metadata.Name) { // else no name of a file
+		if v1alpha1.ValidName(n.Metadata.Name) { // else no valid file name
 			names = append(names, n.Metadata.Name)
 		}
 	}
@@ -79,8 +79,8 @@ func (c *Client) Nodes(ctx context.Context) (data []byte, names []string, err er
 	return data, names, nil
 }
 
-// Namespace returns that of the pods of vipgen, by the cluster's platform. Clusters without an
-// object Infrastructure have that of the platform none.
+// Namespace returns the namespace of vipgen's pods, by the cluster's platform. Clusters without
+// an Infrastructure object have that of the platform none.
 func (c *Client) Namespace(ctx context.Context) (string, error) {
 	platform, f := c.run(ctx, maxNode, false, "get", "infrastructure.config.openshift.io", "cluster", "--output=jsonpath={.status.platformStatus.type}")
 	if f != nil && f.lacks() == "" {
@@ -96,8 +96,9 @@ type Answer struct {
 	Err  error
 }
 
-// Ask runs vipgen-agent in the pods keepalived of nodes, each for a time at most, and returns
-// their answers in the order of the nodes. It fails if a right is missing: it is for all nodes.
+// Ask runs vipgen-agent in the pods keepalived of nodes, each up to a time limit, and returns
+// their answers in the order of the nodes. It fails if a right is missing, as that affects all
+// nodes.
 func (c *Client) Ask(ctx context.Context, namespace string, nodes []string, most time.Duration, args ...string) ([]Answer, error) {
 	answers, forbidden := make([]Answer, len(nodes)), make([]*failure, len(nodes))
 	free := make(chan struct{}, atOnce)

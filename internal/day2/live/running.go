@@ -12,14 +12,14 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Running returns a cluster by the cluster.yaml that vipgen's MachineConfigs have: as much as
-// `vipgen migrate` takes.
+// Running returns the parts of a cluster that `vipgen migrate` uses, by the cluster.yaml in
+// vipgen's MachineConfigs.
 func Running(files []render.File) (*render.Cluster, problem.List) {
 	observed, list := importer.Observe(files)
 	export := adopt.Export(files)
 	c := &render.Cluster{OS: ignition.OpenShift, Version: observed.Release}
 	for _, pool := range export.Pools() {
-		for _, f := range export.Vipgens(pool) {
+		for _, f := range export.VipgenItems(pool) {
 			if f.Name != v1alpha1.ClusterConfigPath {
 				continue
 			}

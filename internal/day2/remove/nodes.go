@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// node is what is read of a Node.
+// node is the part of a Node that is read.
 type node struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -22,7 +22,7 @@ type node struct {
 			Current string `json:"machineconfiguration.openshift.io/currentConfig"`
 			Desired string `json:"machineconfiguration.openshift.io/desiredConfig"`
 			State   string `json:"machineconfiguration.openshift.io/state"`
-			// VRRP is what the node's agent says of itself.
+			// VRRP is the settings that the node's agent reports.
 			VRRP string `json:"vipgen.io/vrrp"`
 		} `json:"annotations"`
 	} `json:"metadata"`
@@ -45,33 +45,33 @@ func nodesOf(files []render.File) (out []node) {
 	return out
 }
 
-// says is what the agent of a node says that it runs; "" where it says nothing.
-func (n node) says() string {
+// reported returns the settings that the agent of a node reports; "" for none.
+func (n node) reported() string {
 	var said struct {
 		Running string `json:"running"`
 	}
-	_ = json.Unmarshal([]byte(n.Metadata.Annotations.VRRP), &said) // what no agent writes says nothing
+	_ = json.Unmarshal([]byte(n.Metadata.Annotations.VRRP), &said) // an invalid annotation reports nothing
 	return said.Running
 }
 
-// nothing is what a node says that is left out of a switch, and so holds no VIP.
+// nothing is reported by a node that is left out of a switch, and so holds no VIP.
 const nothing = "nothing"
 
-// others are the nodes that say that they run other settings than the operator's.
+// others returns the nodes that report other settings than the operator's.
 func others(nodes []node) (out []string) {
 	for _, n := range nodes {
-		if s := n.says(); s != "" && s != operators && s != nothing {
+		if s := n.reported(); s != "" && s != operators && s != nothing {
 			out = append(out, fmt.Sprintf("%s runs %.60q", n.Metadata.Name, s))
 		}
 	}
 	return out
 }
 
-// running names the nodes that do not say that they run the operator's settings.
+// running names the nodes that do not report the operator's settings.
 func running(nodes []node, platform string) []string {
 	out := append([]string{}, others(nodes)...)
 	for _, n := range nodes {
-		if n.says() == "" && n.mayHold(platform) {
+		if n.reported() == "" && n.mayHold(platform) {
 			out = append(out, fmt.Sprintf("%s does not say what it runs, and may hold a VIP with its old settings: see why its agent is down", n.Metadata.Name))
 		}
 	}
@@ -94,7 +94,7 @@ func (n node) mayHold(platform string) bool {
 // controlPlane reports whether the node can hold the API VIP.
 func (n node) controlPlane() bool { return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) }
 
-// ready reports whether kubelet reports.
+// ready reports whether kubelet reports as ready.
 func (n node) ready() bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" {
@@ -104,8 +104,8 @@ func (n node) ready() bool {
 	return false
 }
 
-// confirmed returns the nodes that confirmations, each NODE-is-off, name. At least a node of
-// the control plane has to be left: without any, nothing says what the cluster runs.
+// confirmed returns the nodes that confirmations, each NODE-is-off, name. At least one
+// control-plane node must remain, to show what the cluster runs.
 func confirmed(nodes []node, confirmations []string) (off []string, list problem.List) {
 	fail := func(text, expected string) {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.BadValue, Field: "--i-checked", Found: problem.Quote(text), Expected: expected})
@@ -131,7 +131,7 @@ func confirmed(nodes []node, confirmations []string) (off []string, list problem
 	return off, list
 }
 
-// updating names the nodes that the operator is not done with.
+// updating names the nodes that the operator has not finished.
 func updating(nodes []node) []string {
 	out := []string{}
 	for _, n := range nodes {
@@ -143,12 +143,12 @@ func updating(nodes []node) []string {
 	return out
 }
 
-// onNode is what to run on every node at the end: the operator removes files, but not the
-// directory that they were in (machine-config-operator, pkg/daemon/update.go,
-// deleteStaleData), and nothing that vipgen-agent wrote.
+// onNode is the last command for every node: the operator removes files, but not their
+// directory (machine-config-operator, pkg/daemon/update.go, deleteStaleData), and no files of
+// vipgen-agent.
 const onNode = "rm -rf /etc/kubernetes/static-pod-resources/vipgen /etc/systemd/resolved.conf.d/60-vipgen.conf /etc/keepalived/.vipgen-* /etc/haproxy/.vipgen-* /etc/coredns/.vipgen-* /etc/coredns/hosts"
 
-// rest is what is left when no MachineConfig is.
+// rest returns the step after the deletion of all MachineConfigs.
 func rest(nodes []node) Step {
 	s := Step{Name: "clean up", Findings: []string{}, Do: []string{
 		"oc delete clusterrolebinding,clusterrole vipgen-agent",

@@ -1,9 +1,9 @@
-// Package remove says how a cluster that runs vipgen goes back to OpenShift's own keepalived,
-// and how far it is: by an export of what runs.
+// Package remove plans the return of a cluster from vipgen to OpenShift's own keepalived, and
+// reports its progress by an export of the cluster.
 //
-// While nodes change one after the other, those of vipgen and those of the operator have to be
-// one group. So first all nodes have what the operator's keepalived has: VRRP settings,
-// virtual router IDs, VIPs, members. Only then vipgen's MachineConfigs may be deleted.
+// While nodes change one after the other, vipgen's and the operator's have to be one VRRP
+// group. So first all nodes get what the operator's keepalived has: VRRP settings, virtual
+// router IDs, VIPs, members. Only then vipgen's MachineConfigs may be deleted.
 package remove
 
 import (
@@ -24,22 +24,21 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Options are what the command line says.
+// Options are the options of the command line.
 type Options struct {
-	// ExternalLB says that a load balancer outside holds the VIPs by now.
+	// ExternalLB is set where an external load balancer holds the VIPs by now.
 	ExternalLB bool
-	// Off are confirmations, each NODE-is-off: the node need not say what it runs.
+	// Off are confirmations, each NODE-is-off, for nodes that cannot report their settings.
 	Off []string
 }
 
-// State is how far a step is.
+// State is the progress of a step.
 type State string
 
-// States.
 const (
 	Done State = "done"
 	Now  State = "now"
-	// Waits is for a step before which others have to be done.
+	// Waits is for a step that depends on others.
 	Waits State = "waits"
 )
 
@@ -47,39 +46,39 @@ const (
 type Step struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Findings say what is not as it has to be for the step to be done.
+	// Findings are what remains for the step to be done.
 	Findings []string `json:"findings"`
-	// Do are the commands, and what else to do.
+	// Do are the commands, and other actions.
 	Do []string `json:"do"`
 }
 
-// Pool is a pool with what vipgen has there.
+// Pool is a pool with vipgen's MachineConfigs.
 type Pool struct {
 	Name string `json:"name"`
-	// MachineConfigs of vipgen; none where they are deleted.
+	// MachineConfigs of vipgen; empty once they are deleted.
 	MachineConfigs []string `json:"machineConfigs"`
-	// Settings that its files ask for; empty where nodes hold no VIPs.
+	// Settings of its files; empty where nodes hold no VIPs.
 	Settings string `json:"settings,omitempty"`
-	// Effect is what the operator does to nodes when the MachineConfigs are deleted, and
-	// Returns how many files and units of the operator come back.
+	// Effect is the operator's on nodes when the MachineConfigs are deleted, and Returns how
+	// many files and units of the operator come back.
 	Effect  diff.Effect `json:"effect"`
 	Returns int         `json:"returns"`
 
 	config *v1alpha1.ClusterConfig
 }
 
-// Removal is how far a cluster is.
+// Removal is the progress of a removal.
 type Removal struct {
 	Pools []Pool `json:"pools"`
 	Steps []Step `json:"steps"`
-	// SplitBrain says why two nodes may hold a VIP now; empty if they do not.
+	// SplitBrain says why two nodes may hold a VIP now, or is empty.
 	SplitBrain []string `json:"splitBrain"`
-	// MayDelete says that vipgen's MachineConfigs may be deleted, or are deleted already.
+	// MayDelete is set where vipgen's MachineConfigs may be deleted, or are deleted already.
 	MayDelete bool `json:"mayDelete"`
 }
 
-// Read says how far the removal is. The list has the problems of what cannot be read, and of
-// what the export does not have.
+// Read returns the progress of the removal. The list has the problems of unreadable files, and
+// of missing parts of the export.
 func Read(files []render.File, o Options) (*Removal, problem.List) {
 	observed, list := importer.Observe(files)
 	export := adopt.Export(files)
@@ -88,7 +87,7 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	fail := func(found, expected, hint string) {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: found, Expected: expected, Hint: hint})
 	}
-	if len(export.Operators(v1alpha1.RoleMaster)) == 0 {
+	if len(export.OperatorItems(v1alpha1.RoleMaster)) == 0 {
 		fail("no MachineConfig of the operator", "all MachineConfigs of the cluster", "'vipgen remove --help' says what to export")
 	}
 	for _, name := range []string{v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker} {
@@ -119,12 +118,12 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	return r, list
 }
 
-// pool reads what vipgen has in a pool.
+// pool reads vipgen's part of a pool.
 func pool(export *diff.Cluster, name string) (*Pool, error) {
 	p := &Pool{Name: name, MachineConfigs: []string{}}
 	var mode *v1alpha1.ModeFileContent
 	has := map[string]bool{}
-	for _, i := range export.Vipgens(name) {
+	for _, i := range export.VipgenItems(name) {
 		has[i.Name] = true
 		if !slices.Contains(p.MachineConfigs, i.From) {
 			p.MachineConfigs = append(p.MachineConfigs, i.From)
@@ -143,7 +142,7 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 		}
 	}
 	slices.Sort(p.MachineConfigs)
-	for _, i := range export.Operators(name) {
+	for _, i := range export.OperatorItems(name) {
 		if has[i.Name] {
 			p.Returns++
 		}
@@ -175,7 +174,7 @@ func (p *Pool) outside() (out []netip.Addr) {
 // operators are the settings of OpenShift's own keepalived.
 var operators = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast).String()
 
-// steps works out how far each step is.
+// steps sets the steps with their progress.
 func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, options Options) {
 	var with, without []string
 	held := false
@@ -236,7 +235,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	remove.Do = append(remove.Do, "oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
 	r.Steps = []Step{move, wait, vips, remove, rest(nodes)}
 	if gone {
-		// There is nothing left that could be moved; nodes may still be updating.
+		// Nothing is left that could be moved; nodes may still be updating.
 		r.Steps[0].Findings, r.Steps[1].Findings, r.Steps[2].Findings = []string{}, updating(nodes), []string{}
 	}
 	if runs && len(without) > 0 {
@@ -246,9 +245,8 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	r.MayDelete = gone || len(r.Steps[0].Findings)+len(r.Steps[1].Findings)+len(r.Steps[2].Findings) == 0
 }
 
-// split says why nodes of pools without vipgen and nodes that still run it hold a VIP both:
-// those with it do not speak as OpenShift's keepalived does, by their files or by what they
-// say themselves.
+// split explains why nodes of pools without vipgen and nodes that still run it both hold a VIP:
+// vipgen's differ from OpenShift's keepalived, by their files or by their reports.
 func split(without, with, match []string, nodes []node) []string {
 	other := others(nodes)
 	gone := len(with) == 0
@@ -261,7 +259,7 @@ func split(without, with, match []string, nodes []node) []string {
 	return nil
 }
 
-// order gives each step its state: all before one that is to be done now are done.
+// order sets the state of each step: all before the current one are done.
 func (r *Removal) order() {
 	blocked := false
 	for i := range r.Steps {
@@ -277,8 +275,9 @@ func (r *Removal) order() {
 	}
 }
 
-// match says in what vipgen's files differ from the operator's keepalived, so that nodes
-// with and without them do not hear each other, or a VIP has no holder or two.
+// match lists the differences between vipgen's files and the operator's keepalived by which
+// nodes with and without them do not receive each other's adverts, or a VIP has no holder or
+// two.
 func (r *Removal) match(operatorVIPs []netip.Addr) (out []string) {
 	out = []string{}
 	for _, p := range r.Pools {

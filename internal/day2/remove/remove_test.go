@@ -60,8 +60,8 @@ func moved(t *testing.T, vips *strings.Replacer, vrrp, more string, pools ...str
 	return out
 }
 
-// nodes are Nodes that say what they run, as NAME=SETTINGS; a "!" after it stands for an
-// update that is not done.
+// nodes returns Nodes that report settings, as NAME=SETTINGS; a trailing "!" marks an
+// unfinished update.
 func nodes(list ...string) render.File {
 	var b strings.Builder
 	for _, n := range list {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// Cluster puts together what was read.
+// Cluster returns the status of the cluster from everything that was read.
 func (r *Reader) Cluster() *Cluster {
 	c := &Cluster{VIPs: []VIP{}, Nodes: []Node{}, Findings: append([]Finding{}, r.findings...)}
 	if r.full {
@@ -30,7 +30,7 @@ func (r *Reader) Cluster() *Cluster {
 	return c
 }
 
-// rank has what clients feel first.
+// rank orders findings, those that clients notice first.
 func rank(c Code) int {
 	switch c {
 	case splitBrain:
@@ -43,8 +43,8 @@ func rank(c Code) int {
 	return 3
 }
 
-// has reports whether any state of the node was read.
-func (n *Node) has() bool { return !n.report.Empty() }
+// hasState reports whether any state of the node was read.
+func (n *Node) hasState() bool { return !n.report.Empty() }
 
 func (n *Node) describe() {
 	n.Jobs = map[string]string{}
@@ -59,14 +59,14 @@ func (n *Node) describe() {
 		}
 	}
 	if f := n.report.Firewall; f != nil {
-		n.Jobs[f.JobName()] = either(f.InPlace, "redirect in place", "no redirect"+because(f.Why))
+		n.Jobs[f.JobName()] = either(f.InPlace, "redirect in place", "no redirect"+reasonSuffix(f.Why))
 		n.OwnRequests = either(f.Own, ownHAProxy, byVIP)
 	}
 	if d := n.report.CoreDNS; d != nil {
 		n.Jobs[d.JobName()] = serves(d.Serving, d.Why)
 	}
 	if m := n.report.MDNS; m != nil {
-		n.Jobs[m.JobName()] = either(m.Announced, "announced", "not announced"+because(m.Why))
+		n.Jobs[m.JobName()] = either(m.Announced, "announced", "not announced"+reasonSuffix(m.Why))
 	}
 }
 
@@ -86,16 +86,16 @@ func (n *Node) keepalived(k *state.Keepalived) {
 	}
 	for _, f := range k.Facts {
 		if !f.OK {
-			n.Unhealthy = append(n.Unhealthy, f.Name+because(f.Why))
+			n.Unhealthy = append(n.Unhealthy, f.Name+reasonSuffix(f.Why))
 		}
 	}
 }
 
 func serves(is bool, why string) string {
-	return either(is, "serves", "does not serve"+because(why))
+	return either(is, "serves", "does not serve"+reasonSuffix(why))
 }
 
-func because(why string) string {
+func reasonSuffix(why string) string {
 	if why == "" {
 		return ""
 	}
@@ -110,7 +110,7 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-// vips gathers which nodes take part for each VIP.
+// vips collects the nodes that take part for each VIP.
 func (c *Cluster) vips() {
 	all := map[netip.Addr]*VIP{}
 	for _, n := range c.Nodes {

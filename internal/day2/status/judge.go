@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// staleAfter is how much older than the latest the state of a node may be: asking all nodes
-// of a large cluster, one after the other, takes minutes.
+// staleAfter is how much older than the latest a node's state may be: querying all nodes of a
+// large cluster, one after the other, takes minutes.
 const staleAfter = 15 * time.Minute
 
 func (c *Cluster) judge() {
@@ -26,8 +26,7 @@ func (c *Cluster) judge() {
 	c.differ(versionsDiffer, "agents of several versions", func(n *Node) string { return n.Version })
 }
 
-// apart says how far apart in time the states of some nodes were read; nothing where that is
-// not known or is no matter.
+// apart describes the time between the readings of some nodes; "" if unknown or short.
 func (c *Cluster) apart(nodes []string) string {
 	var first, last time.Time
 	for _, n := range c.Nodes {
@@ -54,7 +53,7 @@ func (c *Cluster) judgeHolders(v *VIP) {
 		return
 	case 0:
 	default:
-		c.find(splitBrain, "", vip, "%s hold %s%s", few(v.Holders), v.Instance, c.apart(v.Holders))
+		c.find(splitBrain, "", vip, "%s hold %s%s", firstNames(v.Holders), v.Instance, c.apart(v.Holders))
 		return
 	}
 	var members, heard []string
@@ -67,20 +66,21 @@ func (c *Cluster) judgeHolders(v *VIP) {
 	without := slices.DeleteFunc(slices.Clone(heard), func(name string) bool { return c.read(name) })
 	switch {
 	case len(without) > 0:
-		c.find(missingState, "", vip, "%s holds it by what others hear, and its state was not read", few(without))
+		c.find(missingState, "", vip, "%s holds it by what others hear, and its state was not read", firstNames(without))
 	case len(heard) > 0:
-		c.find(noHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, few(heard), c.apart(members))
+		c.find(noHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, firstNames(heard), c.apart(members))
 	default:
-		c.find(noHolder, "", vip, "none of %s holds %s%s", few(members), v.Instance, c.apart(members))
+		c.find(noHolder, "", vip, "none of %s holds %s%s", firstNames(members), v.Instance, c.apart(members))
 	}
 }
 
-// read reports whether the state of keepalived was read of the node of that name.
+// read reports whether the state of a node's keepalived was read.
 func (c *Cluster) read(name string) bool {
 	return slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name && n.report.Keepalived != nil })
 }
 
-// judgePeers compares how many nodes take part with how many each of them knows.
+// judgePeers compares the number of nodes that take part with the number that each of them
+// knows.
 func (c *Cluster) judgePeers(v *VIP) {
 	byCount := map[int][]string{}
 	for _, m := range v.Members {
@@ -93,7 +93,7 @@ func (c *Cluster) judgePeers(v *VIP) {
 		}
 		return
 	}
-	parts := lists.Map(counts, func(n int) string { return fmt.Sprintf("%s: %d", few(byCount[n]), n) })
+	parts := lists.Map(counts, func(n int) string { return fmt.Sprintf("%s: %d", firstNames(byCount[n]), n) })
 	c.find(peersDiffer, "", v.VIP.String(), "the nodes do not know the same peers for %s: %s", v.Instance, strings.Join(parts, "; "))
 }
 
@@ -109,7 +109,7 @@ func (c *Cluster) judgeNodes() {
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		switch {
-		case !n.has():
+		case !n.hasState():
 			c.find(missingState, n.Name, "", "the cluster has this node, and its state was not read, or no job of its agent runs")
 			continue
 		case !n.Time.IsZero() && latest.Sub(n.Time) > staleAfter:
@@ -143,7 +143,7 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 	c.refused(n, "keepalived", cmp.Or(k.ClusterProblem, k.Problem))
 }
 
-// judgeBalancer looks at HAProxy and the way to it.
+// judgeBalancer checks HAProxy and the redirect to it.
 func (c *Cluster) judgeBalancer(n *Node) {
 	h, f := n.report.HAProxy, n.report.Firewall
 	switch {
@@ -155,7 +155,7 @@ func (c *Cluster) judgeBalancer(n *Node) {
 		c.find(jobMissing, n.Name, "", "no state of firewall: the job does not run")
 	}
 	if f != nil && !f.InPlace && f.Serving {
-		c.find(redirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", because(f.Why))
+		c.find(redirectMissing, n.Name, "", "HAProxy serves, and the API VIPs are not redirected to it%s", reasonSuffix(f.Why))
 	}
 	if f != nil && f.Operators != "" {
 		c.find(redirectLeft, n.Name, "", "OpenShift's own redirect is still there, until vipgen's is in place: %s", f.Operators)
@@ -165,7 +165,7 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	}
 	c.refused(n, "haproxy", h.Problem)
 	if !h.Serving {
-		c.find(notServing, n.Name, "", "HAProxy does not serve%s", because(h.Why))
+		c.find(notServing, n.Name, "", "HAProxy does not serve%s", reasonSuffix(h.Why))
 	}
 	for _, b := range h.Backends {
 		if !b.Up {
@@ -174,16 +174,16 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	}
 }
 
-// judgeNames looks at CoreDNS and mDNS.
+// judgeNames checks CoreDNS and mDNS.
 func (c *Cluster) judgeNames(n *Node) {
 	if d := n.report.CoreDNS; d != nil {
 		c.refused(n, "coredns", d.Problem)
 		if !d.Serving {
-			c.find(notServing, n.Name, "", "CoreDNS does not serve%s", because(d.Why))
+			c.find(notServing, n.Name, "", "CoreDNS does not serve%s", reasonSuffix(d.Why))
 		}
 	}
 	if m := n.report.MDNS; m != nil && !m.Announced {
-		c.find(nameNotAnnounced, n.Name, "", "%s is not announced%s", m.Name, because(m.Why))
+		c.find(nameNotAnnounced, n.Name, "", "%s is not announced%s", m.Name, reasonSuffix(m.Why))
 	}
 }
 
@@ -193,7 +193,7 @@ func (c *Cluster) refused(n *Node, job, problem string) {
 	}
 }
 
-// differ looks for nodes that say something else than others.
+// differ reports nodes with other values than most.
 func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
 	byValue := map[string][]string{}
 	for i := range c.Nodes {
@@ -204,15 +204,15 @@ func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
 	if len(byValue) < 2 {
 		return
 	}
-	parts := lists.Map(slices.Sorted(maps.Keys(byValue)), func(value string) string { return value + " on " + few(byValue[value]) })
+	parts := lists.Map(slices.Sorted(maps.Keys(byValue)), func(value string) string { return value + " on " + firstNames(byValue[value]) })
 	c.find(code, "", "", "%s: %s", what, strings.Join(parts, "; "))
 }
 
-// leftOutOfSwitch is what a node says in its annotation that a mode file leaves out.
+// leftOutOfSwitch is the annotation of a node that a mode file leaves out.
 const leftOutOfSwitch = "nothing"
 
-// few names the first of many.
-func few(names []string) string {
+// firstNames lists the first of many names.
+func firstNames(names []string) string {
 	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")

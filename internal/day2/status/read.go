@@ -16,25 +16,25 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Bounds of what is kept, far above any cluster's: Kubernetes has at most 5,000 nodes.
+// Limits of the state, far above any cluster's: Kubernetes has at most 5,000 nodes.
 const (
 	maxNodes = 10_000
-	maxState = 4 << 20 // bytes of one file of a node; the agents read no larger one either
+	maxState = 4 << 20 // bytes of a node's file, as in the agents
 )
 
-// Reader gathers the state of nodes, a file after the other. Its zero value is ready.
+// Reader collects the state of nodes, file by file. Its zero value is ready to use.
 type Reader struct {
 	nodes    map[string]*Node
 	findings []Finding
-	// full says that there were more than maxNodes.
+	// full is set where there were more than maxNodes.
 	full bool
 }
 
 // rawName is the file in the directory of each job.
 const rawName = "state.json"
 
-// Relevant reports whether a file of a directory may hold anything, by its path: JSON, and in a
-// must-gather the Nodes. Everything else of a must-gather is passed over.
+// Relevant reports whether a file of a directory may hold state, by its path: JSON, and in a
+// must-gather only the Nodes.
 func Relevant(name string) bool {
 	inside := func(folder string) bool { return strings.Contains("/"+name, "/"+folder+"/") }
 	if inside("cluster-scoped-resources") {
@@ -43,10 +43,10 @@ func Relevant(name string) bool {
 	return path.Ext(name) == ".json" && !inside("namespaces")
 }
 
-// Add reads a file, named with slashes: what `vipgen-agent status -o json` printed on one
-// node or on several; a job's state.json from a copy of /run/vipgen, below a directory that
-// is called like the node; exported Nodes. It says whether it was any of them. What is torn
-// or not of that form becomes a finding.
+// Add reads a file, named with slashes: the output of `vipgen-agent status -o json` on one node
+// or on several; a job's state.json from a copy of /run/vipgen, below a directory named after
+// the node; exported Nodes. It reports whether it was any of them. Torn or invalid files become
+// findings.
 func (r *Reader) Add(name string, data []byte) bool {
 	switch trimmed := bytes.TrimSpace(data); {
 	case len(trimmed) == 0:
@@ -59,7 +59,7 @@ func (r *Reader) Add(name string, data []byte) bool {
 		r.addRaw(name, job, data)
 		return true
 	}
-	// Reports of agents before they had a kind have none.
+	// Reports of early agents have no kind.
 	report := bytes.Contains(data, []byte(`"`+state.ReportKind+`"`)) || !bytes.Contains(data, []byte(`"kind"`))
 	if !report || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return r.addNodes(name, data)
@@ -67,12 +67,12 @@ func (r *Reader) Add(name string, data []byte) bool {
 	return r.addReports(name, data)
 }
 
-// maxOther is the size in bytes up to which a broken file counts as the state of a node even
-// if it mentions no job.
+// maxOther is the size in bytes up to which a broken file counts as a node's state even if it
+// mentions no job.
 const maxOther = 64 << 10
 
-// broken makes a file that cannot be read a finding if it is, or may have been, the state of
-// a node. A must-gather has much other JSON.
+// broken reports a finding for an unreadable file if it is, or may have been, the state of a
+// node. A must-gather has much other JSON.
 func (r *Reader) broken(name string, data []byte, err error) bool {
 	mentions := func(job string) bool { return bytes.Contains(data, []byte(`"`+job+`"`)) }
 	if len(data) > maxOther && path.Base(name) != rawName && !slices.ContainsFunc(jobNames(), mentions) {
@@ -87,7 +87,7 @@ func mayBeNodes(name string, data []byte) bool {
 	return path.Base(name) != rawName && bytes.Contains(data, []byte("kind"))
 }
 
-// addReports reads what the agents of nodes printed, one after the other.
+// addReports reads the output of agents, one after the other.
 func (r *Reader) addReports(name string, data []byte) (known bool) {
 	stream := json.NewDecoder(bytes.NewReader(data))
 	for {
@@ -104,7 +104,7 @@ func (r *Reader) addReports(name string, data []byte) (known bool) {
 		case err != nil:
 			return r.broken(name, data, err) || known
 		case report.Empty() && report.Version == "":
-			continue // of something else
+			continue // another kind of object
 		}
 		known = true
 		r.addReport(name, report)
@@ -114,14 +114,14 @@ func (r *Reader) addReports(name string, data []byte) (known bool) {
 func (r *Reader) addReport(name string, report state.Report) {
 	n := r.node(cmp.Or(valid(report.Node), nameOf(name)), name)
 	if n == nil || report.Time.Before(n.Time) {
-		return // that of a later time counts
+		return // the latest counts
 	}
 	n.report, n.raw = report, false
 	n.Version, n.Time = report.Version, report.Time
 }
 
 func (r *Reader) addRaw(name, job string, data []byte) {
-	// The directories of a node end with run/vipgen, or with less of it.
+	// The directory of a node ends with run/vipgen, or with less of it.
 	dir := path.Dir(path.Dir(name))
 	for slices.Contains([]string{"vipgen", "run", "var", "host"}, path.Base(dir)) {
 		dir = path.Dir(dir)
@@ -140,7 +140,7 @@ func (r *Reader) addRaw(name, job string, data []byte) {
 	n.merge(&report)
 }
 
-// merge takes over the jobs that another report has.
+// merge adds the jobs of another report.
 func (n *Node) merge(from *state.Report) {
 	to := &n.report
 	to.Keepalived = cmp.Or(from.Keepalived, to.Keepalived)
@@ -150,7 +150,7 @@ func (n *Node) merge(from *state.Report) {
 	to.MDNS = cmp.Or(from.MDNS, to.MDNS)
 }
 
-// addNodes reads exported Nodes: which nodes there are, and what their agents say there.
+// addNodes reads exported Nodes with the reports of their agents.
 func (r *Reader) addNodes(name string, data []byte) (known bool) {
 	objects, err := ignition.Objects(data)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Reader) addNodes(name string, data []byte) (known bool) {
 			Metadata struct {
 				Name        string `json:"name"`
 				Annotations struct {
-					// VRRP is what the node's agent says of itself.
+					// VRRP is the settings that the node's agent reports.
 					VRRP string `json:"vipgen.io/vrrp"`
 				} `json:"annotations"`
 			} `json:"metadata"`
@@ -185,8 +185,8 @@ func (r *Reader) addNodes(name string, data []byte) (known bool) {
 	return known
 }
 
-// node returns the node of that name, which may be new, and notes a file of its state; nil
-// where there are too many.
+// node returns the node with a name, added if new, and records a file of its state; nil where
+// there are too many.
 func (r *Reader) node(name, file string) *Node {
 	if r.nodes == nil {
 		r.nodes = map[string]*Node{}
@@ -205,14 +205,14 @@ func (r *Reader) node(name, file string) *Node {
 	return n
 }
 
-// Unreadable makes a file that cannot be read a finding: the others count.
+// Unreadable reports a finding for an unreadable file.
 func (r *Reader) Unreadable(name string, err error) {
 	if len(r.findings) < maxNodes {
 		r.findings = append(r.findings, Finding{Code: unreadable, Text: fmt.Sprintf("%s cannot be read: %v", name, err)})
 	}
 }
 
-// valid returns a name that a node can have, else nothing.
+// valid returns a valid name of a node, else "".
 func valid(name string) string {
 	if v1alpha1.ValidName(name) {
 		return name
@@ -220,8 +220,8 @@ func valid(name string) string {
 	return ""
 }
 
-// nameOf is the node that a file is of, by its own name or by that of its directory:
-// master-0.json, master-0/status.json.
+// nameOf returns the node of a file, by its own name or by its directory's: master-0.json,
+// master-0/status.json.
 func nameOf(name string) string {
 	own := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	if own == "status" {

@@ -20,7 +20,7 @@ var (
 	noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// nodeReport is what a control-plane node of three says when all is well.
+// nodeReport returns the report of a healthy control-plane node of three.
 func nodeReport(name string, holds bool) state.Report {
 	i := state.Instance{
 		Name: "demo_API", VIP: api, Interface: "br-ex", Holds: holds, Priority: 68, Base: 40,
@@ -43,7 +43,7 @@ func nodeReport(name string, holds bool) state.Report {
 	}
 }
 
-// reports are those of a cluster on which all is well; master-0 holds the VIP.
+// reports returns those of a healthy cluster; master-0 holds the VIP.
 func reports() map[string]state.Report {
 	out := map[string]state.Report{}
 	for _, name := range []string{"master-0", "master-1", "master-2"} {

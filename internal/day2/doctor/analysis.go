@@ -9,43 +9,42 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// consult finds the cause of a move.
-type consult struct {
+// analysis determines the cause of a move.
+type analysis struct {
 	*records
 	instance    string
 	move        *Move
 	spans       []span
 	first, last time.Time
-	// gap is when a long time without a holder began; zero for none.
+	// gap is the start of a long time without a holder, or zero.
 	gap time.Time
 
-	shown []*event // that the cause rests on
+	shown []*event // evidence of the cause
 }
 
 const (
-	// lookBack is how long before a node lost the VIP its reason may have come.
+	// lookBack is the time before a node lost the VIP in which its reason may be.
 	lookBack = 10 * time.Second
 	// longestStop is more than a pod's grace period.
 	longestStop = 30 * time.Second
-	// publish is how much later something may be recorded that the agent publishes, once a
-	// second.
+	// publish is the delay of records that the agent publishes once a second.
 	publish = 2 * time.Second
 )
 
-// slack is how much later than it happened a node may have recorded what it did in the move.
-func (c *consult) slack(node string) time.Duration {
+// slack returns the delay of a node's records around the move.
+func (c *analysis) slack(node string) time.Duration {
 	return max(c.lagOf(node, c.first), c.lagOf(node, c.last))
 }
 
-// of matches events of kinds that are about the instance, or about none.
-func (c *consult) of(kinds ...events.Kind) func(*event) bool {
+// matching returns a filter for events of kinds, of the instance or of none.
+func (c *analysis) matching(kinds ...events.Kind) func(*event) bool {
 	return func(e *event) bool {
 		return slices.Contains(kinds, e.Kind) && (e.Instance == "" || e.Instance == c.instance)
 	}
 }
 
-// show has events among the evidence.
-func (c *consult) show(list ...*event) {
+// addEvidence adds events to the evidence.
+func (c *analysis) addEvidence(list ...*event) {
 	for _, e := range list {
 		if !slices.Contains(c.shown, e) {
 			c.shown = append(c.shown, e)
@@ -53,9 +52,9 @@ func (c *consult) show(list ...*event) {
 	}
 }
 
-// holding is the span of the node that held the VIP before, and taking that of the one
-// that took it first; nil where there is none.
-func (c *consult) holding() *span {
+// holding returns the span of the previous holder, and taking that of the first node that took
+// it; nil for none.
+func (c *analysis) holding() *span {
 	for i := range c.spans {
 		if s := &c.spans[i]; s.covers(c.first.Add(-time.Nanosecond)) {
 			return s
@@ -64,7 +63,7 @@ func (c *consult) holding() *span {
 	return nil
 }
 
-func (c *consult) taking(than string) *span {
+func (c *analysis) taking(than string) *span {
 	for i := range c.spans {
 		if s := &c.spans[i]; s.node != than && !s.from.Before(c.first) && !s.from.After(c.last) {
 			return s
@@ -73,8 +72,8 @@ func (c *consult) taking(than string) *span {
 	return nil
 }
 
-// cause goes through what is possible, the surest first.
-func (c *consult) cause() Cause {
+// cause tries the possible causes, the most certain first.
+func (c *analysis) cause() Cause {
 	if found := c.allDown(); found != nil {
 		return found.complete()
 	}
@@ -84,9 +83,9 @@ func (c *consult) cause() Cause {
 	}
 	b := c.taking(a.node)
 	if b != nil {
-		c.show(c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))...)
+		c.addEvidence(c.eventsIn(b.node, b.from.Add(-c.slack(b.node)), b.from, c.matching(events.SilentHolder, events.HolderStops, events.State))...)
 	}
-	// When the holder left, by its own word, or was last known to hold the VIP.
+	// When the holder left by its own record, or was last known to hold the VIP.
 	leaves := a.to
 	if a.open || a.vague || a.to.After(c.last) {
 		leaves = c.first
@@ -94,17 +93,17 @@ func (c *consult) cause() Cause {
 			leaves = b.from
 		}
 	} else {
-		c.show(c.in(a.node, leaves.Add(-c.slack(a.node)), leaves, c.of(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
+		c.addEvidence(c.eventsIn(a.node, leaves.Add(-c.slack(a.node)), leaves, c.matching(events.State, events.Lost, events.KeepalivedDied, events.KeepalivedStopped, events.AgentStopped))...)
 	}
 	type rule = func(a, b *span, leaves time.Time) *Cause
-	rules := []rule{c.silent, c.split}
+	rules := []rule{c.holderSilent, c.split}
 	if b == nil || leaves.Sub(b.from) <= max(2*c.downTime(b.node), c.slack(a.node), c.slack(b.node)) {
-		// It was the holder that began; else another node took the VIP long before.
-		rules = append([]rule{c.settings, c.stopped, c.died, c.ended, c.link, c.leftOut, c.priority, c.fault}, rules...)
+		// The holder began; else another node took the VIP long before.
+		rules = append([]rule{c.settingsChanged, c.agentStopped, c.keepalivedDied, c.agentEnded, c.linkLost, c.leftOut, c.priority, c.keepalivedFault}, rules...)
 	}
 	for _, rule := range rules {
 		if found := rule(a, b, leaves); found != nil {
-			if found.Sure == Certain && (c.vague(a.node) || b != nil && c.vague(b.node)) {
+			if found.Sure == Certain && (c.uncertain(a.node) || b != nil && c.uncertain(b.node)) {
 				found.Sure = Likely
 			}
 			return found.complete()
@@ -114,7 +113,7 @@ func (c *consult) cause() Cause {
 }
 
 // allDown: no node that can hold the VIP ran while it had no holder.
-func (c *consult) allDown() *Cause {
+func (c *analysis) allDown() *Cause {
 	if c.gap.IsZero() {
 		return nil
 	}
@@ -122,20 +121,20 @@ func (c *consult) allDown() *Cause {
 	var shown []*event
 	sure := Certain
 	for _, name := range c.names {
-		if len(c.in(name, time.Time{}, c.gap, c.of(events.Instance, events.State))) == 0 {
-			continue // it can not hold the VIP, or was not there yet
+		if len(c.eventsIn(name, time.Time{}, c.gap, c.matching(events.Instance, events.State))) == 0 {
+			continue // it cannot hold the VIP, or did not exist yet
 		}
 		list := c.nodes[name]
 		i := slices.IndexFunc(list, func(e event) bool { return e.when.After(c.gap.Add(publish)) })
 		switch {
 		case i < 0:
-			sure = Likely // it is not back
+			sure = Likely // not back yet
 		case list[i].Kind != events.AgentStarted:
 			return nil
 		default:
 			shown = append(shown, &list[i])
 		}
-		if c.vague(name) {
+		if c.uncertain(name) {
 			sure = Likely
 		}
 		down = append(down, name)
@@ -146,13 +145,13 @@ func (c *consult) allDown() *Cause {
 	if len(c.missing()) > 0 {
 		sure = Likely
 	}
-	c.show(shown...)
+	c.addEvidence(shown...)
 	return &Cause{Code: AllDown, Sure: sure, Text: "all nodes that can hold the VIP were down at once: " + strings.Join(down, ", ")}
 }
 
-// vague reports whether events of a node are missing around the move, or may be of another time:
-// what is there may have another reason.
-func (c *consult) vague(node string) bool {
+// uncertain reports whether events of a node are missing around the move, or have uncertain times:
+// the existing ones may have another reason.
+func (c *analysis) uncertain(node string) bool {
 	if c.doubt[node] {
 		return true
 	}
@@ -165,17 +164,17 @@ func (c *consult) vague(node string) bool {
 	return false
 }
 
-// settings: keepalived on the holder read other VRRP settings.
-func (c *consult) settings(a, b *span, leaves time.Time) *Cause {
-	reloads := c.in(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedReload, events.KeepalivedStarting))
-	changed := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool {
-		return e.Kind == events.Settings && c.others(e) || e.Kind == events.Move && (e.State == events.Moving || e.State == events.Over)
+// settingsChanged: keepalived on the holder read other VRRP settings.
+func (c *analysis) settingsChanged(a, b *span, leaves time.Time) *Cause {
+	reloads := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), c.matching(events.KeepalivedReload, events.KeepalivedStarting))
+	changed := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool {
+		return e.Kind == events.Settings && c.settingsDiffer(e) || e.Kind == events.Move && (e.State == events.Moving || e.State == events.Over)
 	})
 	if a.vague || len(reloads) == 0 || len(changed) == 0 {
 		return nil
 	}
-	c.show(reloads...)
-	c.show(changed...)
+	c.addEvidence(reloads...)
+	c.addEvidence(changed...)
 	said := changed[len(changed)-1].Settings.String()
 	for _, e := range changed {
 		if e.Kind == events.Move {
@@ -185,60 +184,60 @@ func (c *consult) settings(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: a.node + " has other VRRP settings: " + said}
 }
 
-// others reports whether settings are others than the node had before.
-func (c *consult) others(e *event) bool {
-	before := c.in(e.Node, time.Time{}, e.when.Add(-time.Nanosecond), c.of(events.Settings))
+// settingsDiffer reports whether settings differ from the node's previous ones.
+func (c *analysis) settingsDiffer(e *event) bool {
+	before := c.eventsIn(e.Node, time.Time{}, e.when.Add(-time.Nanosecond), c.matching(events.Settings))
 	return len(before) > 0 && *before[len(before)-1].Settings != *e.Settings
 }
 
-// stopped: the agent of the holder was told to end.
-func (c *consult) stopped(a, b *span, leaves time.Time) *Cause {
-	told := c.in(a.node, leaves.Add(-lookBack), leaves.Add(c.slack(a.node)), c.of(events.AgentStopping))
+// agentStopped: the holder's agent received a signal to end.
+func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
+	told := c.eventsIn(a.node, leaves.Add(-lookBack), leaves.Add(c.slack(a.node)), c.matching(events.AgentStopping))
 	if len(told) == 0 || c.startedSince(a.node, told[0].when, leaves) {
 		return nil
 	}
-	c.show(told...)
-	ended := c.in(a.node, told[0].when, told[0].when.Add(longestStop), c.of(events.AgentStopped))
+	c.addEvidence(told...)
+	ended := c.eventsIn(a.node, told[0].when, told[0].when.Add(longestStop), c.matching(events.AgentStopped))
 	if len(ended) > 0 && ended[0].Why != "" {
-		c.show(ended[0])
+		c.addEvidence(ended[0])
 		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
 	}
 	text, sure := "the agent on "+a.node+" was told to end: the pod was stopped or replaced", Certain
-	if len(ended) == 0 && !c.livedOn(a.node, told[0].when.Add(longestStop)) {
-		sure = Likely // it may have failed, and say so as the last thing
+	if len(ended) == 0 && !c.recordedAfter(a.node, told[0].when.Add(longestStop)) {
+		sure = Likely // it may have failed, and recorded this last
 	}
 	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
-		c.show(again)
+		c.addEvidence(again)
 		text = a.node + " was shut down or rebooted"
 	}
 	return &Cause{Code: AgentStopped, Sure: sure, Node: a.node, Text: text}
 }
 
-// livedOn says whether a node has recorded something at a moment or later.
-func (c *consult) livedOn(node string, t time.Time) bool {
+// recordedAfter reports whether a node recorded anything at a moment or later.
+func (c *analysis) recordedAfter(node string, t time.Time) bool {
 	list := c.nodes[node]
 	return len(list) > 0 && !list[len(list)-1].when.Before(t)
 }
 
-// wentOn says whether the run of a node's agent has recorded anything after what it publishes of
-// a moment.
-func (c *consult) wentOn(node string, t time.Time) bool {
+// ranAfter reports whether the run of a node's agent recorded anything after its publication of a
+// moment.
+func (c *analysis) ranAfter(node string, t time.Time) bool {
 	until := t.Add(longAfter)
 	if again := c.nextStart(node, t); again != nil {
 		until = again.when.Add(-time.Nanosecond)
 	}
-	return len(c.in(node, t.Add(publish), until, func(*event) bool { return true })) > 0
+	return len(c.eventsIn(node, t.Add(publish), until, func(*event) bool { return true })) > 0
 }
 
-// longAfter is more than a record has.
+// longAfter is longer than any record.
 const longAfter = 100 * 365 * 24 * time.Hour
 
-func (c *consult) startedSince(node string, since, until time.Time) bool {
-	return len(c.in(node, since.Add(time.Nanosecond), until, c.of(events.AgentStarted))) > 0
+func (c *analysis) startedSince(node string, since, until time.Time) bool {
+	return len(c.eventsIn(node, since.Add(time.Nanosecond), until, c.matching(events.AgentStarted))) > 0
 }
 
-// nextStart is the next start of a node's agent; nil for none.
-func (c *consult) nextStart(node string, since time.Time) *event {
+// nextStart returns the next start of a node's agent, or nil.
+func (c *analysis) nextStart(node string, since time.Time) *event {
 	list := c.nodes[node]
 	for i := range list {
 		if e := &list[i]; e.Kind == events.AgentStarted && e.when.After(since) {
@@ -248,29 +247,29 @@ func (c *consult) nextStart(node string, since time.Time) *event {
 	return nil
 }
 
-// died: keepalived on the holder ended although it was wanted.
-func (c *consult) died(a, b *span, leaves time.Time) *Cause {
-	found := c.in(a.node, leaves.Add(-c.downTime(a.node)-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.KeepalivedDied))
+// keepalivedDied: keepalived on the holder ended although it was wanted.
+func (c *analysis) keepalivedDied(a, b *span, leaves time.Time) *Cause {
+	found := c.eventsIn(a.node, leaves.Add(-c.downTime(a.node)-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.matching(events.KeepalivedDied))
 	if len(found) == 0 {
 		return nil
 	}
-	c.show(found[0])
+	c.addEvidence(found[0])
 	return &Cause{Code: KeepalivedDied, Sure: Certain, Node: a.node, Text: "keepalived on " + a.node + " ended by itself, or was killed; the agent starts it again"}
 }
 
-// ended: the run of the holder's agent ended without a word of it.
-func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
+// agentEnded: the run of the holder's agent ended without a record of it.
+func (c *analysis) agentEnded(a, b *span, leaves time.Time) *Cause {
 	if !a.vague {
-		// Of a node that loses its power, its link may go a moment before the rest.
-		down := c.in(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.of(events.Link))
+		// When a node loses its power, its link may go down a moment before the rest.
+		down := c.eventsIn(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(c.slack(a.node)), c.matching(events.Link))
 		again := c.nextStart(a.node, leaves)
-		if len(down) == 0 || again == nil || len(c.in(a.node, leaves.Add(publish), again.when.Add(-time.Nanosecond), func(*event) bool { return true })) > 0 ||
-			len(c.in(a.node, leaves, again.when, c.of(events.AgentStopping, events.Lost, events.LeftOut, events.KeepalivedStopped))) > 0 {
+		if len(down) == 0 || again == nil || len(c.eventsIn(a.node, leaves.Add(publish), again.when.Add(-time.Nanosecond), func(*event) bool { return true })) > 0 ||
+			len(c.eventsIn(a.node, leaves, again.when, c.matching(events.AgentStopping, events.Lost, events.LeftOut, events.KeepalivedStopped))) > 0 {
 			return nil
 		}
 	}
 	if b != nil && a.to.After(b.from.Add(c.slack(b.node))) {
-		return nil // it recorded more after that: it ended for another reason, later
+		return nil // later records: it ended for another reason
 	}
 	since := leaves.Add(-c.slack(a.node))
 	if a.vague {
@@ -280,7 +279,7 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	if again == nil {
 		return &Cause{Code: NodeDown, Sure: Likely, Node: a.node, Text: "the record of " + a.node + " ends before the VIP moved: it was down, or cut off, and has not been back when the record was read"}
 	}
-	c.show(again)
+	c.addEvidence(again)
 	sure := Certain
 	if back(again, leaves).Sub(leaves) > soon {
 		sure = Likely // it may have been cut off first, and ended later, as by fencing
@@ -289,8 +288,8 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 		sure = Likely // it may have taken the VIP before, for another reason
 	}
 	if gone := c.goodbye(a.node, leaves); len(gone) > 0 {
-		c.show(gone...)
-		sure = Likely // it may have been told to end, and could not write that
+		c.addEvidence(gone...)
+		sure = Likely // it may have received a signal without being able to record it
 	}
 	if again.First {
 		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
@@ -298,21 +297,21 @@ func (c *consult) ended(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: AgentKilled, Sure: sure, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
 }
 
-// goodbye is what other nodes heard by which a holder gives a VIP away: a lower priority, or
-// that it stops.
-func (c *consult) goodbye(node string, leaves time.Time) (out []*event) {
+// goodbye returns the records of other nodes of how a holder gave a VIP away: a lower priority,
+// or its stop.
+func (c *analysis) goodbye(node string, leaves time.Time) (out []*event) {
 	for _, name := range c.names {
-		out = append(out, c.in(name, leaves.Add(-publish), leaves.Add(c.slack(name)), func(e *event) bool {
+		out = append(out, c.eventsIn(name, leaves.Add(-publish), leaves.Add(c.slack(name)), func(e *event) bool {
 			return e.Instance == c.instance && (e.Kind == events.HolderStops || e.Kind == events.LowerHeard && e.Own == 0 && c.at[e.Peer] == node)
 		})...)
 	}
 	return out
 }
 
-// soon is how soon a node is back that ended when it lost the VIP, and not later.
+// soon is the longest absence of a node that ended when it lost the VIP, and not later.
 const soon = 20 * time.Second
 
-// back is when a node that ended at some time was back, at the latest.
+// back returns the latest time by which a node that ended was back.
 func back(again *event, ended time.Time) time.Time {
 	if booted := again.when.Add(-again.Up.Duration()); again.First && booted.After(ended) {
 		return booted
@@ -320,11 +319,11 @@ func back(again *event, ended time.Time) time.Time {
 	return again.when
 }
 
-// link: the interface went down.
-func (c *consult) link(a, b *span, leaves time.Time) *Cause {
-	down := c.in(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
+// linkLost: the interface went down.
+func (c *analysis) linkLost(a, b *span, leaves time.Time) *Cause {
+	down := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), func(e *event) bool { return e.Kind == events.Link && e.State == events.Down })
 	if len(down) == 0 || !c.faulty(a.node, leaves) {
-		return nil // of another interface
+		return nil // another interface
 	}
 	sure, on := Likely, c.interfaceOf(a.node, leaves)
 	for _, e := range down {
@@ -332,48 +331,48 @@ func (c *consult) link(a, b *span, leaves time.Time) *Cause {
 			sure = Certain
 		}
 	}
-	// Of a node that loses its power, its link may go a moment before the rest.
-	if !c.wentOn(a.node, leaves) {
+	// When a node loses its power, its link may go down a moment before the rest.
+	if !c.ranAfter(a.node, leaves) {
 		sure = Likely
 	}
-	c.show(down...)
+	c.addEvidence(down...)
 	return &Cause{Code: LinkLost, Sure: sure, Node: a.node, Text: "interface " + down[0].Interface + " of " + a.node + " went down"}
 }
 
-// interfaceOf is where a node has the instance, as it recorded it last; empty for unknown.
-func (c *consult) interfaceOf(node string, t time.Time) string {
-	list := c.in(node, time.Time{}, t, c.of(events.Instance))
+// interfaceOf returns the interface of the instance in the node's last record, or "".
+func (c *analysis) interfaceOf(node string, t time.Time) string {
+	list := c.eventsIn(node, time.Time{}, t, c.matching(events.Instance))
 	if len(list) == 0 {
 		return ""
 	}
 	return list[len(list)-1].Interface
 }
 
-// faulty reports whether keepalived on a node went to state FAULT when it lost the VIP.
-func (c *consult) faulty(node string, leaves time.Time) bool {
-	return len(c.in(node, leaves.Add(-c.slack(node)), leaves.Add(c.slack(node)), func(e *event) bool {
+// faulty reports whether keepalived on a node entered state FAULT when it lost the VIP.
+func (c *analysis) faulty(node string, leaves time.Time) bool {
+	return len(c.eventsIn(node, leaves.Add(-c.slack(node)), leaves.Add(c.slack(node)), func(e *event) bool {
 		return e.Kind == events.State && e.Instance == c.instance && e.State == events.Fault
 	})) > 0
 }
 
-// leftOut: the agent stopped keepalived, or took the VIP out of its configuration.
-func (c *consult) leftOut(a, b *span, leaves time.Time) *Cause {
-	why := c.in(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool { return e.Kind == events.LeftOut && len(e.Reasons) > 0 })
-	done := c.in(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(publish), c.of(events.KeepalivedStopped, events.KeepalivedReload))
+// leftOut: the agent stopped keepalived, or removed the VIP from its configuration.
+func (c *analysis) leftOut(a, b *span, leaves time.Time) *Cause {
+	why := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool { return e.Kind == events.LeftOut && len(e.Reasons) > 0 })
+	done := c.eventsIn(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(publish), c.matching(events.KeepalivedStopped, events.KeepalivedReload))
 	if len(why) == 0 || len(done) == 0 {
 		return nil
 	}
-	c.show(why...)
-	c.show(done...)
-	sure := Likely // the reason may be of another VIP
+	c.addEvidence(why...)
+	c.addEvidence(done...)
+	sure := Likely // the reason may be another VIP's
 	if done[len(done)-1].Kind == events.KeepalivedStopped || strings.HasPrefix(why[0].Reasons[0], c.instance+": ") {
 		sure = Certain
 	}
 	return &Cause{Code: LeftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
 }
 
-// fault: keepalived on the holder can not hold the VIP any more.
-func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
+// keepalivedFault: keepalived on the holder cannot hold the VIP any more.
+func (c *analysis) keepalivedFault(a, b *span, leaves time.Time) *Cause {
 	if !c.faulty(a.node, leaves) {
 		return nil
 	}
@@ -383,18 +382,18 @@ func (c *consult) fault(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: CheckFailed, Sure: Likely, Node: a.node, Text: "keepalived on " + a.node + " is in state FAULT, and no check that failed is recorded"}
 }
 
-// unheldBefore: no node whose record was read held the VIP.
-func (c *consult) unheldBefore() Cause {
+// unheldBefore returns the cause where no node with a record held the VIP.
+func (c *analysis) unheldBefore() Cause {
 	b := c.taking("")
 	if b == nil {
 		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why"}.complete()
 	}
-	why := c.in(b.node, b.from.Add(-c.slack(b.node)), b.from, c.of(events.SilentHolder, events.HolderStops, events.State))
-	c.show(why...)
+	why := c.eventsIn(b.node, b.from.Add(-c.slack(b.node)), b.from, c.matching(events.SilentHolder, events.HolderStops, events.State))
+	c.addEvidence(why...)
 	stops := slices.ContainsFunc(why, func(e *event) bool { return e.Kind == events.HolderStops })
 	if h := c.knownHolder(b); h != nil {
-		c.show(h)
-		who := c.who(h.Peer, h.Name)
+		c.addEvidence(h)
+		who := c.hostText(h.Peer, h.Name)
 		text := who + " held the VIP, and was not heard any more; there is no record of it"
 		if stops {
 			text = "keepalived on " + who + " stopped, and said so; there is no record of it"
@@ -407,18 +406,17 @@ func (c *consult) unheldBefore() Cause {
 	return Cause{Code: FirstHolder, Sure: Likely, Node: b.node, Text: b.node + " is the first holder in these records"}.complete()
 }
 
-// knownHolder is what a node knew of who held the VIP before, where there is no record of
-// that then.
-func (c *consult) knownHolder(b *span) *event {
-	list := c.in(b.node, time.Time{}, b.from, c.of(events.Holder, events.AgentStarted))
+// knownHolder returns a node's record of the previous holder, where that has none itself.
+func (c *analysis) knownHolder(b *span) *event {
+	list := c.eventsIn(b.node, time.Time{}, b.from, c.matching(events.Holder, events.AgentStarted))
 	if len(list) == 0 || list[len(list)-1].Kind != events.Holder || !c.unread(list[len(list)-1].Peer, c.first) {
 		return nil
 	}
 	return list[len(list)-1]
 }
 
-// who names a host by what is known of its address.
-func (c *consult) who(a netip.Addr, name string) string {
+// hostText describes the host with an address.
+func (c *analysis) hostText(a netip.Addr, name string) string {
 	if name == "" {
 		name = c.at[a]
 	}
@@ -428,8 +426,8 @@ func (c *consult) who(a netip.Addr, name string) string {
 	return a.String()
 }
 
-// evidence is what was shown, in the order of time.
-func (c *consult) evidence() []Evidence {
+// evidence returns the shown events, sorted by time.
+func (c *analysis) evidence() []Evidence {
 	out := []Evidence{}
 	for _, e := range c.shown {
 		out = append(out, Evidence{At: e.when.UTC(), Node: e.Node, Kind: e.Kind, Text: describe(&e.Event)})
