@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// HasVIPs reports whether the file that describes the cluster has VIPs itself.
+// HasVIPs reports whether the install-config or the object that stands for it has VIPs.
 func (in *Input) HasVIPs() bool {
 	return len(in.Install.APIVIPs)+len(in.Install.IngressVIPs) > 0
 }
@@ -18,9 +18,9 @@ func (in *Input) UsuallyWithoutVIPs() bool {
 	return !assets.PlatformNamed(in.Install.Platform).HasVIPs() && in.Install.ControlPlane.Replicas == 1
 }
 
-// chooseLoadBalancer takes a cluster that usually has no VIPs, and has none, for one without,
-// so that the single nodes of a fleet need no vipgen.yaml. Beside a bootstrap host, api-int
-// must not be the node's address yet: there somebody has to choose.
+// chooseLoadBalancer sets type None for a cluster that usually has no VIPs and has none, so
+// that the single nodes of a fleet need no vipgen.yaml. With a bootstrap host, api-int must not
+// be the node's address yet: there the user has to choose.
 func (in *Input) chooseLoadBalancer() {
 	s := &in.VIP.Spec
 	if in.Install == nil || !in.UsuallyWithoutVIPs() || s.LoadBalancer.Type != "" ||
@@ -32,7 +32,7 @@ func (in *Input) chooseLoadBalancer() {
 	}
 }
 
-// LoadBalancerAdvice says which spec.loadBalancer.type goes with a cluster.
+// LoadBalancerAdvice returns the spec.loadBalancer.type that fits the cluster.
 func (in *Input) LoadBalancerAdvice() string {
 	platform := in.Install.Platform
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/templates/unit"
 )
 
-// Bundles returns what the nodes of every pool get, in the order of c.Roles.
+// Bundles returns the files and units of every pool, in the order of c.Roles.
 func (c *Cluster) Bundles() ([]ignition.Bundle, error) {
 	config, err := c.Config.Marshal()
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		}
 		add(v1alpha1.ManifestDir+"/"+name+".yaml", text)
 	}
-	if c.Displaces() {
+	if c.ReplacesLoadBalancer() {
 		for _, name := range assets.BalancerManifests(baseRole(role), c.Version) {
 			add(name, []byte(noPod))
 		}
@@ -69,13 +69,13 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 	return b, b.Sort()
 }
 
-// noPod takes the place of a manifest of OpenShift's own load balancer: a file of the operator's
-// can be replaced, not removed. Kubelet ends the pod when it next lists its manifests, within 20 s
-// (pkg/kubelet/config/file.go, extractFromDir leaves out what is no pod); until then, and when
-// the file changes, it leaves the pod as it is (consumeWatchEvent).
+// noPod replaces a manifest of OpenShift's own load balancer: a file of the operator's can be
+// replaced, not removed. Kubelet ends the pod when it next lists its manifests, within 20 s
+// (pkg/kubelet/config/file.go, extractFromDir skips files without a pod); until then, and when
+// the file changes, it leaves the pod running (consumeWatchEvent).
 const noPod = "# No pod: an external load balancer has taken the place of OpenShift's own (spec.loadBalancer.type: External of vipgen).\n"
 
-// Pods are the names of the static pods that nodes of a role run.
+// Pods returns the names of the static pods that nodes of a role run.
 func (c *Cluster) Pods(role string) []string {
 	pods := []string{pod.CoreDNS}
 	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerNone {
@@ -90,15 +90,14 @@ func (c *Cluster) Pods(role string) []string {
 	return pods
 }
 
-// operatorHasVIPs reports whether the operator's own node-ip is given VIPs.
+// operatorHasVIPs reports whether the operator's own node-ip gets VIPs.
 func (c *Cluster) operatorHasVIPs() bool {
 	spec := &c.Config.Spec
 	return spec.OperatorHasVIPs() && slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return g.Name == v1alpha1.FirstAPI && len(g.VIPs) > 0 })
 }
 
-// authFile has the credentials to pull the agent's image with: kubelet's, on the
-// bootstrap host the installer's. Elsewhere than on OpenShift podman's own
-// configuration has to do.
+// authFile returns the path of the credentials that pull the agent's image: kubelet's, on the
+// bootstrap host the installer's, outside OpenShift podman's.
 func (c *Cluster) authFile(role string) string {
 	switch {
 	case c.OS != ignition.OpenShift:
@@ -109,7 +108,7 @@ func (c *Cluster) authFile(role string) string {
 	return "/var/lib/kubelet/config.json"
 }
 
-// modeFile names the VRRP settings that a running cluster is to move to; the
+// modeFile returns the mode file with the VRRP settings that a running cluster moves to; the
 // agents switch together (seed 004).
 func modeFile(v v1alpha1.VRRPSettings) []byte {
 	return []byte("mode: " + string(v.Mode) + "\nprofile: " + string(v.Profile) + "\n")
@@ -117,12 +116,12 @@ func modeFile(v v1alpha1.VRRPSettings) []byte {
 
 // Manifest is a cluster manifest.
 type Manifest struct {
-	// Name is that of its file, without ".yaml".
+	// Name is its file name without ".yaml".
 	Name     string
 	Contents []byte
 }
 
-// Manifests returns the cluster manifests that go with the pools' files.
+// Manifests returns the cluster manifests that go with the files of the pools.
 func (c *Cluster) Manifests() ([]Manifest, error) {
 	names := []string{}
 	if c.OwnNamespace {

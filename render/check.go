@@ -80,7 +80,7 @@ func (r *resolver) checkTopology() {
 	}
 }
 
-// checkVIPs checks VIPs against everything that is known of the network.
+// checkVIPs checks VIPs against the networks and hosts of the input.
 func (r *resolver) checkVIPs() {
 	if r.withoutVIPs() {
 		r.checkNoVIPs()
@@ -111,7 +111,7 @@ func (r *resolver) checkVIPs() {
 	r.checkNames()
 }
 
-// vipLists are the VIPs of each group.
+// vipLists returns the VIPs of each group.
 func (r *resolver) vipLists() [][]place {
 	out := [][]place{r.api, r.ingress}
 	if r.dns != nil {
@@ -151,7 +151,7 @@ func (r *resolver) checkPresence() bool {
 		hint += "; spec.loadBalancer.type: None in vipgen.yaml gives a single node without VIPs its DNS"
 	}
 	if len(r.api)+len(r.ingress) == 0 && (i.Platform == "vsphere" || i.Platform == "nutanix") {
-		// The installer does not need them there: user-provisioned infrastructure.
+		// User-provisioned infrastructure: the installer does not need them there.
 		hint += "; a cluster behind a load balancer that somebody else runs needs nothing from vipgen"
 	}
 	missing := "VIPs"
@@ -166,8 +166,8 @@ func (r *resolver) checkPresence() bool {
 	return false
 }
 
-// mayShare: with a load balancer outside of the cluster one address may serve
-// both API and ingress, as the installer allows.
+// mayShare reports whether one address may serve both API and ingress: the installer allows it
+// with a load balancer outside of the cluster.
 func (r *resolver) mayShare(api, ingress place) bool {
 	return r.external() && r.apiAndIngress(api, ingress)
 }
@@ -183,12 +183,12 @@ func (r *resolver) sharingHint(a, b place) string {
 	return ""
 }
 
-// withoutVIPs reports whether the cluster is to have none.
+// withoutVIPs reports whether the cluster has type None.
 func (r *resolver) withoutVIPs() bool {
 	return r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerNone
 }
 
-// checkNoVIPs: VIPs that nobody holds are a mistake.
+// checkNoVIPs reports VIPs of a cluster that has no holder for them.
 func (r *resolver) checkNoVIPs() {
 	if i := r.in.Install; r.in.assumedNone && i.Platform != "" {
 		hint := "its names are its own address; with VIPs, give spec.apiVIPs and spec.ingressVIPs there"
@@ -208,21 +208,21 @@ func (r *resolver) external() bool {
 	return r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerExternal
 }
 
-// checkFamilies: the order of families must be that of the machine networks,
-// whose first is the cluster's primary one.
+// checkFamilies requires the order of families of the machine networks, whose first is the
+// cluster's primary one.
 func (r *resolver) checkFamilies(list []place) {
 	if len(list) != 2 || len(r.in.Install.MachineNetworks) == 0 {
 		return
 	}
 	primary := r.in.Install.MachineNetworks[0].Prefix.Addr()
 	if list[0].Is4() != primary.Is4() {
-		r.errorAt(list[0].docs, problem.FamilyOrder, list[0].field, family(list[0].Addr)+" first",
-			family(primary)+" first, as in networking.machineNetwork")
+		r.errorAt(list[0].docs, problem.FamilyOrder, list[0].field, installconfig.Family(list[0].Addr)+" first",
+			installconfig.Family(primary)+" first, as in networking.machineNetwork")
 	}
 }
 
-// checkSameFamilies warns where routes are reachable by other families than the API, which
-// the installer allows.
+// checkSameFamilies warns where routes have other families than the API, which the installer
+// allows.
 func (r *resolver) checkSameFamilies() {
 	if a, b := familyNames(addresses(r.api)), familyNames(addresses(r.ingress)); a != b {
 		r.report(problem.Warning, r.ingress[0].docs, problem.Problem{Code: problem.FamilyOrder, Field: r.ingress[0].field, Found: b, Expected: a + ", as the API VIPs",
@@ -231,42 +231,26 @@ func (r *resolver) checkSameFamilies() {
 }
 
 func familyNames(list []netip.Addr) string {
-	out := lists.Map(list, family)
+	out := lists.Map(list, installconfig.Family)
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), " and ")
 }
 
-func family(a netip.Addr) string {
-	if a.Is4() {
-		return "IPv4"
-	}
-	return "IPv6"
-}
-
-// checkNetwork: no VIP has an address that the cluster uses inside, or that no host can
-// have.
+// checkNetwork reports a VIP that the cluster uses inside, or that no host can have.
 func (r *resolver) checkNetwork(v place) {
 	i := r.in.Install
 	for _, n := range i.MachineNetworks {
-		if n.Prefix.Contains(v.Addr) && isEdge(n.Prefix, v.Addr) {
+		if n.Prefix.Contains(v.Addr) && v1alpha1.IsEdge(n.Prefix, v.Addr) {
 			r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+n.Prefix.String())
 		}
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
-		// Where a machine network with the VIP overlaps it, that has been reported.
+		// A machine network that overlaps it is reported already.
 		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) && m.Overlaps(n.Prefix) })
 		if n.Prefix.Contains(v.Addr) && !overlaps {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}
-}
-
-// isEdge: the first address of a network, and the last of an IPv4 one.
-func isEdge(p netip.Prefix, a netip.Addr) bool {
-	if p.Bits() >= a.BitLen()-1 {
-		return false
-	}
-	return a == p.Masked().Addr() || a.Is4() && !p.Contains(a.Next())
 }
 
 func (r *resolver) checkHosts(v place) {
@@ -275,7 +259,7 @@ func (r *resolver) checkHosts(v place) {
 	}
 }
 
-// hostWith says which host has an address, or nothing.
+// hostWith returns the name of the host with an address, or "".
 func (r *resolver) hostWith(addr netip.Addr) string {
 	for _, h := range r.hosts() {
 		for _, a := range h.Addresses {
@@ -290,10 +274,10 @@ func (r *resolver) hostWith(addr netip.Addr) string {
 	return ""
 }
 
-// defaultRoutes is what reports call the names that the default ingress controller has.
+// defaultRoutes names the default ingress controller's names in reports.
 const defaultRoutes = "the default ingress controller"
 
-// checkNames: no name may resolve to two things.
+// checkNames reports names that would resolve to two groups.
 func (r *resolver) checkNames() {
 	domain := r.domain()
 	taken := map[string]string{"api." + domain: "the API", "api-int." + domain: "the API", "*.apps." + domain: defaultRoutes}
@@ -322,7 +306,7 @@ func (r *resolver) checkNames() {
 		for j, name := range apiNames(&g, domain) {
 			field := fmt.Sprintf("%s.names[%d]", at, j)
 			if len(g.Names) == 0 {
-				field = at + ".name" // that it is made of
+				field = at + ".name" // the field that the name is made of
 			}
 			claim(name, "API VIPs "+g.Name, field)
 		}
@@ -332,7 +316,7 @@ func (r *resolver) checkNames() {
 	}
 }
 
-// checkLoadBalancer: who holds the VIPs must be clear.
+// checkLoadBalancer reports settings that leave open who holds the VIPs.
 func (r *resolver) checkLoadBalancer() {
 	vip := &r.in.VIP.Spec
 	if r.external() {

@@ -15,84 +15,80 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// Cluster is a cluster whose input holds together: everything that its output
-// is made of.
+// Cluster is a valid cluster: everything that its output is made of.
 type Cluster struct {
-	// Config is what every node reads.
+	// Config is the ClusterConfig of every node.
 	Config *v1alpha1.ClusterConfig
 	// Version is the OpenShift version to write for; empty means any.
 	Version string
 	// OS is the operating system of the nodes: ignition.OpenShift and so on.
 	OS string
-	// Namespace is where the mirror pods appear; OwnNamespace says that vipgen
-	// has to make it.
+	// Namespace is that of the mirror pods; OwnNamespace is set where vipgen has to make it.
 	Namespace    string
 	OwnNamespace bool
 	Images       v1alpha1.Images
-	// Roles are the pools in the order of output: bootstrap (where it is
-	// vipgen's), master, arbiter, worker, custom pools by name.
+	// Roles are the pools in the order of output: bootstrap (where vipgen renders it), master,
+	// arbiter, worker, custom pools by name.
 	Roles []string
-	// ProfileWhy says why the cluster has its profile of VRRP timings; empty where
+	// ProfileReason says why the cluster has its profile of VRRP timings; empty where
 	// spec.vrrp.profile chose it, and where nodes hold no VIPs.
-	ProfileWhy string
-	// Replicas is how many nodes the install-config gives to a pool; pools that it
-	// does not know are missing.
+	ProfileReason string
+	// Replicas is the number of nodes of each pool in the install-config.
 	Replicas map[string]int
-	// AppsDomain is what names of routes without a host end in, where that is not
-	// apps.<cluster domain>.
+	// AppsDomain is the suffix of routes without a host, where that is not apps.<cluster
+	// domain>.
 	AppsDomain string
-	// ManifestRefs are the ConfigMaps with manifests that the object of the cluster
-	// names; nil where an install-config describes it.
+	// ManifestRefs are the ConfigMaps with manifests that the cluster's object names; nil for
+	// an install-config.
 	ManifestRefs *gitops.ManifestRefs
 	// DisruptionPolicy asks for the node disruption policy, Monitoring for alerts and a
 	// dashboard.
 	DisruptionPolicy, Monitoring bool
-	// PodNetworks and ServiceNetworks are those that the cluster uses inside.
+	// PodNetworks and ServiceNetworks are the cluster's internal networks.
 	PodNetworks, ServiceNetworks []netip.Prefix
-	// installers are the VIPs that the installer chooses.
-	installers []netip.Addr
-	// needs are for Assumed.
+	// installerVIPs are the VIPs that the installer chooses.
+	installerVIPs []netip.Addr
+	// needs is the input's part of Assumed.
 	needs []string
 }
 
-// Given reports whether the input has the VIPs of a group: the installer chooses those
-// that an OpenStack's install-config leaves out.
+// Given reports whether the input has the VIPs of a group: the installer chooses those that an
+// install-config for OpenStack leaves out.
 func (c *Cluster) Given(g *v1alpha1.Group) bool {
-	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installers, a) })
+	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installerVIPs, a) })
 }
 
-// Switches reports whether nodes start like the operator's own keepalived and move
-// to other settings later.
+// Switches reports whether nodes start compatible with the operator's keepalived and move to
+// other settings later.
 func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
 
-// OwnsBootstrap reports whether the bootstrap host is vipgen's: else OpenShift's
-// own keepalived holds the API VIP there.
+// OwnsBootstrap reports whether vipgen renders the bootstrap host: else OpenShift's own
+// keepalived holds the API VIP there.
 func (c *Cluster) OwnsBootstrap() bool { return slices.Contains(c.Roles, v1alpha1.RoleBootstrap) }
 
-// Displaces reports whether an external load balancer has the place of OpenShift's own, whose
-// pods vipgen's files keep off the nodes: what OpenShift says of its load balancer stays.
-func (c *Cluster) Displaces() bool {
+// ReplacesLoadBalancer reports whether an external load balancer replaces OpenShift's own,
+// whose pods vipgen's files keep off the nodes. OpenShift's API still reports its own.
+func (c *Cluster) ReplacesLoadBalancer() bool {
 	return !c.OwnsBootstrap() && c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
 }
 
-// Installable returns an error where a running cluster may take what is rendered, and no
-// installation.
+// Installable returns an error where the output fits a running cluster only.
 func (c *Cluster) Installable() error {
-	if !c.Displaces() {
+	if !c.ReplacesLoadBalancer() {
 		return nil
 	}
 	return fmt.Errorf("spec.loadBalancer.type: External is for a running cluster here: while it is installed, OpenShift's own keepalived holds the API VIP on the bootstrap host. "+
 		"Have platform.%s.loadBalancer.type: UserManaged in the install-config, or install with InCluster and move to the external load balancer afterwards (docs/external-lb.md)", c.Config.Spec.Platform)
 }
 
-// Understood reports whether nodes understand OpenShift's own keepalived on the
-// bootstrap host, or have no need to.
-func (c *Cluster) Understood() bool {
+// BootstrapCompatible reports whether nodes interoperate with OpenShift's own keepalived on the
+// bootstrap host, or need not.
+func (c *Cluster) BootstrapCompatible() bool {
 	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
-// resolve puts the input of one cluster together. The list holds every problem
-// found; the cluster is nil when one of them is an error.
+// resolve merges the input of one cluster. The list holds every problem found; the cluster is
+// nil when one of them is an error.
 func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r := &resolver{in: in, version: in.version(o)}
 	r.collectVIPs()
@@ -112,7 +108,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 		Config:           r.config(),
 	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster && !in.givenProfile {
-		c.ProfileWhy = in.profileWhy()
+		c.ProfileReason = in.profileReason()
 	}
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
 	c.Images = images(in.VIP.Spec.Images, c.Version, o.Release)
@@ -120,13 +116,13 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkRelease(o.Release)
 	for _, v := range slices.Concat(r.api, r.ingress) {
 		if v.computed {
-			c.installers = append(c.installers, v.Addr)
+			c.installerVIPs = append(c.installerVIPs, v.Addr)
 		}
 	}
 	c.needs = r.needs()
 	c.Roles = r.roles()
 	c.Replicas = r.replicas()
-	c.PodNetworks, c.ServiceNetworks = prefixes(in.Install.ClusterNetworks), prefixes(in.Install.ServiceNetworks)
+	c.PodNetworks, c.ServiceNetworks = installconfig.Prefixes(in.Install.ClusterNetworks), installconfig.Prefixes(in.Install.ServiceNetworks)
 	r.list.Sort()
 	if r.list.Err() != nil {
 		return nil, r.list
@@ -134,17 +130,13 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	return c, r.list
 }
 
-func prefixes(list []installconfig.Network) (out []netip.Prefix) {
-	return lists.Map(list, func(n installconfig.Network) netip.Prefix { return n.Prefix })
-}
-
-// resolver carries the input and the report through one Resolve.
+// resolver holds the input and the problems of one call of resolve.
 type resolver struct {
 	in   *Input
 	list problem.List
-	// version of OpenShift; empty means any.
+	// OpenShift version; empty means any
 	version string
-	// Addresses of groups with the places that they come from.
+	// addresses of groups with their sources
 	api, ingress []place
 	dns          *place
 }
@@ -155,8 +147,8 @@ func PodNamespace(platform string) string {
 	return name
 }
 
-// namespace returns the one of the mirror pods; own says that OpenShift does not
-// make it.
+// namespace returns the namespace of the mirror pods; own is set where OpenShift does not make
+// it.
 func namespace(platform string) (name string, own bool) {
 	if p := assets.PlatformNamed(platform); p.HasVIPs() {
 		return "openshift-" + p.Namespace + "-infra", false
@@ -187,7 +179,7 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		c.Spec.VRRP = r.vrrp()
 	}
-	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g planned) v1alpha1.Group { return g.Group })
+	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g groupPlan) v1alpha1.Group { return g.Group })
 	c.Spec.MachineNetworks = r.machineNetworks(c.Spec.Groups)
 	c.Spec.Peers = r.peers(&c.Spec)
 	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
@@ -209,13 +201,13 @@ func (r *resolver) topology() v1alpha1.Topology {
 	}
 }
 
-// schedulable: without compute nodes the control plane runs the routers, as
-// OpenShift itself decides.
+// schedulable reports whether control-plane nodes take workloads: without compute nodes they
+// run the routers, as OpenShift decides.
 func (r *resolver) schedulable() bool {
 	return !slices.ContainsFunc(r.in.Install.Compute, func(p installconfig.Pool) bool { return p.Replicas > 0 })
 }
 
-// vrrp decides how the cluster elects, and how it starts (hard case 23).
+// vrrp returns the cluster's VRRP settings, and those that it starts with (hard case 23).
 func (r *resolver) vrrp() v1alpha1.ClusterVRRP {
 	v := v1alpha1.ClusterVRRP{Target: r.in.VIP.Spec.VRRP.Settings()}
 	if start := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); r.interoperable() && start != v.Target {
@@ -231,16 +223,16 @@ func (r *resolver) interoperable() bool {
 	return r.operatorsKeepalived()
 }
 
-// besideOperators reports whether nodes start beside a keepalived of OpenShift's
-// own, and so with its virtual router ID.
+// besideOperators reports whether nodes start next to a keepalived of OpenShift's own, and so
+// with its virtual router ID.
 func (r *resolver) besideOperators() bool { return r.operatorsKeepalived() && r.interoperable() }
 
-// operatorsKeepalived reports whether OpenShift runs a keepalived of its own.
+// operatorsKeepalived reports whether OpenShift runs its own keepalived.
 func (r *resolver) operatorsKeepalived() bool {
 	return assets.PlatformNamed(r.in.Install.Platform).HasVIPs() && r.in.Install.LoadBalancer != "UserManaged"
 }
 
-// hosts are those of the install-config and of the agent-config.
+// hosts returns the hosts of the install-config and of the agent-config.
 func (r *resolver) hosts() []installconfig.Host {
 	if r.in.Agent == nil {
 		return r.in.Install.Hosts
@@ -248,10 +240,10 @@ func (r *resolver) hosts() []installconfig.Host {
 	return slices.Concat(r.in.Install.Hosts, r.in.Agent.Hosts)
 }
 
-// peers are the nodes whose addresses stand in the input.
+// peers returns the nodes whose addresses the input has.
 func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 	hosts := r.hosts()
-	usual := v1alpha1.RoleWorker // of a host whose role is left to the installer
+	usual := v1alpha1.RoleWorker // role of a host that the input leaves to the installer
 	if r.schedulable() {
 		usual = v1alpha1.RoleMaster
 	}
@@ -262,7 +254,7 @@ func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 		switch {
 		case p.Role == v1alpha1.RoleBootstrap:
 			p.Name = v1alpha1.RoleBootstrap
-		case p.Name == "": // the installer chooses; the Node watch will tell
+		case p.Name == "": // the installer chooses the name; the Node watch finds it
 			p.Name, p.Unnamed = unused(fmt.Sprintf("host-%d", i+1), hosts), true
 		}
 		if len(p.Addresses) > 0 && !seen[p.Name] {
@@ -277,9 +269,9 @@ func (r *resolver) peers(spec *v1alpha1.ClusterConfigSpec) []v1alpha1.Peer {
 	return out
 }
 
-// addressesOfHost are those of the host with that address, which comes first. The
-// rendezvous host of agent-based installations has those of the node that it becomes, in
-// both families.
+// addressesOfHost returns the addresses of the host with that address, which comes first. The
+// rendezvous host of agent-based installations has those of the node that it becomes, in both
+// families.
 func addressesOfHost(a netip.Addr, hosts []v1alpha1.Peer) []netip.Addr {
 	out := []netip.Addr{a}
 	for _, h := range hosts {
@@ -303,7 +295,7 @@ func unused(name string, hosts []installconfig.Host) string {
 	return name
 }
 
-// bootstrapAddress is that of the host which starts the cluster, where known.
+// bootstrapAddress returns the address of the bootstrap host, or nil.
 func (r *resolver) bootstrapAddress() *installconfig.Address {
 	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil {
 		return r.in.Agent.RendezvousIP
@@ -311,7 +303,7 @@ func (r *resolver) bootstrapAddress() *installconfig.Address {
 	return r.in.Install.BootstrapIP
 }
 
-// roles are the pools that get something.
+// roles returns the pools that get files.
 func (r *resolver) roles() []string {
 	var roles []string
 	if !r.operatorsKeepalived() {

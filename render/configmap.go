@@ -14,15 +14,15 @@ import (
 // ClusterInstance or an AgentClusterInstall references.
 const ConfigMapName = "vipgen-extra-manifests"
 
-// maxConfigMap is how many bytes the API takes in a ConfigMap's data: MaxSecretSize
-// in Kubernetes, which it has for both.
+// maxConfigMap is the API's limit for a ConfigMap's data, in bytes: Kubernetes applies
+// MaxSecretSize to both.
 const maxConfigMap = 1 << 20
 
-// extraManifestsFolder is where the manifests are that a SiteConfig takes from a folder.
+// extraManifestsFolder is the folder of manifests that a SiteConfig names.
 const extraManifestsFolder = "extra-manifests"
 
-// extraManifests makes what gives an installation all manifests of a cluster, each under
-// the name that it has in an installer's asset directory: a folder, or a ConfigMap.
+// extraManifests returns all manifests of a cluster, named as in an installer's asset
+// directory: as a folder, or as a ConfigMap.
 func (r *Renderer) extraManifests(format Format, c *Cluster, w Want) ([]OutputFile, error) {
 	files, err := r.InstallDir(c, w)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Renderer) extraManifests(format Format, c *Cluster, w Want) ([]OutputFi
 	return []OutputFile{f}, err
 }
 
-// configMap makes the ConfigMap of some files.
+// configMap returns the ConfigMap with the given files.
 func configMap(c *Cluster, files []OutputFile) (OutputFile, error) {
 	data, size := map[string]string{}, 0
 	for _, f := range files {
@@ -58,8 +58,8 @@ func configMap(c *Cluster, files []OutputFile) (OutputFile, error) {
 	return OutputFile{Path: "configmaps/" + ConfigMapName + ".yaml", Data: text}, err
 }
 
-// Unreferenced warns where the object that describes a cluster does not reference what
-// holds its manifests.
+// Unreferenced warns where the cluster's object does not reference the folder or ConfigMap with
+// its manifests.
 func (c *Cluster) Unreferenced(w Want) problem.List {
 	refs := c.ManifestRefs
 	if refs == nil {

@@ -216,8 +216,8 @@ func checkContract(t *testing.T, s setup, version string, b ignition.Bundle, see
 	}
 }
 
-// broken says which words of a promise, such as "After=a.service b.target", a unit
-// does not have under that key.
+// broken returns the words of a promise, such as "After=a.service b.target", that a unit does
+// not have under that key.
 func broken(unit, promise string) string {
 	key, value, _ := strings.Cut(promise, "=")
 	var have []string

@@ -6,18 +6,16 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Defaults are what the clusters of a fleet share: a VIPConfig, each field of
-// which the cluster's own may override. It is read once for all of them and
-// safe for concurrent use.
+// Defaults is a VIPConfig that the clusters of a fleet share; a cluster's own fields override
+// it. It is read once for all of them and safe for concurrent use.
 type Defaults struct {
 	doc      *source.Document
 	config   v1alpha1.VIPConfig
 	warnings problem.List
 }
 
-// ReadDefaults reads them. What is wrong with a value shows when a cluster is
-// read, whose fields may replace it, and so do warnings. The error is a
-// problem.List.
+// ReadDefaults reads the defaults of a fleet. Bad values and warnings are reported when a
+// cluster is read, whose fields may replace them. The error is a problem.List.
 func ReadDefaults(f File) (*Defaults, error) {
 	doc, list := source.Parse(f.Name, f.Data)
 	if err := list.Err(); err != nil {
@@ -34,8 +32,8 @@ func ReadDefaults(f File) (*Defaults, error) {
 	return d, nil
 }
 
-// start is the VIPConfig that a cluster's own is read into. Decoding replaces
-// lists and maps as wholes, so nothing that clusters share is written to.
+// start returns the VIPConfig that a cluster's own is decoded into. Decoding replaces lists and
+// maps as wholes, so nothing shared is written to.
 func (d *Defaults) start() *v1alpha1.VIPConfig {
 	if d == nil {
 		return &v1alpha1.VIPConfig{}
@@ -52,8 +50,7 @@ func (d *Defaults) document() *source.Document {
 	return d.doc
 }
 
-// ownProfile drops the shared timing where a cluster chooses a profile that has
-// none to give.
+// ownProfile drops the shared custom timing where a cluster chooses another profile.
 func ownProfile(v *v1alpha1.VRRP, own *source.Document) {
 	const at = "spec.vrrp."
 	if v.Profile == v1alpha1.ProfileCustom || !own.Has(at+"profile") {

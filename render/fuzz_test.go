@@ -92,8 +92,8 @@ func checkInert(t *testing.T, f render.OutputFile) {
 	}
 }
 
-// nodeOf gives a node of a cluster with an address in every machine network,
-// and a peer that can take over.
+// nodeOf returns a node of a cluster with an address in every machine network, and a peer that
+// can take over.
 func nodeOf(c *v1alpha1.ClusterConfig, role string) *v1alpha1.Node {
 	iface := v1alpha1.Interface{Name: "br-ex", DefaultRoute4: true, DefaultRoute6: true}
 	peer := v1alpha1.Peer{Name: "peer", Role: role}

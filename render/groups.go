@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// place is an address with where it stands, or would where the installer chose it.
+// place is an address with its source field, also where the installer chose it.
 type place struct {
 	netip.Addr
 	docs     layers
@@ -22,7 +22,7 @@ type place struct {
 	computed bool
 }
 
-// String is the address, and where the file does not have it, who has chosen it.
+// String returns the address, and who has chosen it where the file does not have it.
 func (p place) String() string {
 	if p.computed {
 		return p.Addr.String() + ", the installer's default"
@@ -30,7 +30,7 @@ func (p place) String() string {
 	return p.Addr.String()
 }
 
-// at is the field, also where the file does not have it.
+// at returns the field, also where the file does not have it.
 func (p place) at() string {
 	if p.computed {
 		return p.field + ", which has the installer's default"
@@ -38,12 +38,12 @@ func (p place) at() string {
 	return p.field
 }
 
-// placesOf are the install-config's VIPs.
+// placesOf returns the install-config's VIPs as places.
 func placesOf(docs layers, list []installconfig.Address) []place {
 	return lists.Map(list, func(a installconfig.Address) place { return place{a.Addr, docs, a.Field, a.Default} })
 }
 
-// collectVIPs takes the VIPs from where the platform has them.
+// collectVIPs reads the VIPs of the install-config and of the VIPConfig.
 func (r *resolver) collectVIPs() {
 	install, vip := r.in.Install, &r.in.VIP.Spec
 	r.api = placesOf(layer(install.Doc), install.APIVIPs)
@@ -55,7 +55,7 @@ func (r *resolver) collectVIPs() {
 	r.ingress = r.takeVIPs(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
 }
 
-// takeVIPs takes those of the VIPConfig where the install-config has none.
+// takeVIPs returns the VIPConfig's VIPs where the install-config has none.
 func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []place {
 	if len(list) == 0 {
 		return have
@@ -71,67 +71,64 @@ func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []pla
 	return places(r.in.vipDocs, field, list)
 }
 
-// planned is a group with what the user and its names say of its virtual router
-// ID.
-type planned struct {
+// groupPlan is a group with its wanted and derived virtual router ID.
+type groupPlan struct {
 	v1alpha1.Group
-	// own is the user's name for it, which is part of that of its VRRP instances;
-	// empty for the groups that every cluster has.
+	// own is the user's name of the group, part of the names of its VRRP instances; empty for
+	// the groups that every cluster has.
 	own string
-	// derived is its ID where the user gives none; wanted is the user's, 0 for
-	// none, which stands at field.
+	// derived is the default ID; wanted is the user's, 0 for none, from field.
 	derived, wanted int
 	field           string
 }
 
-// groups makes the VRRP groups: API, DNS of old clusters, ingress controllers,
-// more API VIPs.
-func (r *resolver) groups(domain string) []planned {
+// groups returns the VRRP groups: API, DNS of old clusters, ingress controllers, more API VIPs.
+func (r *resolver) groups(domain string) []groupPlan {
 	if r.withoutVIPs() {
-		// The names of a single node are its own address, which it knows itself.
+		// The names of a single node resolve to its own address, which the node finds.
 		if r.in.Install.ControlPlane.Replicas == 1 {
-			return []planned{r.firstAPI(), r.defaultIngress(domain)}
+			return []groupPlan{r.firstAPIGroup(), r.defaultIngress(domain)}
 		}
 		return nil
 	}
-	groups := []planned{r.firstAPI()}
+	groups := []groupPlan{r.firstAPIGroup()}
 	if r.dns != nil {
 		groups = append(groups, r.dnsGroup())
 	}
 	groups = append(groups, r.defaultIngress(domain))
 	for i, g := range r.in.VIP.Spec.Ingress {
 		if g.Name != v1alpha1.DefaultIngress {
-			groups = append(groups, r.moreIngress(i, &g))
+			groups = append(groups, r.ingressGroup(i, &g))
 		}
 	}
 	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
-		groups = append(groups, r.moreAPI(i, &g, domain))
+		groups = append(groups, r.additionalAPIGroup(i, &g, domain))
 	}
 	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
-		r.elect(groups)
+		r.addVRRP(groups)
 	}
 	return groups
 }
 
 const routerIDFields = "spec.vrrp.virtualRouterIDs."
 
-func (r *resolver) firstAPI() planned {
-	return planned{
+func (r *resolver) firstAPIGroup() groupPlan {
+	return groupPlan{
 		Group:   v1alpha1.Group{Name: v1alpha1.FirstAPI, Role: v1alpha1.GroupAPI, VIPs: addresses(r.api)},
 		derived: r.derivedIDs().API, wanted: r.in.VIP.Spec.VRRP.VirtualRouterIDs.API, field: routerIDFields + "api",
 	}
 }
 
-func (r *resolver) dnsGroup() planned {
-	return planned{
+func (r *resolver) dnsGroup() groupPlan {
+	return groupPlan{
 		Group:   v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: []netip.Addr{r.dns.Addr}},
 		derived: r.derivedIDs().DNS, wanted: r.in.VIP.Spec.VRRP.VirtualRouterIDs.DNS, field: routerIDFields + "dns",
 	}
 }
 
-func (r *resolver) defaultIngress(domain string) planned {
+func (r *resolver) defaultIngress(domain string) groupPlan {
 	vip := &r.in.VIP.Spec
-	p := planned{
+	p := groupPlan{
 		Group: v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addresses(r.ingress),
 			Controller: v1alpha1.DefaultIngress, Domains: []string{"apps." + domain},
 			NodeSelector: workerSelector(), HealthPort: vip.Ports.RouterHealth},
@@ -154,22 +151,22 @@ func (r *resolver) defaultIngress(domain string) planned {
 	return p
 }
 
-func (r *resolver) moreIngress(i int, g *v1alpha1.Ingress) planned {
+func (r *resolver) ingressGroup(i int, g *v1alpha1.Ingress) groupPlan {
 	selector := g.NodeSelector
 	if selector == nil {
 		selector = workerSelector()
 	}
-	return r.more(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: cmp.Or(g.Controller, g.Name),
+	return r.userGroup(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: cmp.Or(g.Controller, g.Name),
 		Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, r.in.VIP.Spec.Ports.RouterHealth)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.ingress[%d]", i))
 }
 
-func (r *resolver) moreAPI(i int, g *v1alpha1.AdditionalAPI, domain string) planned {
-	return r.more(v1alpha1.Group{Name: v1alpha1.FirstAPI + "-" + g.Name, Role: v1alpha1.GroupAPI, VIPs: g.VIPs, Names: apiNames(g, domain)},
+func (r *resolver) additionalAPIGroup(i int, g *v1alpha1.AdditionalAPI, domain string) groupPlan {
+	return r.userGroup(v1alpha1.Group{Name: v1alpha1.FirstAPI + "-" + g.Name, Role: v1alpha1.GroupAPI, VIPs: g.VIPs, Names: apiNames(g, domain)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.additionalAPIVIPs[%d]", i))
 }
 
-// apiNames are those that resolve to more API VIPs.
+// apiNames returns the names that resolve to additional API VIPs.
 func apiNames(g *v1alpha1.AdditionalAPI, domain string) []string {
 	if len(g.Names) > 0 {
 		return g.Names
@@ -177,23 +174,23 @@ func apiNames(g *v1alpha1.AdditionalAPI, domain string) []string {
 	return []string{v1alpha1.FirstAPI + "-" + g.Name + "." + domain}
 }
 
-// more is a group of the user's own, whose entry stands at a field.
-func (r *resolver) more(g v1alpha1.Group, own string, id int, at string) planned {
-	return planned{Group: g, own: own, derived: v1alpha1.RouterID(r.in.Install.Name + "-" + g.Name), wanted: id, field: at + ".virtualRouterID"}
+// userGroup returns a user-defined group with its source field.
+func (r *resolver) userGroup(g v1alpha1.Group, own string, id int, at string) groupPlan {
+	return groupPlan{Group: g, own: own, derived: v1alpha1.RouterID(r.in.Install.Name + "-" + g.Name), wanted: id, field: at + ".virtualRouterID"}
 }
 
 func (r *resolver) derivedIDs() v1alpha1.VirtualRouterIDs {
 	return v1alpha1.RouterIDs(r.in.Install.Name)
 }
 
-// workerSelector is for where routers run by default: compute nodes, and
-// control-plane nodes that are schedulable, which have that label too.
+// workerSelector selects where routers run by default: compute nodes, and control-plane nodes
+// that are schedulable, which have that label too.
 func workerSelector() map[string]string {
 	return map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
 }
 
-// elect adds what VRRP needs to groups.
-func (r *resolver) elect(groups []planned) {
+// addVRRP adds the VRRP settings to groups.
+func (r *resolver) addVRRP(groups []groupPlan) {
 	name := r.in.Install.Name
 	ids := r.routerIDs(groups)
 	for i := range groups {
@@ -208,15 +205,15 @@ func (r *resolver) elect(groups []planned) {
 	}
 }
 
-// Password is the one of the operator's own keepalived for a group of VIPs, as much
-// of it as goes into an advert.
+// Password returns the operator's own keepalived password for a group of VIPs, truncated to
+// what fits an advert.
 func Password(cluster string, role v1alpha1.GroupRole) string {
 	return vrrp.AdvertisedPassword(cluster + "_" + strings.ToLower(string(role)) + "_vip")
 }
 
-// routerIDs gives every group an ID of its own: the user's, else the derived
-// one, which steps aside for one that is taken.
-func (r *resolver) routerIDs(groups []planned) map[string]int {
+// routerIDs returns a distinct ID for every group: the user's, else the derived one or the next
+// free one.
+func (r *resolver) routerIDs(groups []groupPlan) map[string]int {
 	ids, taken := map[string]int{}, map[int]string{}
 	give := func(group string, id int, field string) {
 		if slices.Contains(r.in.VIP.Spec.VRRP.ReservedRouterIDs, id) {
@@ -229,10 +226,10 @@ func (r *resolver) routerIDs(groups []planned) map[string]int {
 		ids[group], taken[id] = id, group
 	}
 	if r.besideOperators() {
-		// OpenShift's own keepalived has this one on the bootstrap host.
+		// The ID of OpenShift's own keepalived on the bootstrap host.
 		give(v1alpha1.FirstAPI, r.derivedIDs().API, "")
 	}
-	// The user's come first: derived ones step aside, never they.
+	// The user's IDs first: derived ones avoid them.
 	for _, g := range groups {
 		if g.wanted != 0 && ids[g.Name] == 0 {
 			give(g.Name, g.wanted, g.field)

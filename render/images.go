@@ -16,23 +16,23 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Release is what `oc adm release info -o json` says about a release.
+// Release is the output of `oc adm release info -o json`.
 type Release struct {
-	// Version is whole, such as "4.18.3".
+	// Version is the full version, such as "4.18.3".
 	Version string
-	// Images by tag.
+	// Images maps tags to images.
 	Images map[string]string
 }
 
-// Tags of the images that nodes use in a release. The agent is not in it.
+// Tags in a release of the images that nodes use. The agent is not among them.
 const (
 	tagKeepalived = "keepalived-ipfailover"
 	tagHAProxy    = "haproxy-router"
 	tagCoreDNS    = "coredns"
 )
 
-// ReadRelease reads the output of `oc adm release info -o json`. The error says
-// what was found instead.
+// ReadRelease parses the output of `oc adm release info -o json`. The error names what was
+// found instead.
 func ReadRelease(data []byte) (*Release, error) {
 	var doc struct {
 		Metadata struct {
@@ -67,7 +67,7 @@ func ReadRelease(data []byte) (*Release, error) {
 	return rel, nil
 }
 
-// minor returns "4.18" of "4.18.3"; "" where there is no minor one.
+// minor returns "4.18" of "4.18.3", or "".
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {
@@ -76,7 +76,7 @@ func minor(version string) string {
 	return parts[0] + "." + parts[1]
 }
 
-// Pinned are the images of the release as spec.images has them, with the agent's.
+// Pinned returns the images of the release in the form of spec.images, with the agent's.
 func (r *Release) Pinned(agent string) v1alpha1.Images {
 	return v1alpha1.Images{Agent: agent, Keepalived: r.Images[tagKeepalived], HAProxy: r.Images[tagHAProxy], CoreDNS: r.Images[tagCoreDNS], Release: r.Version}
 }
@@ -88,8 +88,8 @@ var defaultImages = sync.OnceValue(func() (table v1alpha1.Images) {
 	return table
 })
 
-// newestImages is the newest release that origin's images are published for.
-// HAProxy, keepalived and CoreDNS of a newer one do for every older release.
+// newestImages is the newest release that origin's images are published for. Its HAProxy,
+// keepalived and CoreDNS work with every older release.
 const newestImages = "4.22"
 
 // images returns all images: the user's, else the release's, else the table's.
@@ -111,12 +111,12 @@ func images(user v1alpha1.Images, version string, rel *Release) v1alpha1.Images 
 	}
 }
 
-// DefaultImages are those of vipgen's table for an OpenShift version; empty means
-// that of the newest images.
+// DefaultImages returns vipgen's images for an OpenShift version; empty means that of the
+// newest images.
 func DefaultImages(version string) v1alpha1.Images { return images(v1alpha1.Images{}, version, nil) }
 
-// DefaultAgent reports vipgen's default image of the agent, which no registry has: nodes could
-// not pull it. A default with a digest, as a release of vipgen may carry, is published.
+// DefaultAgent reports vipgen's default image of the agent, which is in no registry: nodes
+// could not pull it. A default with a digest, as a release of vipgen may carry, is published.
 func DefaultAgent(i v1alpha1.Images, s problem.Severity) problem.List {
 	usual := defaultImages().Agent
 	if i.Agent != usual || strings.Contains(usual, "@") {
@@ -132,9 +132,9 @@ func ImageList(i v1alpha1.Images) [][2]string {
 	return [][2]string{{"agent", i.Agent}, {"keepalived", i.Keepalived}, {"haproxy", i.HAProxy}, {"coredns", i.CoreDNS}}
 }
 
-// checkRelease warns of images of another release than the one to render for, as far as the
-// input says which one they are of: spec.images.release, the tag of an image, or the release
-// information, which also tells digests that the release does not have.
+// checkRelease warns of images of another release than the one to render for, where the input
+// shows their release: spec.images.release, the tag of an image, or the release information,
+// which also reveals digests that are not of the release.
 func (r *resolver) checkRelease(rel *Release) {
 	user := r.in.VIP.Spec.Images
 	warn := func(field, found, expected, hint string) {
@@ -170,7 +170,7 @@ func (r *resolver) checkRelease(rel *Release) {
 	}
 }
 
-// imageTag is the tag of an image. One with a digest, or without a tag, has none.
+// imageTag returns the tag of an image; "" for an image with a digest, or without a tag.
 func imageTag(image string) string {
 	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.ContainsAny(image[i:], "/@") && !strings.Contains(image, "@") {
 		return image[i+1:]
@@ -178,8 +178,8 @@ func imageTag(image string) string {
 	return ""
 }
 
-// checkImages warns of images that a disconnected cluster will not find:
-// mirrors are for digests.
+// checkImages warns of images that a disconnected cluster cannot pull: mirrors apply to digests
+// alone.
 func (r *resolver) checkImages(all v1alpha1.Images) {
 	if len(r.in.Install.Mirrors) == 0 {
 		return
@@ -192,7 +192,7 @@ func (r *resolver) checkImages(all v1alpha1.Images) {
 	}
 	if len(tagged) > 0 {
 		docs, field := r.in.vipDocs, "spec.images"
-		if docs == (layers{}) { // no file to have it
+		if docs == (layers{}) { // no file to report it in
 			docs, field = layer(r.in.Install.Doc), r.in.Install.Mirrors[0].Field
 		}
 		r.report(problem.Warning, docs, problem.Problem{Code: problem.UnpinnedImage, Field: field, Found: "tags for " + strings.Join(tagged, ", "),

@@ -1,6 +1,5 @@
-// Package render turns an install-config, with what goes beside it, into the
-// ClusterConfig that nodes read and the files that every pool gets. It touches
-// no disk, network or clock.
+// Package render turns an install-config and the files that go with it into the ClusterConfig
+// of the nodes and the files of every pool. It touches no disk, network or clock.
 package render
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// File is an input with the name that reports call it by.
+// File is an input with its name in reports.
 type File = source.File
 
 // Sources are the files that describe one cluster.
@@ -23,21 +22,21 @@ type Sources struct {
 	// InstallConfig is an install-config, or a file with objects that describe
 	// clusters as package gitops reads them.
 	InstallConfig File
-	// Object names the cluster of several such objects; Companions are files that
-	// may hold more objects of an AgentClusterInstall.
+	// Object is the name of the cluster in a file with several; Companions are files that may
+	// hold more objects of an AgentClusterInstall.
 	Object     string
 	Companions []File
 	// AgentConfig and VIPConfig are optional.
 	AgentConfig *File
 	VIPConfig   *File
-	// ClusterIngress is the cluster's Ingress object, where it says more than the
-	// installer's default; nil else.
+	// ClusterIngress is the cluster's Ingress object, where it differs from the installer's
+	// default, or nil.
 	ClusterIngress *File
-	// Defaults are those of the fleet that the cluster belongs to, or nil.
+	// Defaults are those of the cluster's fleet, or nil.
 	Defaults *Defaults
 }
 
-// Names are those of the files, the install-config first.
+// Names returns the names of the files, the install-config first.
 func (s Sources) Names() []string {
 	names := []string{s.InstallConfig.Name}
 	for _, f := range []*File{s.VIPConfig, s.AgentConfig, s.ClusterIngress} {
@@ -54,9 +53,9 @@ func (s Sources) Names() []string {
 	return names
 }
 
-// Options are what a command line says about a cluster besides its files.
+// Options are the settings of a cluster that a command line has.
 type Options struct {
-	// OpenShiftVersion wins over the VIPConfig's.
+	// OpenShiftVersion overrides the VIPConfig's.
 	OpenShiftVersion string
 	// OS is the operating system of the nodes, as ignition.ParseTarget knows it;
 	// empty means OpenShift's.
@@ -65,27 +64,26 @@ type Options struct {
 	Release *Release
 }
 
-// Input is what Sources hold, each valid by itself.
+// Input is the content of Sources, each file valid by itself.
 type Input struct {
 	Install *installconfig.InstallConfig
 	Agent   *installconfig.AgentConfig
 	VIP     *v1alpha1.VIPConfig
 	// Ingress is the cluster's Ingress object, or nil.
 	Ingress *installconfig.ClusterIngress
-	// Manifests are the ConfigMaps that the cluster's object names; nil for an
-	// install-config.
+	// Manifests are the ConfigMaps that the cluster's object names; nil for an install-config.
 	Manifests *gitops.ManifestRefs
-	// vipDocs are where the fields of VIP stand.
+	// vipDocs are the documents of VIP's fields.
 	vipDocs layers
-	// givenProfile says that the profile of VIP is the user's choice.
+	// givenProfile is set where the user chose the profile of VIP.
 	givenProfile bool
-	// assumedNone is set where nothing gives the cluster VIPs, or type None.
+	// assumedNone is set where type None is vipgen's choice, as nothing gives the cluster VIPs.
 	assumedNone bool
 }
 
-// Read reads all files of a cluster and finds the problems of all of them, which
-// Report, or Load, makes a report of. What had a problem is missing from the input,
-// which is nil where nothing can be made of a file at all: the list is a report then.
+// Read reads all files of a cluster and returns the problems of all of them, which Report or
+// Load merges into a report. Values with a problem are missing from the input. It is nil where
+// a file is unreadable: the list is a report then.
 func Read(s Sources) (*Input, problem.List) {
 	in, list := readCluster(s)
 	if s.AgentConfig != nil {
@@ -108,7 +106,7 @@ func Read(s Sources) (*Input, problem.List) {
 	return in, list
 }
 
-// readCluster reads the install-config, or the objects that stand for one.
+// readCluster reads the install-config, or the objects that describe the cluster.
 func readCluster(s Sources) (*Input, problem.List) {
 	if !gitops.HasCluster(s.InstallConfig.Data) {
 		if list := gitops.Instead(s.InstallConfig); list != nil {
@@ -124,8 +122,8 @@ func readCluster(s Sources) (*Input, problem.List) {
 	return &Input{Install: c.Install, Agent: c.Agent, Manifests: &c.Manifests}, list
 }
 
-// readVIPConfig reads a cluster's VIPConfig over the defaults of its fleet. ok is
-// false where nothing can be made of the file at all.
+// readVIPConfig reads a cluster's VIPConfig over the defaults of its fleet. ok is false where
+// the file is unreadable.
 func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool) {
 	in.VIP = d.start()
 	var doc *source.Document
@@ -152,8 +150,8 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 	return list, true
 }
 
-// refused reports whether a field, or what it is part of or made of, has an error
-// already: what it would hold is not known.
+// refused reports whether a field, a parent or a part of it has an error already: its value is
+// unknown.
 func refused(list problem.List, field string) bool {
 	within := func(a, b string) bool {
 		rest, ok := strings.CutPrefix(a, b)
@@ -164,7 +162,7 @@ func refused(list problem.List, field string) bool {
 	})
 }
 
-// version is the OpenShift version to write for; empty means any.
+// version returns the OpenShift version to write for; empty means any.
 func (in *Input) version(o Options) string {
 	release := ""
 	if o.Release != nil {
@@ -173,8 +171,8 @@ func (in *Input) version(o Options) string {
 	return cmp.Or(o.OpenShiftVersion, in.VIP.Spec.OpenShiftVersion, release)
 }
 
-// Load reads and resolves the files of one cluster. The list has every problem
-// and warning; it is also the error when the cluster cannot be rendered.
+// Load reads and resolves the files of one cluster. The list holds every problem and warning;
+// it is also the error when the cluster cannot be rendered.
 func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 	in, list := Read(s)
 	if in == nil {
@@ -183,20 +181,20 @@ func Load(s Sources, o Options) (*Cluster, problem.List, error) {
 	return in.Load(list, o)
 }
 
-// Load resolves an input that was read with the given problems. Those that follow
-// from them are not reported.
+// Load resolves an input that was read with the given problems. Their consequences are not
+// reported.
 func (in *Input) Load(list problem.List, o Options) (*Cluster, problem.List, error) {
 	c, more := resolve(in, o)
 	if broken := list.Errors(); len(broken) > 0 {
 		c = nil
-		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return follows(p, broken) })
+		more = slices.DeleteFunc(more, func(p problem.Problem) bool { return isConsequence(p, broken) })
 	}
 	list = in.Report(append(list, more...))
 	return c, list, list.Err()
 }
 
-// Locate fills in where the field of a problem stands: one that begins with
-// "spec." in the VIPConfig, others in the install-config. Flags stand nowhere.
+// Locate fills in the position of a problem's field: in the VIPConfig if it begins with
+// "spec.", else in the install-config. Flags have none.
 func (in *Input) Locate(p problem.Problem) problem.Problem {
 	switch {
 	case strings.HasPrefix(p.Field, "--"):
@@ -207,9 +205,9 @@ func (in *Input) Locate(p problem.Problem) problem.Problem {
 	return layer(in.Install.Doc).locate(p)
 }
 
-// rests says what a problem of meaning rests on: where an error is there, it may
-// be nothing but a consequence.
-var rests = map[problem.Code][]string{
+// dependsOn lists the fields that a problem of meaning depends on: it may be a consequence of
+// an error there.
+var dependsOn = map[problem.Code][]string{
 	problem.NoVIPs:             {"platform", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.FamilyOrder:        {"platform", "networking", "spec.apiVIPs", "spec.ingressVIPs"},
 	problem.VIPOutsideNetwork:  {"networking"},
@@ -224,10 +222,10 @@ var rests = map[problem.Code][]string{
 	problem.OtherRelease:       {"spec.images", "spec.openshiftVersion"},
 }
 
-// follows reports whether a problem may follow from errors found before.
-func follows(p problem.Problem, before problem.List) bool {
+// isConsequence reports whether a problem may follow from errors found before.
+func isConsequence(p problem.Problem, before problem.List) bool {
 	if refused(before, p.Path()) {
 		return true
 	}
-	return slices.ContainsFunc(rests[p.Code], func(field string) bool { return refused(before, field) })
+	return slices.ContainsFunc(dependsOn[p.Code], func(field string) bool { return refused(before, field) })
 }

@@ -14,28 +14,26 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// rule is one for which OpenShift's installer refuses an install-config, and which depends
-// on the release, or on more than one field.
+// rule is a check of OpenShift's installer that depends on the release, or on more than one
+// field.
 type rule struct {
 	code problem.Code
-	// since is the first release with the rule, or empty. Without a release, those of the
-	// latest hold.
+	// since is the first release with the rule, or empty. Without a release, the latest rules
+	// apply.
 	since string
 	check func(*resolver) []finding
-	// forNew is set where a running cluster may have what no new one can: an earlier release
-	// took it, or it came after the installation. It is a warning where the cluster is
-	// installed.
+	// forNew is set where a running cluster may violate the rule: an earlier release accepted
+	// it, or it came after the installation. It is a warning where the cluster is installed.
 	forNew bool
 }
 
-// finding is an objection of one rule to a field of the install-config. A warning has
-// severity.
+// finding is one rule's objection to a field of the install-config. A warning has severity.
 type finding struct {
 	field, found, expected, hint string
 	severity                     problem.Severity
 }
 
-// installersRules are named after the installer's functions, most of them in its
+// installersRules name the installer's functions, most of them in its
 // pkg/types/validation/installconfig.go.
 var installersRules = []rule{
 	{problem.BadName, "", (*resolver).nameOfOneLabel, true},                // pkg/validate: OnPremClusterName
@@ -54,7 +52,7 @@ var installersRules = []rule{
 	{problem.UnknownField, "", (*resolver).newerFields, false},             // pkg/asset/installconfig: LoadFromFile
 }
 
-// checkInstaller reports what OpenShift's installer refuses.
+// checkInstaller reports everything that OpenShift's installer refuses.
 func (r *resolver) checkInstaller() {
 	for _, rule := range installersRules {
 		if r.version != "" && rule.since != "" && !assets.AtLeast(r.version, rule.since) {
@@ -70,7 +68,7 @@ func (r *resolver) checkInstaller() {
 	}
 }
 
-// installed reports whether the cluster is known to run: its bootstrap host is gone then.
+// installed reports whether the cluster is known to run, without its bootstrap host.
 func (r *resolver) installed() bool {
 	want := r.in.VIP.Spec.VRRP.Interoperable
 	return want != nil && !*want
@@ -85,17 +83,17 @@ func (r *resolver) nameOfOneLabel() []finding {
 		hint: "for a cluster that was installed with it before 4.11: spec.vrrp.interoperable: false in vipgen.yaml, as its bootstrap host is gone"}}
 }
 
-// networkLists are the lists of networks by their fields, with the installer's defaults also
-// where IPv4 is not used. Objects without machine networks have the other two alone.
+// networkLists maps fields to their networks, with the installer's defaults also where IPv4 is
+// not used. Objects without machine networks have the other two alone.
 func (r *resolver) networkLists() map[string][]netip.Prefix {
 	i := r.in.Install
 	out := map[string][]netip.Prefix{}
 	for field, list := range map[string][]installconfig.Network{"machineNetwork": i.MachineNetworks, "clusterNetwork": i.ClusterNetworks, "serviceNetwork": i.ServiceNetworks} {
 		switch {
 		case len(list) > 0:
-			out["networking."+field] = prefixes(list)
+			out["networking."+field] = installconfig.Prefixes(list)
 		case field != "machineNetwork":
-			out["networking."+field] = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")} // of that family
+			out["networking."+field] = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")} // the other family's default
 		}
 	}
 	return out
@@ -107,7 +105,7 @@ func familiesOf(list []netip.Prefix) string {
 
 const bothFamilies = "IPv4 and IPv6"
 
-// dualStack reports whether services have both families, which is what the installer goes by.
+// dualStack reports whether services have both families, which is the installer's criterion.
 func (r *resolver) dualStack() bool {
 	return familiesOf(r.networkLists()["networking.serviceNetwork"]) == bothFamilies
 }
@@ -129,7 +127,7 @@ func (r *resolver) networkFamilies() (out []finding) {
 	return out
 }
 
-// primaryIPv6 are the platforms on which IPv6 may come first, with their first releases.
+// primaryIPv6 maps the platforms on which IPv6 may come first to their first releases.
 var primaryIPv6 = map[string]string{"baremetal": "4.13", "vsphere": "4.14", "openstack": "4.15", "none": "4.21", "external": "4.21"}
 
 func (r *resolver) ipv6First() (out []finding) {
@@ -151,7 +149,8 @@ func (r *resolver) ipv6First() (out []finding) {
 	return out
 }
 
-// primaryFamily: VIPs that the installer knows begin with the primary family of each network.
+// primaryFamily requires VIPs that the installer knows to begin with the primary family of each
+// network.
 func (r *resolver) primaryFamily() (out []finding) {
 	if !r.dualStack() {
 		return nil
@@ -161,9 +160,9 @@ func (r *resolver) primaryFamily() (out []finding) {
 		if len(list) == 0 || strings.HasPrefix(list[0].field, "spec.") {
 			continue
 		}
-		first := family(list[0].Addr)
-		differ := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(f string) bool { return family(all[f][0].Addr()) == first })
-		// Of two VIPs checkFamilies says it.
+		first := installconfig.Family(list[0].Addr)
+		differ := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(f string) bool { return installconfig.Family(all[f][0].Addr()) == first })
+		// checkFamilies reports it of two VIPs.
 		if len(differ) > 0 && (len(list) == 1 || !slices.Contains(differ, "networking.machineNetwork")) {
 			out = append(out, finding{field: list[0].field, found: first + " first", expected: "the family that is first in " + strings.Join(differ, " and ")})
 		}
@@ -171,7 +170,7 @@ func (r *resolver) primaryFamily() (out []finding) {
 	return out
 }
 
-// removedNetworkTypes: clusters with OpenShift SDN were still upgraded to 4.16.
+// removedNetworkTypes reports OpenShift SDN; clusters with it were still upgraded to 4.16.
 func (r *resolver) removedNetworkTypes() []finding {
 	f := finding{field: "networking.networkType", found: r.in.Install.NetworkType, expected: "OVNKubernetes, or an OpenShift before 4.15"}
 	if r.in.Install.Doc.Has("networking.type") && !r.in.Install.Doc.Has(f.field) {
@@ -187,8 +186,8 @@ func (r *resolver) removedNetworkTypes() []finding {
 	return []finding{f}
 }
 
-// ovnDefaults are the networks that OVN-Kubernetes uses inside; the first of a family is
-// the join network, which may be another.
+// ovnDefaults are OVN-Kubernetes' internal networks; the first of a family is the default join
+// network.
 var ovnDefaults = lists.Map([]string{"100.64.0.0/16", "100.88.0.0/16", "169.254.0.0/17", "fd98::/64", "fd97::/64", "fd69::/112"}, netip.MustParsePrefix)
 
 func (r *resolver) ovnNetworks() (out []finding) {
@@ -259,7 +258,7 @@ func (r *resolver) inPlace() []finding {
 }
 
 // agentBased reports whether openshift-install's agent-based method installs the cluster. A
-// file without rendezvousIP may be there for the addresses of hosts alone.
+// file without rendezvousIP may only hold addresses of hosts.
 func (r *resolver) agentBased() bool {
 	return r.in.Agent != nil && r.in.Agent.RendezvousIP != nil && r.in.Manifests == nil
 }
@@ -291,12 +290,11 @@ func (r *resolver) agentPlatform() []finding {
 		hint: "an agent-config.yaml that only lists addresses has no rendezvousIP"}}
 }
 
-// feature is a field that not every release has without a feature set.
+// feature is a field that some releases gate by a feature set.
 type feature struct {
 	used  bool
 	field string
-	// what names it; since is the first release that has it without a feature set, empty
-	// where none has it yet.
+	// what names it; since is the first release without the gate, or empty.
 	what, since string
 }
 
@@ -327,7 +325,7 @@ func (r *resolver) gatedFeatures() (out []finding) {
 	return out
 }
 
-// newerFields are warnings: the release ignores them, or, from 4.22, refuses them.
+// newerFields warns of fields that the release ignores or, from 4.22, refuses.
 func (r *resolver) newerFields() (out []finding) {
 	for _, f := range r.in.Install.Newer {
 		gated := r.in.Install.FeatureSet == "" && slices.ContainsFunc(r.features(), func(known feature) bool { return known.field == f.Field })

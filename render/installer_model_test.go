@@ -74,7 +74,7 @@ func (p mutantPlatform) balancer() string {
 	return (*p.LoadBalancer)["type"]
 }
 
-// defaulted has the installer's defaults (SetInstallConfigDefaults, convertNetworking).
+// defaulted applies the installer's defaults (SetInstallConfigDefaults, convertNetworking).
 func (m *mutant) defaulted() *mutant {
 	i := *m
 	n := &i.Networking
@@ -125,7 +125,7 @@ func ipv4First(list []string) []string {
 
 func is6(address string) bool { return strings.Contains(address, ":") }
 
-// lists are the networks of each kind.
+// lists returns the networks of each kind.
 func (m *mutant) lists() [][]string {
 	out := [][]string{nil, nil, m.Networking.ServiceNetwork}
 	for _, n := range m.Networking.MachineNetwork {
@@ -276,7 +276,8 @@ func (m *mutant) gated(p mutantPlatform) bool {
 	return p.DNSRecords == "External" || m.Arbiter != nil && !m.atLeast("4.20") || m.ControlPlane.Fencing != nil && !m.atLeast("4.22")
 }
 
-// differences are where vipgen refuses what the installer takes: see docs/input.md.
+// differences are the cases in which vipgen refuses what the installer accepts: see
+// docs/input.md.
 var differences = []struct {
 	reason string
 	is     func(*mutant, problem.List) bool
@@ -304,8 +305,8 @@ func has(code problem.Code) func(*mutant, problem.List) bool {
 	}
 }
 
-// TestInstallerModel gives 2,000 changed examples to vipgen and to the model: both refuse,
-// or both take, but for the differences, each of which occurs.
+// TestInstallerModel loads 2,000 changed examples in vipgen and in the model: both refuse or
+// both accept, except for the differences, each of which occurs.
 func TestInstallerModel(t *testing.T) {
 	refused, seen := 0, map[string]int{}
 	for n, m := range mutants(t, 2000) {
@@ -337,8 +338,8 @@ func TestInstallerModel(t *testing.T) {
 	}
 }
 
-// TestInstallerModelOfObjects gives changed examples to vipgen as objects without machine
-// networks: the rules of families hold for the networks that are there.
+// TestInstallerModelOfObjects loads changed examples as objects without machine networks: the
+// rules of families hold for the existing networks.
 func TestInstallerModelOfObjects(t *testing.T) {
 	count := map[bool]int{}
 	for n, m := range mutants(t, 2000) {

@@ -236,7 +236,7 @@ var mutations = []func(*rand.Rand, *mutant){
 	func(_ *rand.Rand, m *mutant) { m.agentBased = true },
 }
 
-// mutants makes n of the examples, the same ones every time.
+// mutants returns n changed examples, the same ones every time.
 func mutants(t testing.TB, n int) (out []*mutant) {
 	r := rand.New(rand.NewPCG(32, 2000))
 	files, err := filepath.Glob("../examples/*/install-config.yaml")
@@ -254,7 +254,7 @@ func mutants(t testing.TB, n int) (out []*mutant) {
 	return out
 }
 
-// load gives a mutant to vipgen.
+// load loads a mutant in vipgen.
 func (m *mutant) load(t testing.TB) problem.List {
 	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(m.text(t))}}
 	if m.agentBased {
@@ -267,7 +267,7 @@ func (m *mutant) load(t testing.TB) problem.List {
 	return list
 }
 
-// loadObject gives a mutant to vipgen as an AgentClusterInstall for hosts with DHCP.
+// loadObject loads a mutant as an AgentClusterInstall for hosts with DHCP.
 func (m *mutant) loadObject(t testing.TB) problem.List {
 	name, p := m.platform()
 	spec := map[string]any{

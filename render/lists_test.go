@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestPlatforms holds what cannot read the table of platforms to it: agents, which have
-// nothing of assets, the reader of each platform's fields, and text.
+// TestPlatforms compares code that cannot read the table of platforms with it: agents, which do
+// not import assets, the reader of each platform's fields, and text.
 func TestPlatforms(t *testing.T) {
 	var virtual []string
 	readme := testkit.ReadFile(t, "../README.md")

@@ -12,24 +12,22 @@ import (
 // Migration is a move of a running cluster to other VRRP settings (seed 004).
 type Migration struct {
 	Cluster string `json:"cluster"`
-	// From is what the cluster's input says, To what it is to run.
+	// From are the settings of the cluster's input, To the new ones.
 	From v1alpha1.VRRPSettings `json:"from"`
 	To   v1alpha1.VRRPSettings `json:"to"`
 	// At is the planned instant; nil leaves it to the nodes.
 	At *time.Time `json:"at,omitempty"`
 	// Without are nodes that the others do not wait for.
 	Without []string `json:"without,omitempty"`
-	// Outage bounds for how long clients get no answer, in milliseconds: one old
-	// advert interval and three new ones. Intervals that are stretched for many
-	// peers are not counted.
+	// OutageMS is the longest time without an answer for clients, in milliseconds: one old
+	// advert interval and three new ones, without the longer intervals of many peers.
 	OutageMS int `json:"outageMS"`
 
 	file v1alpha1.ModeFileContent
 	c    *Cluster
 }
 
-// Migrate plans a move. The error says what of the mode file does not go with the
-// cluster.
+// Migrate plans a move. The error says which part of the mode file does not fit the cluster.
 func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil, fmt.Errorf("the nodes of %s hold no VIPs, so there are no VRRP settings to change", c.Config.Metadata.Name)
@@ -52,11 +50,11 @@ func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	}, nil
 }
 
-// ModeFile is the mode file of all nodes.
+// ModeFile returns the mode file of all nodes.
 func (m *Migration) ModeFile() ([]byte, error) { return m.file.Marshal() }
 
-// Files are the mode file, and for OpenShift a MachineConfig for each pool that has
-// nodes of its own. Custom pools get the worker's.
+// Files returns the mode file, and for OpenShift a MachineConfig for each pool with its own
+// nodes. Custom pools inherit the worker's.
 func (m *Migration) Files() ([]OutputFile, error) {
 	text, err := m.ModeFile()
 	if err != nil {
@@ -87,10 +85,10 @@ func (m *Migration) Files() ([]OutputFile, error) {
 	return out, nil
 }
 
-// modeMachineConfig is a name that no pool's own MachineConfig has.
+// modeMachineConfig returns a name that differs from the pool's own MachineConfig.
 func modeMachineConfig(role string) string { return MachineConfigName(role) + ".mode" }
 
-// MachineConfigs are the names of those that Files has.
+// MachineConfigs returns the names of the MachineConfigs in Files.
 func (m *Migration) MachineConfigs() (out []string) {
 	for _, role := range m.c.Roles {
 		if role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter || role == v1alpha1.RoleWorker {

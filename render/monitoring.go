@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// monitoring names the manifests with alerts and the dashboard, and those by which
-// OpenShift's Prometheus reads metrics that it can reach.
+// monitoring returns the names of the manifests with alerts and the dashboard, and of those
+// that let OpenShift's Prometheus read reachable metrics.
 func (c *Cluster) monitoring() []string {
 	names := []string{manifest.MonitoringNamespace}
 	if c.Config.Spec.Metrics == v1alpha1.MetricsOnNode {
@@ -18,7 +18,7 @@ func (c *Cluster) monitoring() []string {
 	return append(names, manifest.PrometheusRule, manifest.Dashboard)
 }
 
-// Monitored are the containers whose agents serve metrics on nodes of a role, with their
+// Monitored returns the containers whose agents serve metrics on nodes of a role, with their
 // ports.
 func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 	ports, pods := c.Config.Spec.Ports, c.Pods(role)
@@ -39,5 +39,5 @@ func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 	return out
 }
 
-// monitored are those of all nodes: the control plane runs all that others do.
+// monitored covers all nodes: the control plane runs every container.
 func (c *Cluster) monitored() []manifest.Monitored { return c.Monitored(v1alpha1.RoleMaster) }

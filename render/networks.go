@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// checkOutside reports VIPs in none of the machine networks. Where these say where the
-// nodes are, no node could hold such a VIP. Elsewhere nodes find its network (hard case
-// 44), which one warning tells.
+// checkOutside reports VIPs in none of the machine networks. Where these are the networks of
+// the nodes, no node could hold such a VIP. Elsewhere nodes find its network (hard case 44),
+// with one warning for all.
 func (r *resolver) checkOutside(vips []place) {
 	if r.external() {
 		return
@@ -39,15 +39,14 @@ func (r *resolver) checkOutside(vips []place) {
 		return
 	}
 	r.report(problem.Warning, found[0].docs, problem.Problem{Code: problem.VIPOutsideNetwork, Field: found[0].field,
-		Found: lists.Join(found, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.goesBy(found)})
+		Found: lists.Join(found, ", "), Expected: "addresses in " + r.machineNetworkList(), Hint: r.bindingHint(found)})
 }
 
-// networksBind reports whether the machine networks say where the nodes are. OpenShift's
-// installer insists on VIPs in them (its pkg/types/validation/installconfig.go,
-// validateVIPsForPlatform) on these platforms, unless the load balancer is the user's:
-// oVirt since there are lists of VIPs, in 4.12, and vSphere and, since 4.19, Nutanix with the
-// agent-based method.
-// Objects of the assisted installer may have none: it asks the hosts.
+// networksBind reports whether the machine networks are those of the nodes. OpenShift's
+// installer requires VIPs in them (its pkg/types/validation/installconfig.go,
+// validateVIPsForPlatform) on these platforms, unless the load balancer is the user's: oVirt
+// since there are lists of VIPs, in 4.12, and vSphere and, since 4.19, Nutanix with the
+// agent-based method. Objects of the assisted installer may have none: it asks the hosts.
 func (r *resolver) networksBind() bool {
 	if r.in.Install.LoadBalancer == "UserManaged" || len(r.in.Install.MachineNetworks) == 0 {
 		return false
@@ -65,7 +64,7 @@ func (r *resolver) networksBind() bool {
 	return false
 }
 
-func (r *resolver) goesBy(vips []place) string {
+func (r *resolver) bindingHint(vips []place) string {
 	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
 	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}
 	where := "networking.machineNetwork says nothing then about where the nodes are: "
@@ -87,7 +86,7 @@ func (r *resolver) goesBy(vips []place) string {
 	return by
 }
 
-// defaultNetwork says that the file has no machine network, if so.
+// defaultNetwork returns a note where the machine network is the default.
 func (r *resolver) defaultNetwork() string {
 	if list := r.in.Install.MachineNetworks; len(list) > 0 && list[0].Default {
 		return "networking.machineNetwork is not given, so this is the installer's default"
@@ -99,28 +98,28 @@ func (r *resolver) machineNetworkList() string {
 	if len(r.in.Install.MachineNetworks) == 0 {
 		return "networking.machineNetwork, which is not given"
 	}
-	return lists.Join(prefixes(r.in.Install.MachineNetworks), " or ")
+	return lists.Join(installconfig.Prefixes(r.in.Install.MachineNetworks), " or ")
 }
 
-// machineNetworks are those of the install-config. Where a VIP is in none of them (hard
-// case 44) but static addresses of hosts say in which network it is, that one takes the
-// place of those of its family: nodes need not find it out.
+// machineNetworks returns the install-config's machine networks. Where a VIP is in none of them
+// (hard case 44) but static addresses of hosts show its network, that one replaces those of its
+// family: nodes need not find it.
 func (r *resolver) machineNetworks(groups []v1alpha1.Group) []netip.Prefix {
-	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Groups: groups, MachineNetworks: prefixes(r.in.Install.MachineNetworks)}
+	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Groups: groups, MachineNetworks: installconfig.Prefixes(r.in.Install.MachineNetworks)}
 	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
 		return spec.MachineNetworks
 	}
 	for _, is4 := range []bool{true, false} {
 		if found := r.networksOfHosts(&spec, is4); len(found) > 0 {
-			spec.MachineNetworks = inPlaceOf(spec.MachineNetworks, found)
+			spec.MachineNetworks = replaceFamily(spec.MachineNetworks, found)
 		}
 	}
 	return spec.MachineNetworks
 }
 
-// networksOfHosts are the networks of one family in which hosts with static addresses
-// have the VIPs outside of the machine networks, with the machine networks that hold
-// others; nothing where hosts do not say it of each such VIP.
+// networksOfHosts returns the networks of one family that hosts with static addresses share
+// with VIPs outside of the machine networks, with the machine networks that hold other VIPs;
+// nil where hosts do not show it for each such VIP.
 func (r *resolver) networksOfHosts(spec *v1alpha1.ClusterConfigSpec, is4 bool) []netip.Prefix {
 	out := slices.DeleteFunc(spec.VIPNetworks(spec.MachineNetworks), func(n netip.Prefix) bool { return n.Addr().Is4() != is4 })
 	known := false
@@ -150,9 +149,9 @@ func (r *resolver) networksOfHosts(spec *v1alpha1.ClusterConfigSpec, is4 bool) [
 	return out
 }
 
-// inPlaceOf puts networks of one family where the first of that family is, and leaves
-// the others of it out: the order of families says which is the primary one.
-func inPlaceOf(list, found []netip.Prefix) []netip.Prefix {
+// replaceFamily puts networks of one family at the place of the first of that family, and drops
+// the others of it: the order of families decides the primary one.
+func replaceFamily(list, found []netip.Prefix) []netip.Prefix {
 	same := func(n netip.Prefix) bool { return n.Addr().Is4() == found[0].Addr().Is4() }
 	at := slices.IndexFunc(list, same)
 	rest := slices.DeleteFunc(slices.Clone(list), same)
@@ -162,8 +161,8 @@ func inPlaceOf(list, found []netip.Prefix) []netip.Prefix {
 	return slices.Insert(rest, min(at, len(rest)), found...)
 }
 
-// inNodeNetworks leaves out addresses of storage and other networks. Of a host with one
-// address of a family it is that one.
+// inNodeNetworks drops addresses of storage and other networks. A host's only address of a
+// family stays.
 func inNodeNetworks(spec *v1alpha1.ClusterConfigSpec, list []installconfig.Prefix) []netip.Addr {
 	var host v1alpha1.Interface
 	four := 0

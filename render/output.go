@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Format is a form of output.
+// Format is an output format.
 type Format string
 
 const (
@@ -22,25 +22,24 @@ const (
 	FormatFiles         Format = "files"
 	// FormatConfigMap is a ConfigMap with the MachineConfigs and manifests.
 	FormatConfigMap Format = "configmap"
-	// FormatExtraManifests is a folder of the same, one object a file.
+	// FormatExtraManifests is a folder with the same content, one object per file.
 	FormatExtraManifests Format = "extra-manifests"
 )
 
-// Formats lists all of them.
+// Formats returns all formats.
 func Formats() []Format {
 	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles, FormatConfigMap, FormatExtraManifests}
 }
 
-// OutputFile is a file of the output, its path relative to where the output
-// goes.
+// OutputFile is an output file with a relative path.
 type OutputFile struct {
 	Path string
 	Data []byte
 }
 
-// Want says what to make of a cluster.
+// Want selects the output for a cluster.
 type Want struct {
-	// Formats are those to write, for a tree.
+	// Formats are the formats of a tree.
 	Formats []Format
 	// Roles limits the output to some pools; empty means all.
 	Roles []string
@@ -48,9 +47,9 @@ type Want struct {
 	Kustomization bool
 }
 
-// Renderer makes output. It keeps what clusters have in common, so that one
-// renderer for many clusters is much faster than one for each. It is safe for
-// concurrent use; its zero value is ready.
+// Renderer renders clusters. It caches what clusters share, so that one renderer for many
+// clusters is much faster than one for each. It is safe for concurrent use; its zero value is
+// ready.
 type Renderer struct {
 	mu       sync.Mutex
 	encoders map[ignition.Target]*ignition.Encoder
@@ -73,8 +72,8 @@ func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
 	return r.encoders[t], nil
 }
 
-// Stream makes one YAML stream for `oc apply -f -`: the MachineConfigs, then
-// the cluster manifests that go with them; or the format wanted, where that has both.
+// Stream returns one YAML stream for `oc apply -f -`: the MachineConfigs, then the cluster
+// manifests that go with them; or the wanted format, if that holds both.
 func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
 	if !w.withManifests() {
 		w.Formats = []Format{FormatMachineConfig}
@@ -91,8 +90,8 @@ func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// InstallDir makes the files that go into an installer's asset directory: all
-// in openshift/, one object each, as installers read them.
+// InstallDir returns the files for an installer's asset directory: all in openshift/, one
+// object each, as installers read them.
 func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
 	if err := c.Installable(); err != nil {
 		return nil, err
@@ -112,8 +111,8 @@ func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
 	return files, nil
 }
 
-// Tree makes the files of a directory, sorted as they are written: by format,
-// then in the order of pools, the cluster manifests last.
+// Tree returns the files of a directory in the order of writing: by format, then by pool, the
+// cluster manifests last.
 func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	bundles, err := c.Bundles()
 	if err != nil {
@@ -169,15 +168,16 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	return out, nil
 }
 
-// HoldsManifests reports whether a format has the cluster manifests, next to MachineConfigs.
+// HoldsManifests reports whether a format holds the cluster manifests, next to MachineConfigs.
 func (f Format) HoldsManifests() bool { return f == FormatConfigMap || f == FormatExtraManifests }
 
-// withManifests reports whether the manifests are in what is wanted already.
+// withManifests reports whether a wanted format holds the manifests already.
 func (w Want) withManifests() bool {
 	return len(w.Formats) > 0 && !slices.ContainsFunc(w.Formats, func(f Format) bool { return !f.HoldsManifests() })
 }
 
-// kustomization names the files of some folders of a tree, in its order.
+// kustomization returns a kustomization.yaml that lists the files of some folders of a tree, in
+// its order.
 func kustomization(files []OutputFile, folders ...string) OutputFile {
 	var b bytes.Buffer
 	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
@@ -189,8 +189,8 @@ func kustomization(files []OutputFile, folders ...string) OutputFile {
 	return OutputFile{Path: "kustomization.yaml", Data: b.Bytes()}
 }
 
-// check refuses pools that the cluster does not have and formats that the
-// operating system does not know.
+// check refuses pools that the cluster does not have and formats that the operating system does
+// not support.
 func (w Want) check(c *Cluster) error {
 	for _, role := range w.Roles {
 		if !slices.Contains(c.Roles, role) {
@@ -246,7 +246,7 @@ func MachineConfigName(role string) string {
 	return "99-worker-vipgen-" + role
 }
 
-// baseRole is the pool of the operator's that a pool inherits from, or is.
+// baseRole returns the operator's pool that a pool inherits from, or the pool itself.
 func baseRole(role string) string {
 	if MachineConfigName(role) == "99-"+role+"-vipgen" {
 		return role
@@ -254,8 +254,7 @@ func baseRole(role string) string {
 	return v1alpha1.RoleWorker
 }
 
-// inherit leaves out of a custom pool's bundle what its nodes get from the
-// worker pool anyway.
+// inherit removes from a custom pool's bundle what its nodes get from the worker pool.
 func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
 	if baseRole(b.Role) == b.Role {
 		return b
@@ -270,10 +269,10 @@ func inherit(b ignition.Bundle, all []ignition.Bundle) ignition.Bundle {
 			own.Files = append(own.Files, f)
 		}
 	}
-	return own // units are the same in all pools but the bootstrap
+	return own // all pools but the bootstrap have the same units
 }
 
-// plainFiles lays a bundle out as the node's file system has it.
+// plainFiles returns a bundle's files under their paths on the node.
 func plainFiles(b ignition.Bundle) []OutputFile {
 	var out []OutputFile
 	for _, f := range b.Files {

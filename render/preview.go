@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Preview returns the files that the agent writes on a node with the given facts,
-// by their paths there, from the templates that are shipped.
+// Preview returns the files that the agent writes on a node with the given facts, by path, from
+// the shipped templates.
 func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) {
 	type renderer func(text string, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error)
 	type job struct {
@@ -41,9 +41,8 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 	return out, nil
 }
 
-// Complete fills in what the cluster's own files say of a node: its role and
-// addresses, and the peers that were not given. iface is the interface of
-// addresses.
+// Complete fills in what the cluster's own files say of a node: its role and addresses, and
+// missing peers. iface is the interface of addresses.
 func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 	if self := slices.IndexFunc(c.Spec.Peers, func(p v1alpha1.Peer) bool { return p.Name == n.Name }); self >= 0 {
 		p := c.Spec.Peers[self]
@@ -77,16 +76,15 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 	return nil
 }
 
-// contradicts reports whether a role of a node is another one than that of the input. The
-// rendezvous host is the bootstrap host at first; nodes of custom pools are workers there.
+// contradicts reports whether a node's role differs from the input's. The rendezvous host is
+// the bootstrap host at first; nodes of custom pools are workers there.
 func contradicts(role, input string) bool {
 	custom := !slices.Contains([]string{v1alpha1.RoleMaster, v1alpha1.RoleWorker, v1alpha1.RoleArbiter}, role)
 	return role != input && role != v1alpha1.RoleBootstrap && !(custom && input == v1alpha1.RoleWorker)
 }
 
-// sameNode reports whether two peers have an address in common, as a node and the
-// host of the input that has no name there. The rendezvous host is both the
-// bootstrap host and, later, a node.
+// sameNode reports whether two peers share an address, as a node and a host without a name in
+// the input. The rendezvous host is both the bootstrap host and, later, a node.
 func sameNode(a, b v1alpha1.Peer) bool {
 	if (a.Role == v1alpha1.RoleBootstrap) != (b.Role == v1alpha1.RoleBootstrap) {
 		return false

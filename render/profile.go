@@ -7,11 +7,10 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// DefaultProfile is the profile of clusters on a platform of the install-config
-// whose vipgen.yaml chooses none. A hypervisor stops its virtual machines for 0.1 to
-// 1 s as a matter of course: at the end of a live migration, for a snapshot, or
-// because its host is busy. Platforms on which nodes may be anything (none, external)
-// are taken for metal.
+// DefaultProfile returns the profile for a platform of the install-config without one in
+// vipgen.yaml. A hypervisor stops its virtual machines for 0.1 to 1 s as a matter of course: at
+// the end of a live migration, for a snapshot, or because its host is busy. Platforms with any
+// kind of nodes (none, external) are taken for metal.
 func DefaultProfile(platform string) v1alpha1.Profile {
 	if assets.PlatformNamed(platform).Virtual {
 		return v1alpha1.ProfileVirtual
@@ -19,7 +18,7 @@ func DefaultProfile(platform string) v1alpha1.Profile {
 	return v1alpha1.ProfileFast
 }
 
-// chooseProfile fills in the profile of a cluster whose VIPConfig has none.
+// chooseProfile sets the profile of a cluster whose VIPConfig has none.
 func (in *Input) chooseProfile() {
 	v := &in.VIP.Spec.VRRP
 	if in.givenProfile = v.Profile != ""; !in.givenProfile && in.Install != nil {
@@ -27,8 +26,8 @@ func (in *Input) chooseProfile() {
 	}
 }
 
-// profileWhy returns why the cluster has the profile that nobody chose, and what speaks for another.
-func (in *Input) profileWhy() string {
+// profileReason explains a profile that vipgen chose, and when to choose another.
+func (in *Input) profileReason() string {
 	platform := in.Install.Platform
 	if DefaultProfile(platform) == v1alpha1.ProfileVirtual {
 		return fmt.Sprintf("nodes of platform %s are virtual machines, and a holder that its hypervisor pauses for %v keeps its VIPs; spec.vrrp.profile: fast replaces a dead one sooner",

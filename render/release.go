@@ -2,8 +2,8 @@ package render
 
 import "strings"
 
-// Assumed says of a cluster whose release is not given which one its input needs,
-// as nothing checks it: "" where every known release will do.
+// Assumed names the oldest release that the input of a cluster without a given release needs,
+// as nothing checks it: "" where every known release has it all.
 func (c *Cluster) Assumed() string {
 	if c.Version != "" || len(c.needs) == 0 {
 		return ""
@@ -11,7 +11,8 @@ func (c *Cluster) Assumed() string {
 	return strings.Join(c.needs, ", ")
 }
 
-// needs are what of the input not every known release has, with the first that does.
+// needs lists the parts of the input that not every known release has, with the first that
+// does.
 func (r *resolver) needs() (out []string) {
 	i := r.in.Install
 	if i.LoadBalancer == "UserManaged" {

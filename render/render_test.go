@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// input makes the files of a cluster: an install-config with a name and the
-// given lines under platform, and the spec of a vipgen.yaml.
+// input returns the files of a cluster: an install-config with a name and the given lines under
+// platform, and the spec of a vipgen.yaml.
 func input(name, platform, spec string) Sources {
 	s := Sources{InstallConfig: File{Name: "install-config.yaml", Data: fmt.Appendf(nil, `apiVersion: v1
 baseDomain: example.com
@@ -273,8 +273,8 @@ func TestDefaultProfile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := mustLoad(t, input("demo", tt.platform, tt.spec), Options{})
-		if got := c.Config.Spec.VRRP.Target.Profile; string(got) != tt.profile || !strings.Contains(c.ProfileWhy, tt.why) || (c.ProfileWhy == "") != (tt.why == "") {
-			t.Errorf("%s, %s: profile %q, because %q", tt.platform, tt.spec, got, c.ProfileWhy)
+		if got := c.Config.Spec.VRRP.Target.Profile; string(got) != tt.profile || !strings.Contains(c.ProfileReason, tt.why) || (c.ProfileReason == "") != (tt.why == "") {
+			t.Errorf("%s, %s: profile %q, because %q", tt.platform, tt.spec, got, c.ProfileReason)
 		}
 	}
 }

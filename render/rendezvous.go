@@ -5,11 +5,10 @@ import (
 )
 
 // checkRendezvous warns where nothing holds the API VIP while a cluster bootstraps: an
-// agent-based or assisted installation makes the Ignition config of its bootstrap host
-// itself (openshift/assisted-service, internal/ignition/installmanifests.go) and lays it
-// over the live system (openshift/assisted-installer, src/installer/installer.go,
-// startBootstrap). No input of theirs adds files there. See "Agent-based installations"
-// in docs/gitops.md.
+// agent-based or assisted installation makes the Ignition config of its bootstrap host itself
+// (openshift/assisted-service, internal/ignition/installmanifests.go) and lays it over the live
+// system (openshift/assisted-installer, src/installer/installer.go, startBootstrap). None of
+// their inputs adds files there. See "Agent-based installations" in docs/gitops.md.
 func (r *resolver) checkRendezvous() {
 	i := r.in.Install
 	if !r.agentBased() && r.in.Manifests == nil || r.operatorsKeepalived() || r.withoutVIPs() || len(r.api) == 0 || i.ControlPlane.Replicas == 1 {

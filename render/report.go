@@ -5,8 +5,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Report makes one report of all problems of a cluster's files: in order, and what has
-// one cause once.
+// Report merges all problems of a cluster's files into one sorted report, with each cause once.
 func (in *Input) Report(list problem.List) problem.List {
 	list.Sort()
 	docs := []*source.Document{in.vipDocs.own, in.vipDocs.shared}

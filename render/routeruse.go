@@ -7,15 +7,15 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp/routerids"
+	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// RouterUses returns the virtual router IDs of a cluster, as routerids looks for
-// collisions among, without the checks of a whole cluster. It has none where
-// nodes hold no VIPs.
+// RouterUses returns the virtual router IDs of a cluster for routerids' search for collisions,
+// without the checks of a whole cluster. It has none where nodes hold no VIPs.
 func (in *Input) RouterUses() routerids.Cluster {
 	c := routerids.Cluster{Name: in.Install.Name, Network: in.VIP.Spec.Network, Reserved: in.VIP.Spec.VRRP.ReservedRouterIDs}
 	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster {
-		c.Networks = prefixes(in.Install.MachineNetworks)
+		c.Networks = installconfig.Prefixes(in.Install.MachineNetworks)
 		return c
 	}
 	r := &resolver{in: in}

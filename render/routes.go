@@ -8,16 +8,16 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// routeDomain is a domain that names of routes end in, with where it stands.
+// routeDomain is a domain of routes with its source.
 type routeDomain struct {
 	name  string
 	docs  layers
 	field string
 }
 
-// routeDomains are those that the cluster gives to its routes by itself, besides
-// apps.<cluster domain>: the domain of its Ingress object, where that is another one,
-// and the appsDomain of that object or of the VIPConfig.
+// routeDomains returns the domains that the cluster gives its routes by itself, besides
+// apps.<cluster domain>: the domain of its Ingress object, where it differs, and the appsDomain
+// of that object or of the VIPConfig.
 func (r *resolver) routeDomains() []routeDomain {
 	var out []routeDomain
 	add := func(name string, docs layers, field string) {
@@ -33,8 +33,7 @@ func (r *resolver) routeDomains() []routeDomain {
 	return out
 }
 
-// appsDomain is what names of routes without a host end in; empty for
-// apps.<cluster domain>.
+// appsDomain returns the suffix of routes without a host; empty for apps.<cluster domain>.
 func (r *resolver) appsDomain() string {
 	if i := r.in.Ingress; i != nil && i.AppsDomain != "" {
 		return i.AppsDomain
@@ -42,7 +41,7 @@ func (r *resolver) appsDomain() string {
 	return r.in.VIP.Spec.AppsDomain
 }
 
-// checkAppsDomain: the two files that may have it must agree.
+// checkAppsDomain reports an appsDomain that differs in the two files that may have it.
 func (r *resolver) checkAppsDomain() {
 	own := r.in.VIP.Spec.AppsDomain
 	if i := r.in.Ingress; i != nil && own != "" && i.AppsDomain != own {
@@ -54,16 +53,16 @@ func (r *resolver) checkAppsDomain() {
 	}
 }
 
-// served reports whether the VIPConfig has a place for the names below a domain: an
-// ingress controller that lists it, or a record.
+// served reports whether the VIPConfig serves the names below a domain: by an ingress
+// controller that lists it, or a record.
 func (r *resolver) served(domain string) bool {
 	spec := &r.in.VIP.Spec
 	return slices.ContainsFunc(spec.Ingress, func(g v1alpha1.Ingress) bool { return slices.Contains(g.Domains, domain) }) ||
 		slices.ContainsFunc(spec.DNS.Records, func(rec v1alpha1.DNSRecord) bool { return rec.Name == "*."+domain })
 }
 
-// Unresolved reads the cluster's Ingress object and warns of domains in it that nodes
-// of the cluster do not resolve.
+// Unresolved reads the cluster's Ingress object and warns of its domains that nodes of the
+// cluster do not resolve.
 func (c *Cluster) Unresolved(f File) problem.List {
 	in, list := installconfig.ReadClusterIngress(f.Name, f.Data)
 	if in == nil {

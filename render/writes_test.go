@@ -70,7 +70,7 @@ func TestHardCase57RunTimeWrites(t *testing.T) {
 	}
 }
 
-// laid are the paths of a bundle's files and units.
+// laid returns the paths of a bundle's files and units.
 func laid(b ignition.Bundle) (out []string) {
 	const units = "/etc/systemd/system/"
 	for _, f := range b.Files {
@@ -88,7 +88,7 @@ func laid(b ignition.Bundle) (out []string) {
 // volume is one that a unit gives to its container, by the path on the node.
 var volume = regexp.MustCompile(`--volume (\S+):/host\S*?(:ro)?(?:\s|$)`)
 
-// writableBy are the paths on the node's disk that its pods and units may write to.
+// writableBy returns the paths on the node's disk that its pods and units may write to.
 func writableBy(t *testing.T, b ignition.Bundle) (out []string) {
 	t.Helper()
 	add := func(p string) {

@@ -99,7 +99,7 @@ Documentation: ` + command.Pages + `adopt.md`,
 	return c
 }
 
-// usage finds flags that do not go together.
+// usage reports flags that exclude or require each other.
 func (f *adoptFlags) usage(c *cobra.Command) error {
 	switch {
 	case f.to != "":
@@ -137,7 +137,7 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 		if err != nil {
 			return err
 		}
-		// A pattern that fits nothing: the files are the user's from now on.
+		// A pattern that matches nothing: the files are the user's from now on.
 		if err := a.writeDir(tree.Dir{Path: f.dir, Owned: ".vipgen-adopt"}, out, false); err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ func (a *app) adopt(names []string, o adopt.Options, f *adoptFlags) error {
 	return command.Code(command.Shadowed)
 }
 
-// planFiles are those of the directory, with the records of what is written again: by
-// 'vipgen render' and by --update.
+// planFiles returns the files of the directory, with the records of files that are rewritten:
+// by 'vipgen render' and by --update.
 func planFiles(plan *adopt.Plan) ([]render.OutputFile, error) {
 	out, err := plan.Files()
 	if err != nil {
@@ -206,7 +206,7 @@ func (a *app) adoptCheck(c *cobra.Command, names []string, f *adoptFlags) error 
 	return found(show(a, f.output, check, checkText), check.Findings() > 0)
 }
 
-// adopted reads a directory that was written, and a later export.
+// adopted reads a directory written before, and a later export.
 func (a *app) adopted(names []string, root string) (files, later []render.File, err error) {
 	if later, err = a.importFiles(names); err != nil {
 		return nil, nil, err
@@ -229,7 +229,7 @@ func (a *app) adopted(names []string, root string) (files, later []render.File, 
 	return files, later, nil
 }
 
-// adoptUpdate writes what the operator lays down by a later export.
+// adoptUpdate writes the operator's files of a later export.
 func (a *app) adoptUpdate(c *cobra.Command, names []string, f *adoptFlags) error {
 	a.Writes = true
 	switch {

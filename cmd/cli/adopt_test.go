@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// layLive makes a directory with an export of a cluster the current one.
+// layLive changes into a directory with an export of a cluster.
 func layLive(t *testing.T) string {
 	t.Helper()
 	testkit.Deterministic(t)

@@ -30,7 +30,7 @@ func planText(out *printer, p *adopt.Plan) {
 	}
 }
 
-// treatments say what becomes of files and units.
+// treatments describe the treatments of files and units.
 var treatments = map[assets.Treatment]string{
 	assets.Replaced: "Replaced by vipgen's",
 	assets.Supplied: "Supplied by vipgen",
@@ -79,7 +79,7 @@ func planRollouts(b *printer, p *adopt.Plan) {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t\n", command.SafeLine(c.Pool), name, c.With, c.Without)
 		}
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // in memory
 	for _, c := range p.Rollouts[0].Pools {
 		with, without := p.Reboots(c.Pool, false)
 		long, longest := p.Reboots(c.Pool, true)
@@ -88,7 +88,7 @@ func planRollouts(b *printer, p *adopt.Plan) {
 	}
 }
 
-// times counts things, also none.
+// times is a plural that also counts none.
 func times(n int, thing string) string {
 	if n == 0 {
 		return "no " + thing
@@ -113,10 +113,10 @@ func planImages(b *printer, p *adopt.Plan) {
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\tpull secret: %s\t%s\t\n", i.Name, command.SafeLine(i.Image), how, i.Secret, command.SafeLine(mirror))
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // in memory
 }
 
-// checkText is what changed, for people.
+// checkText prints what changed.
 func checkText(out *printer, c *adopt.Check) {
 	out.line("Cluster %s, OpenShift %s", c.Cluster, c.Is)
 	if c.Was != c.Is {
@@ -154,7 +154,7 @@ func nextText(out *printer, c *adopt.Check) {
 			out.line("%s (%s): %s -> %s%s", r.Name, r.Pool, treatmentText(r.Was), treatmentText(r.Is), why)
 		}
 		for _, p := range n.Pools {
-			out.line("pool %s, rendered for %s: %s", p.Name, n.Release, happens(p))
+			out.line("pool %s, rendered for %s: %s", p.Name, n.Release, effectText(p))
 			out.in(func() {
 				for _, x := range p.Changes {
 					out.line("%s %s: %s", x.Kind, x.Name, x.What)
@@ -167,7 +167,7 @@ func nextText(out *printer, c *adopt.Check) {
 	})
 }
 
-// treatmentText names a treatment, also none.
+// treatmentText describes a treatment, also none.
 func treatmentText(t assets.Treatment) string {
 	if t == "" {
 		return "none"

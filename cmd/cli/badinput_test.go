@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reports in testdata/bad")
 
-// goodInstallConfig is what a case has that brings no install-config.
+// goodInstallConfig is used for a case without an install-config.
 const goodInstallConfig = `apiVersion: v1
 baseDomain: example.com
 metadata:
@@ -109,7 +109,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// unprintable is what no report may hold.
+// unprintable matches what no report may have.
 var unprintable = regexp.MustCompile(`[^\P{C}\n\t]`)
 
 // Every wrong input gets exactly its report, exit code 2, or 3 where a file cannot be read, nothing on standard

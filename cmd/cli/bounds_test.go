@@ -160,7 +160,7 @@ func peak(t *testing.T, c *exec.Cmd) (most int64) {
 	}
 }
 
-// ignitionConfig has files, of so many bytes altogether.
+// ignitionConfig returns a config with files of a total size.
 func ignitionConfig(size, files int) string {
 	var b strings.Builder
 	b.WriteString(`{"ignition":{"version":"3.2.0"},"storage":{"files":[`)
@@ -173,7 +173,7 @@ func ignitionConfig(size, files int) string {
 	return b.String() + "]}}"
 }
 
-// bombs are many files of a few kilobytes that unpack to megabytes.
+// bombs returns many files of a few kilobytes that unpack to megabytes.
 func bombs(t *testing.T) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -190,7 +190,7 @@ func bombs(t *testing.T) string {
 	return `{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Join(list, ",") + "]}}"
 }
 
-// keys are those of one mapping.
+// keys returns the keys of one mapping.
 func keys(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -23,8 +23,8 @@ func TestChangeAVIP(t *testing.T) {
 	}
 }
 
-// walk takes the steps of a page in the current directory, and returns how many lines of text it held
-// against what vipgen printed before them. The page's vipgen.yaml is added to the given one.
+// walk follows the steps of a page in the current directory, and returns how many lines of text
+// it compared with the output before them. The page's vipgen.yaml is added to the given one.
 func walk(t *testing.T, page, installConfig, vipConfig string) int {
 	t.Helper()
 	lay(t, map[string]string{"install-config.yaml": installConfig, "vipgen.yaml": vipConfig})

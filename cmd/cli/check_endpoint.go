@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// endpointFlags are those of `vipgen check-endpoint`, as written.
+// endpointFlags are the flags of `vipgen check-endpoint`, as given.
 type endpointFlags struct {
 	ca, serverName, nameserver, path string
 	pins                             []string
@@ -82,7 +82,7 @@ Exit code 0: no problem. 1: something is wrong.`,
 	return c
 }
 
-// endpointTarget reads argument and flags, and tells of all that are wrong.
+// endpointTarget parses argument and flags, and reports all invalid ones.
 func (a *app) endpointTarget(host string, f *endpointFlags) (endpoint.Target, error) {
 	t := endpoint.Target{Path: f.path, Timeout: f.timeout, ExpiresWithin: f.expiresWithin, IPv4: f.ipv4, IPv6: f.ipv6}
 	var wrong []error
@@ -141,7 +141,7 @@ func (a *app) checkEndpoint(ctx context.Context, t endpoint.Target, o command.Fo
 	return found(err, !r.OK)
 }
 
-// endpointText lays a report out for a person.
+// endpointText prints a report.
 func endpointText(p *printer, r *endpoint.Report, now time.Time) {
 	p.line("%s, port %d", r.Host, r.Port)
 	if len(r.DNS.Addresses) > 0 {
@@ -162,7 +162,7 @@ func endpointText(p *printer, r *endpoint.Report, now time.Time) {
 		p.line("  certificate   %s", leaf.Subject)
 		p.line("    for         %s", names(leaf))
 		p.line("    name        %s: %s", r.ServerName, verdict(e.NameOK))
-		p.line("    valid       %s to %s (%s): %s", day(leaf.NotBefore), day(leaf.NotAfter), left(leaf.NotAfter, now), verdict(e.TimeOK))
+		p.line("    valid       %s to %s (%s): %s", day(leaf.NotBefore), day(leaf.NotAfter), validFor(leaf.NotAfter, now), verdict(e.TimeOK))
 		p.line("    from        %s: %s", issuers(e.Chain), verdict(e.TrustOK))
 		if y := e.Ready; y != nil {
 			p.line("  %-13s HTTP %d", y.Path, y.Status)
@@ -208,7 +208,7 @@ func names(c endpoint.Certificate) string {
 	return cmp.Or(strings.Join(all, ", "), "no name")
 }
 
-// issuers are those of the chain, the nearest first.
+// issuers returns the issuers of the chain, the nearest first.
 func issuers(chain []endpoint.Certificate) string {
 	by := lists.Map(chain, func(c endpoint.Certificate) string { return c.Issuer })
 	return strings.Join(slices.Compact(by), ", from ")
@@ -223,8 +223,8 @@ func verdict(ok bool) string {
 
 func day(t time.Time) string { return t.Format(time.RFC3339) }
 
-// left says for how long a certificate is still valid.
-func left(until, now time.Time) string {
+// validFor describes how long a certificate is still valid.
+func validFor(until, now time.Time) string {
 	d := until.Sub(now)
 	switch {
 	case d < 0:

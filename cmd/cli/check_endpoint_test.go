@@ -52,7 +52,7 @@ func startAPIServer(t *testing.T, readyz int, names ...string) (port string, caP
 	return fmt.Sprint(s.Listener.Addr().(*net.TCPAddr).Port), ca.CertPEM
 }
 
-// apiServer is that, with its CA in a directory that becomes the current one.
+// apiServer is startAPIServer with the CA in a new current directory.
 func apiServer(t *testing.T, readyz int, names ...string) (port string) {
 	t.Helper()
 	port, ca := startAPIServer(t, readyz, names...)
@@ -80,8 +80,8 @@ func nameServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-// onLoopback makes a documented check one of a server on loopback, which is as the
-// pages have it.
+// onLoopback rewrites a documented check for a server on loopback with the documented
+// behaviour.
 func onLoopback(t *testing.T, line string) string {
 	t.Helper()
 	port, ca := startAPIServer(t, http.StatusOK, "api.demo.example.com")
@@ -103,7 +103,7 @@ func onLoopback(t *testing.T, line string) string {
 	return line + " --timeout 1m" // of two, the last one counts
 }
 
-// steady takes out of a report what differs from run to run.
+// steady removes from a report what differs from run to run.
 func steady(text, port string) string {
 	text = strings.ReplaceAll(text, port, "PORT")
 	text = regexp.MustCompile(`in [\d.]+m?s\n`).ReplaceAllString(text, "in TIME\n")

@@ -40,8 +40,8 @@ spec:
 
 const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\nstringData: {key: hunter2}\n"
 
-// layObjects makes a fleet of objects of all kinds, alone, several in a file, and
-// among install-configs.
+// layObjects writes a fleet of objects of all kinds, alone, several in a file, and among
+// install-configs.
 func layObjects(t *testing.T) {
 	t.Helper()
 	golden, err := filepath.Abs("../../golden/cases/agent-cluster-install")

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// good makes a directory with a good install-config the current one.
+// good changes into a directory with a good install-config.
 func good(t *testing.T) {
 	t.Helper()
 	testkit.Deterministic(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dependencies are the packages that vipgen is made of on a system.
+// dependencies returns the packages that vipgen is built from on a system.
 func dependencies(t *testing.T, system string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "../vipgen", "../kubectl-vipgen")
@@ -22,15 +22,15 @@ func dependencies(t *testing.T, system string) []string {
 
 const agentPackages = "github.com/vipgen/vipgen/agent/"
 
-// notOffline are what the offline program takes nothing of: the lab and what tests share
-// with it, networks, and clients of an API server.
+// notOffline are packages that the offline program must not import: the lab and what tests
+// share with it, networks, and clients of an API server.
 var notOffline = []string{
 	"github.com/vipgen/vipgen/lab", "github.com/vipgen/vipgen/internal/testbed", "github.com/vipgen/vipgen/internal/testkit",
 	"github.com/gopacket/gopacket", "github.com/mdlayher/netlink", "github.com/vishvananda/netlink", "k8s.io/client-go",
 }
 
-// ofNodes says whether a package is the agent's. Of these the offline program has what
-// status reads: the published state of jobs.
+// ofNodes reports whether a package is the agent's. Of these the offline program may import
+// what status reads: the published state of jobs.
 func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
 
 // The offline program holds no code of nodes, and nothing of the lab.

@@ -71,13 +71,13 @@ type diffReport struct {
 	Compared int            `json:"compared"`
 	Clusters []diff.Result  `json:"clusters"`
 	Effects  map[string]int `json:"effects"`
-	// release is that of the command line, "" if there is none.
+	// release is the command line's, or "".
 	release string
 	groups  []diffGroup
 	byHash  map[[sha256.Size]byte]int
 }
 
-// diffGroup are clusters that differ in the same way.
+// diffGroup holds clusters with the same differences.
 type diffGroup struct {
 	clusters []string
 	diff.Result
@@ -119,7 +119,7 @@ func compareSides(left, right *inventory, release string) (*diffReport, error) {
 	r := &diffReport{release: release, A: left.arg, B: right.arg, Clusters: []diff.Result{}, Effects: map[string]int{}}
 	for _, side := range []*inventory{left, right} {
 		if found, err := side.holdsAny(); err != nil || !found {
-			return nil, errors.Join(err, side.nothing())
+			return nil, errors.Join(err, side.emptyProblem())
 		}
 	}
 	a, oneA := left.only()
@@ -147,7 +147,7 @@ func (r *diffReport) add(left, right *inventory, a, b string) error {
 	if err != nil {
 		return err
 	}
-	// Of folders with trees, the others hold what goes into these.
+	// Of folders with trees, the other files are their sources.
 	counts := left.inTrees[a] || right.inTrees[b] || len(left.inTrees)+len(right.inTrees) == 0
 	if counts {
 		r.Compared++
@@ -180,8 +180,8 @@ func (r *diffReport) add(left, right *inventory, a, b string) error {
 	return nil
 }
 
-// mayShadow says whether files hold MachineConfigs of others, too: these are
-// looked at even where nothing differs.
+// mayShadow reports whether files may hold MachineConfigs of others: these are compared even
+// where nothing differs.
 func mayShadow(files map[string][]byte) bool {
 	for name := range files {
 		if !strings.Contains(name, "/") {
@@ -191,7 +191,7 @@ func mayShadow(files map[string][]byte) bool {
 	return false
 }
 
-// clusterLabel names a cluster by where it is and what it is called.
+// clusterLabel returns the folder and the name of a cluster.
 func clusterLabel(folder string, names ...string) string {
 	name := cmp.Or(names...)
 	switch {
@@ -205,11 +205,11 @@ func clusterLabel(folder string, names ...string) string {
 	return name + " (" + folder + ")"
 }
 
-// group puts a cluster to those that differ in the same way.
+// group adds a cluster to the group with the same differences.
 func (r *diffReport) group(result diff.Result) {
 	label := result.Cluster
 	result.Cluster = ""
-	text, _ := json.Marshal(result) // made of text and numbers
+	text, _ := json.Marshal(result) // marshalling strings and numbers cannot fail
 	key := sha256.Sum256(text)
 	i, known := r.byHash[key]
 	if !known {
@@ -223,7 +223,7 @@ func (r *diffReport) group(result diff.Result) {
 	r.groups[i].clusters = append(r.groups[i].clusters, label)
 }
 
-// shadowed are the problems of files that others replace and may not.
+// shadowed returns the problems of files that others replace without permission.
 func (r *diffReport) shadowed(allowed []string) problem.List {
 	var out problem.List
 	for _, c := range r.Clusters {

@@ -21,7 +21,7 @@ type (
 		Title string
 		Rows  []htmlDiffRow
 		Lines []htmlLine
-		Text  string // of what follows from the changes
+		Text  string // consequences of the changes
 	}
 	htmlDiffRow struct {
 		Pool, Effect, Class string
@@ -29,11 +29,11 @@ type (
 		Note                string
 		Lines               []htmlLine
 	}
-	// htmlLine is one of the report for a terminal; its class is that of a diff.
+	// htmlLine is a line of the terminal's report; its class is its kind in a diff.
 	htmlLine struct{ Class, Text string }
 )
 
-// html writes a report as a page: what happens first, then what changes, folded.
+// html writes a report as a page: effects first, then changes, folded.
 func (r *diffReport) html(w io.Writer) error {
 	groups := lists.Map(r.groups, func(g diffGroup) htmlGroup { return g.html() })
 	return diffPage.Write(w, page.Page{
@@ -63,7 +63,7 @@ func (g diffGroup) html() htmlGroup {
 	return out
 }
 
-// heading names the cluster, if it is one.
+// heading names the cluster, if there is only one.
 func (r *diffReport) heading() string {
 	if r.Compared != 1 || len(r.groups) != 1 {
 		return "What changes on which nodes"
@@ -71,7 +71,7 @@ func (r *diffReport) heading() string {
 	return r.groups[0].title() + ": what changes on which nodes"
 }
 
-// classed returns the lines of changes that are printed.
+// classed returns the printed lines of changes with their classes.
 func classed(print func(*printer)) (out []htmlLine) {
 	var p printer
 	print(&p)
@@ -81,7 +81,7 @@ func classed(print func(*printer)) (out []htmlLine) {
 	return out
 }
 
-// lineClass says of a line of a diff what it is, by its first sign.
+// lineClass returns the class of a line of a diff by its first character.
 func lineClass(line string) string {
 	switch sign := strings.TrimLeft(line, " "); {
 	case strings.HasPrefix(sign, "+"):

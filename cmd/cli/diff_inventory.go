@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/input"
 )
 
-// side is one of the two that are compared: files by their paths, with slashes.
+// side is one of the two sides of a comparison: files by path, with slashes.
 type side interface {
 	list() ([]string, error)
 	read(name string) ([]byte, error)
@@ -56,7 +56,7 @@ func (f fileSide) list() ([]string, error) {
 func (f fileSide) read(string) ([]byte, error) { return f.File(f.name) }
 func (f fileSide) close() error                { return nil }
 
-// dirSide is a folder with all that is below it but hidden files.
+// dirSide is a folder, recursively, without hidden files.
 type dirSide struct{ root string }
 
 func (d dirSide) list() ([]string, error) {
@@ -86,12 +86,12 @@ func (d dirSide) read(name string) ([]byte, error) {
 
 func (d dirSide) close() error { return nil }
 
-// inventory is what a side has: the files of each cluster by name, and which
-// clusters come in a tree as vipgen writes them.
+// inventory lists the files of a side by cluster, and the clusters with a tree as vipgen writes
+// it.
 type inventory struct {
 	side
 	arg     string
-	files   map[string][]string // within the cluster
+	files   map[string][]string // relative to the cluster
 	inTrees map[string]bool
 }
 
@@ -119,7 +119,7 @@ func (a *app) takeInventory(arg string) (*inventory, error) {
 	return inv, nil
 }
 
-// only is the one cluster that a side has, if it has one.
+// only returns the only cluster of a side.
 func (i *inventory) only() (string, bool) {
 	if len(i.inTrees) == 1 {
 		return slices.Collect(maps.Keys(i.inTrees))[0], true
@@ -130,8 +130,8 @@ func (i *inventory) only() (string, bool) {
 	return "", false
 }
 
-// holdsAny says whether there is anything to compare. A tree of vipgen's is; of
-// other files one has to be.
+// holdsAny reports whether there is anything to compare: a tree of vipgen's, or a relevant file
+// among others.
 func (i *inventory) holdsAny() (bool, error) {
 	if len(i.inTrees) > 0 || i.arg == "-" {
 		return true, nil
@@ -149,8 +149,8 @@ func (i *inventory) holdsAny() (bool, error) {
 	return false, nil
 }
 
-// nothing is the problem of a side without anything to compare.
-func (i *inventory) nothing() error {
+// emptyProblem returns the problem of a side without anything to compare.
+func (i *inventory) emptyProblem() error {
 	return problem.List{{File: i.arg, Severity: problem.Error, Code: problem.MissingField, Found: "nothing to compare",
 		Expected: "MachineConfigs, Ignition configs or manifests", Hint: "'vipgen render' makes them of an install-config"}}
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/vipgen/vipgen/ignition/diff"
 )
 
-// maxComment is less than what a comment on a pull request may have: GitHub
-// takes 65,536 characters.
+// maxComment is below the limit of a comment on a pull request: GitHub's is 65,536 characters.
 const maxComment = 60000
 
-// markdown prints a report for a comment on a pull request: what happens first,
-// then what changes, folded.
+// markdown prints a report for a comment on a pull request: effects first, then changes,
+// folded.
 func (r *diffReport) markdown(b *printer) {
 	fmt.Fprintf(b, "### vipgen diff: %s\n", strings.ToUpper(r.total()[:1])+r.total()[1:])
 	if len(r.groups) > 0 {
@@ -48,20 +47,20 @@ func (r *diffReport) markdown(b *printer) {
 	}
 }
 
-// diffRow says what happens to a pool, or to what is none.
+// diffRow is the effect on a pool, or on objects outside of pools.
 type diffRow struct {
 	pool, effect string
 	drains       bool // or worse
 	reasons      []diff.Reason
 	changes      []diff.Change // in the pool
-	note         string        // a reason that is no change
+	note         string        // a reason without a change
 }
 
-// rows are the lines of the table of a report.
+// rows returns the rows of a report's table.
 func (g diffGroup) rows() []diffRow {
 	var out []diffRow
 	for _, p := range g.Pools {
-		out = append(out, diffRow{pool: p.Name, effect: happens(p), drains: p.Effect >= diff.Drain, reasons: p.Reasons, changes: p.Changes})
+		out = append(out, diffRow{pool: p.Name, effect: effectText(p), drains: p.Effect >= diff.Drain, reasons: p.Reasons, changes: p.Changes})
 	}
 	for _, h := range g.Hosts {
 		out = append(out, diffRow{pool: h.Name, effect: "new hosts only", note: "its Ignition config"})
@@ -75,7 +74,7 @@ func (g diffGroup) rows() []diffRow {
 	return out
 }
 
-// codeCell writes text as code in a table, where a bar would end the cell.
+// codeCell formats text as code in a table, where a bar would end the cell.
 func codeCell(s string) string {
 	s = strings.ReplaceAll(command.SafeLine(s), "|", `\|`)
 	ticks := strings.Repeat("`", longestRun(s)+1)
@@ -85,10 +84,10 @@ func codeCell(s string) string {
 	return ticks + " " + s + " " + ticks
 }
 
-// fenceFor gives a fence that the text does not hold.
+// fenceFor returns a fence that the text does not contain.
 func fenceFor(text string) string { return strings.Repeat("`", max(3, longestRun(text)+1)) }
 
-// longestRun counts the longest run of backticks.
+// longestRun returns the length of the longest run of backticks.
 func longestRun(s string) int {
 	longest, run := 0, 0
 	for _, r := range s {

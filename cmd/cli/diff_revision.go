@@ -18,8 +18,8 @@ import (
 	"github.com/vipgen/vipgen/internal/input"
 )
 
-// revision is a path in a revision of the Git repository around the working
-// directory: REV:PATH, as Git itself reads it.
+// revision is a path in a revision of the Git repository around the working directory, in Git's
+// syntax REV:PATH.
 type revision struct {
 	arg   string
 	blobs map[string]string // object by path
@@ -28,15 +28,15 @@ type revision struct {
 	out   *bufio.Reader
 }
 
-// gitCommand is a Git that reads objects and runs nothing. The configuration of a
-// repository belongs to whoever made it, and of what it may name only the way to a remote is
-// used by commands that read: for an object that is missing, of a partial clone. Settings of
-// user and system stay: they say which repositories are safe (safe.directory).
+// gitCommand returns a Git command that reads objects and runs nothing. A repository's
+// configuration is untrusted, and the only part of it that reading uses is the transport to a
+// remote: for a missing object of a partial clone. Settings of user and system stay: they say
+// which repositories are safe (safe.directory).
 func gitCommand(args ...string) *exec.Cmd {
 	c := exec.Command("git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	c.Env = append(os.Environ(),
 		"GIT_NO_LAZY_FETCH=1",     // Git 2.39.4 and later fetch nothing
-		"GIT_ALLOW_PROTOCOL=none", // any Git: from nowhere, whatever protocol.*.allow says
+		"GIT_ALLOW_PROTOCOL=none", // older ones: no protocol, whatever protocol.*.allow says
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_OPTIONAL_LOCKS=0",
 	)
@@ -73,8 +73,8 @@ func git(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// openRevision finds the files of a revision's folder, or the one file. Links
-// and other repositories within are left out.
+// openRevision lists the files of a revision's folder, or the one file. Links and submodules
+// are skipped.
 func openRevision(arg string) (*revision, error) {
 	bad := func(err error) error {
 		return problem.List{{File: arg, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(),
@@ -106,13 +106,13 @@ func openRevision(arg string) (*revision, error) {
 	return r, r.start()
 }
 
-// parse reads what git ls-tree -z prints: "MODE TYPE OBJECT\tPATH\0".
+// parse parses the output of git ls-tree -z: "MODE TYPE OBJECT\tPATH\0".
 func (r *revision) parse(listing string) {
 	for entry := range strings.SplitSeq(listing, "\x00") {
 		about, name, ok := strings.Cut(entry, "\t")
 		words := strings.Fields(about)
 		if !ok || len(words) != 3 || !strings.HasPrefix(words[0], "100") {
-			continue // a link, or another repository
+			continue // a link or a submodule
 		}
 		if strings.HasPrefix(name, ".") || strings.Contains(name, "/.") {
 			continue
@@ -121,7 +121,7 @@ func (r *revision) parse(listing string) {
 	}
 }
 
-// start runs the process that hands out contents.
+// start starts the process that returns contents.
 func (r *revision) start() error {
 	r.batch = gitCommand("cat-file", "--batch")
 	in, err := r.batch.StdinPipe()
@@ -140,7 +140,9 @@ func (r *revision) list() ([]string, error) {
 	return slices.Collect(maps.Keys(r.blobs)), nil
 }
 
-// read asks for an object: the answer is "OBJECT TYPE SIZE\n", contents, "\n".
+// read requests an object: the answer is "OBJECT TYPE SIZE
+// ", contents, "
+// ".
 func (r *revision) read(name string) ([]byte, error) {
 	if _, err := fmt.Fprintln(r.in, r.blobs[name]); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// diffJSON is what programs read of a diff.
+// diffJSON is the part of a diff's JSON that tests read.
 type diffJSON struct {
 	Compared int
 	Clusters []struct {

@@ -59,7 +59,7 @@ func (p *printer) group(g diffGroup) {
 		if pool.Effect >= diff.Drain {
 			colour = command.Yellow
 		}
-		p.paint(colour, fmt.Sprintf("pool %s: %s", pool.Name, happens(pool)))
+		p.paint(colour, fmt.Sprintf("pool %s: %s", pool.Name, effectText(pool)))
 		p.in(func() {
 			for _, r := range pool.Reasons {
 				p.line("because of %s: %s", r.Change, r.Why)
@@ -71,7 +71,7 @@ func (p *printer) group(g diffGroup) {
 	p.consequences(g)
 }
 
-// others prints what changes besides pools. Seen is that of changes.
+// others prints changes outside of pools. seen maps printed changes to their place.
 func (p *printer) others(g diffGroup, seen map[string]string) {
 	for _, host := range g.Hosts {
 		p.line("Ignition config %s: read when a host is installed; running hosts do not change", host.Name)
@@ -87,7 +87,7 @@ func (p *printer) others(g diffGroup, seen map[string]string) {
 	}
 }
 
-// consequences prints what clients see, and which files replace or shadow others.
+// consequences prints the impact on clients, and which files replace or shadow others.
 func (p *printer) consequences(g diffGroup) {
 	if len(g.Clients) > 0 {
 		p.line("Clients will see")
@@ -106,7 +106,7 @@ func (p *printer) consequences(g diffGroup) {
 	p.overlaps("shadowed: vipgen's files never reach the node", g.Shadowed)
 }
 
-func happens(pool diff.Pool) string {
+func effectText(pool diff.Pool) string {
 	out := pool.Effect.String()
 	if pool.Without != nil {
 		out += fmt.Sprintf(", once the new node disruption policy is in force; until then: %s", *pool.Without)
@@ -114,8 +114,8 @@ func happens(pool diff.Pool) string {
 	return out
 }
 
-// changes prints changes; one that was printed before is only named, by where that was: in
-// their own place where none is given.
+// changes prints changes; one that was printed before is only named, with the place where it
+// was, unless where is empty.
 func (p *printer) changes(list []diff.Change, where string, seen map[string]string) {
 	for _, c := range list {
 		from := ""
@@ -157,7 +157,7 @@ func (p *printer) text(lines string) {
 	}
 }
 
-// overlaps prints what MachineConfigs have in common, by the other one.
+// overlaps prints the files that MachineConfigs share, by the other MachineConfig.
 func (p *printer) overlaps(title string, list []diff.Overlap) {
 	if len(list) == 0 {
 		return

@@ -58,7 +58,7 @@ func TestDocumentedCommandsRun(t *testing.T) {
 // pageBlock matches the shell blocks of a page, and each whole vipgen.yaml.
 var pageBlock = regexp.MustCompile("(?s)```(?:sh|yaml\n(# vipgen.yaml\napiVersion))(.*?)```")
 
-// findings are documented commands that find something in documentedDir.
+// findings are documented commands that report a finding in documentedDir.
 var findings = map[string]bool{
 	"vipgen vr-ids vmware cnf10 cnf11":                               true,
 	"vipgen vr-ids clusters":                                         true,
@@ -157,7 +157,7 @@ func documentedDir(t *testing.T) {
 	}
 }
 
-// copyExport makes a new directory the current one, with copies of examples/export below it.
+// copyExport changes into a new directory with copies of examples/export below it.
 func copyExport(t *testing.T, below ...string) {
 	t.Helper()
 	export, err := filepath.Abs("../../examples/export")
@@ -170,7 +170,7 @@ func copyExport(t *testing.T, below ...string) {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// firstYAML gives the first YAML block of a page.
+// firstYAML returns the first YAML block of a page.
 func firstYAML(t *testing.T, page string) []byte {
 	t.Helper()
 	data := testkit.ReadFile(t, page)

@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/input"
 )
 
-// doctorFlags choose which moves to show.
+// doctorFlags select the moves to show.
 type doctorFlags struct {
 	vip, since string
 	unplanned  bool
@@ -70,7 +70,7 @@ Documentation: ` + command.Pages + `troubleshoot.md#doctor`,
 	return c
 }
 
-// read gives which moves of a report to show.
+// read returns the filter for the moves of a report.
 func (f *doctorFlags) read() (func(*doctor.Report, *doctor.Move) bool, error) {
 	var vip netip.Addr
 	var since time.Time
@@ -123,7 +123,7 @@ func (a *app) doctor(args []string, choose func(*doctor.Report, *doctor.Move) bo
 	return found(err, unplanned)
 }
 
-// diagnosis is what is printed: what was read, and why VIPs moved.
+// diagnosis is the output: the files read, and why VIPs moved.
 type diagnosis struct {
 	Files []doctor.File `json:"files"`
 	*doctor.Report

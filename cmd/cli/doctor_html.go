@@ -19,7 +19,7 @@ var doctorBody string
 
 var doctorTemplate = page.New(doctorBody, timeline.Template)
 
-// htmlMove is a VIP that moved, with its timelines and what the cause rests on.
+// htmlMove is a move of a VIP with its timelines and the evidence for its cause.
 type htmlMove struct {
 	Number               int
 	Time, VIPs, From, To string
@@ -33,7 +33,7 @@ type htmlMove struct {
 func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 	p := page.Page{
 		Command: "vipgen doctor",
-		Heading: "Why VIPs" + ofCluster(r) + " moved",
+		Heading: "Why VIPs" + clusterName(r) + " moved",
 		Lead:    append([]string{doctorSummary(r)}, doctorNotes(r, files)...),
 		Legend:  []page.Key{timeline.Held, timeline.Split},
 	}
@@ -48,8 +48,8 @@ func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 	return doctorTemplate.Write(to, p)
 }
 
-// ofCluster names the cluster that VRRP instances are named after: demo_API_0.
-func ofCluster(r *doctor.Report) string {
+// clusterName returns the name of the cluster in the names of VRRP instances: demo_API_0.
+func clusterName(r *doctor.Report) string {
 	cluster := ""
 	for _, m := range r.Moves {
 		for _, instance := range m.Instances {
@@ -72,7 +72,7 @@ func ofCluster(r *doctor.Report) string {
 func pageMove(number int, m *doctor.Move) htmlMove {
 	run := moveRun(m)
 	out := htmlMove{
-		Number: number, Time: m.At.Format(moment), VIPs: moved(m), From: m.Path()[0], To: strings.Join(m.Path()[1:], " -> "), Cause: m.Cause,
+		Number: number, Time: m.At.Format(moment), VIPs: movedVIPs(m), From: m.Path()[0], To: strings.Join(m.Path()[1:], " -> "), Cause: m.Cause,
 		Unheld: timeline.OrDash(m.Unheld.Duration()), SplitBrain: timeline.OrDash(run.SplitBrain), Split: run.SplitBrain > 0,
 	}
 	for i, vip := range m.Instances {
@@ -86,10 +86,10 @@ func pageMove(number int, m *doctor.Move) htmlMove {
 	return out
 }
 
-// aroundMove is how much of what was before and after a move is drawn.
+// aroundMove is the time before and after a move that is drawn.
 const aroundMove = 2 * time.Second
 
-// moveRun holds the parts of a switch that are drawn.
+// moveRun returns the drawn parts of a move.
 func moveRun(m *doctor.Move) timeline.Run {
 	begin := m.At.Add(-aroundMove)
 	since := func(t time.Time) time.Duration { return t.Sub(begin) }

@@ -10,10 +10,10 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// moment is how times of events are written.
+// moment is the time format of events.
 const moment = "2006-01-02 15:04:05.000"
 
-// doctorText lays a diagnosis out for a person.
+// doctorText prints a diagnosis.
 func doctorText(p *printer, d diagnosis) {
 	p.line("%s", doctorSummary(d.Report))
 	for _, note := range doctorNotes(d.Report, d.Files) {
@@ -22,12 +22,12 @@ func doctorText(p *printer, d diagnosis) {
 	for i := range d.Moves {
 		m := &d.Moves[i]
 		p.line("")
-		p.line("%s  %s: %s", m.At.Format(moment), moved(m), strings.Join(m.Path(), " -> "))
+		p.line("%s  %s: %s", m.At.Format(moment), movedVIPs(m), strings.Join(m.Path(), " -> "))
 		p.line("  cause    %s (%s)", m.Cause.Text, m.Cause.Sure)
 		if m.Cause.Or != "" {
 			p.line("  or       %s", m.Cause.Or)
 		}
-		if text := unheld(m); text != "" {
+		if text := outageText(m); text != "" {
 			p.line("  clients  %s", text)
 		}
 		head := "because"
@@ -45,7 +45,7 @@ func doctorSummary(r *doctor.Report) string {
 	return fmt.Sprintf("%s, %s to %s UTC: %s", command.Plural(len(r.Nodes), "node"), r.From.UTC().Format(moment), r.To.UTC().Format(moment), times(len(r.Moves), "move"))
 }
 
-// doctorNotes say how far a diagnosis can be trusted.
+// doctorNotes returns the limits of a diagnosis.
 func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 	for _, c := range r.Clocks {
 		by, what := c.Ahead.Duration(), "ahead of"
@@ -79,20 +79,20 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 
 func countEvents(n uint64) string { return command.Plural(int(min(n, 1<<30)), "event") }
 
-// moved names the VIPs of a move.
-func moved(m *doctor.Move) string {
+// movedVIPs returns the VIPs of a move.
+func movedVIPs(m *doctor.Move) string {
 	if len(m.VIPs) == 0 {
 		return strings.Join(m.Instances, ", ")
 	}
 	return list(m.VIPs)
 }
 
-// longHandOver is for how long two nodes hold a VIP, at most, when one takes it from the
-// other: until that one has heard an advertisement.
+// longHandOver is the longest time that two nodes hold a VIP during a normal takeover: until
+// the old holder receives an advertisement.
 const longHandOver = 100 * time.Millisecond
 
-// unheld says what clients may have noticed.
-func unheld(m *doctor.Move) string {
+// outageText describes the outage for clients.
+func outageText(m *doctor.Move) string {
 	var out []string
 	if m.Unheld > 0 {
 		out = append(out, command.Duration(m.Unheld.Duration())+" "+vrrp.WithoutHolder)

@@ -103,11 +103,11 @@ func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Forma
 
 func explainText(out *printer, c *render.Cluster, r *explain.Report, all bool) {
 	if len(r.Groups) == 0 {
-		fmt.Fprintln(out, outsideText)
+		fmt.Fprintln(out, noGroupsText)
 		certificateText(out, r.NamedCertificates)
 		return
 	}
-	if why := profileWhy(c); why != "" {
+	if why := profileReason(c); why != "" {
 		fmt.Fprintf(out, "note: %s\n\n", why)
 	}
 	failureTable(out, r)
@@ -126,9 +126,9 @@ func explainText(out *printer, c *render.Cluster, r *explain.Report, all bool) {
 	certificateText(out, r.NamedCertificates)
 }
 
-// failureTable prints what clients see of each failure in the running cluster, by what is bounded:
-// the time without a holder, that without an answer, or neither. A group of VIPs has "-" where
-// there is no figure, and nothing where the failure cannot happen to it.
+// failureTable prints what clients see of each failure in the running cluster, by the bounded
+// time: without a holder, without an answer, or neither. A group of VIPs has "-" where there is
+// no figure, and nothing where the failure cannot affect it.
 func failureTable(out *printer, r *explain.Report) {
 	type failure struct{ what, seen string }
 	blocks := []string{vrrp.WithoutHolder + ", at most", vrrp.WithoutAnswer + ", at most", "other failures"}
@@ -190,7 +190,7 @@ func failureTable(out *printer, r *explain.Report) {
 	}
 }
 
-// certificateText has an object that is not empty.
+// certificateText prints an object that is not empty.
 func certificateText(out *printer, object string) {
 	if object == "" {
 		return
@@ -236,7 +236,7 @@ func groupText(out *printer, g *explain.Group) {
 	}
 }
 
-// mostNames is how many names of nodes are printed.
+// mostNames is the number of node names that are printed.
 const mostNames = 5
 
 func holdersText(out *printer, list []explain.Holder) {
@@ -265,7 +265,7 @@ func holderWords(h explain.Holder) string {
 	return who
 }
 
-// pointWords says what a check adds to a priority.
+// pointWords describes what a check adds to a priority.
 func pointWords(t explain.Term) string {
 	if t.Veto {
 		return "veto"
@@ -273,7 +273,7 @@ func pointWords(t explain.Term) string {
 	return fmt.Sprintf("+%d", t.Points)
 }
 
-// timingWords says how often nodes advertise, and how soon another one takes a VIP.
+// timingWords describes how often nodes advertise, and how soon another one takes a VIP.
 func timingWords(t explain.Timing) []string {
 	to := fmt.Sprintf("to each of %s peers", grouped(t.Peers))
 	switch t.Peers {
@@ -290,8 +290,7 @@ func timingWords(t explain.Timing) []string {
 	}
 }
 
-// rate writes a number of advertisements a second, without a fraction where there is
-// none to speak of.
+// rate formats a number of advertisements per second, with a fraction only if it is small.
 func rate(r float64) string {
 	if r == float64(int(r)) {
 		return grouped(int(r))

@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// schemaNode is what `vipgen explain FIELD` says of a field, out of the JSON Schema.
+// schemaNode is the part of the JSON Schema that `vipgen explain FIELD` shows.
 type schemaNode struct {
 	Type        string                 `json:"type,omitempty"`
 	Description string                 `json:"description,omitempty"`
@@ -31,7 +31,7 @@ type schemaNode struct {
 	Items       *schemaNode            `json:"items,omitempty"`
 }
 
-// item is what a list is made of, or the node itself.
+// item returns the schema of a list's items, or the node itself.
 func (n *schemaNode) item() *schemaNode {
 	for n.Items != nil {
 		n = n.Items
@@ -49,15 +49,15 @@ func (n *schemaNode) kind() string {
 	return strings.NewReplacer("string", "text", "object", "mapping").Replace(n.Type)
 }
 
-// fieldPath matches what can only be a field of vipgen.yaml.
+// fieldPath matches field paths of vipgen.yaml.
 var fieldPath = lazy.Regexp(`^(?:spec|metadata|apiVersion|kind)(?:$|[.\[])`)
 
-// isField says whether an argument is a field of vipgen.yaml rather than a file.
+// isField reports whether an argument is a field of vipgen.yaml rather than a file.
 func isField(arg string) bool { return fieldPath().MatchString(arg) && !input.IsFile(arg) }
 
 var index = lazy.Regexp(`\[[^\]]*\]`)
 
-// findField walks the schema; the error names what is there instead.
+// findField walks the schema; the error lists the fields that exist.
 func findField(field string) (*schemaNode, error) {
 	var n *schemaNode
 	if err := json.Unmarshal(v1alpha1.VIPConfigSchema, &n); err != nil {
@@ -86,7 +86,7 @@ func (a *app) explainField(c *cobra.Command, field string, o command.Format) err
 	return show(a, o, fieldExplanation{strings.Trim(field, "."), n}, fieldText)
 }
 
-// fieldExplanation holds a field and its part of the schema of vipgen.yaml.
+// fieldExplanation is a field with its part of the schema of vipgen.yaml.
 type fieldExplanation struct {
 	Field  string      `json:"field"`
 	Schema *schemaNode `json:"schema"`
@@ -119,7 +119,7 @@ func fieldText(out *printer, f fieldExplanation) {
 	w.Flush()
 }
 
-// values are those that a field takes, where there is a list or a range of them.
+// values describes the values of an enum or a range.
 func (n *schemaNode) values() string {
 	out := lists.Map(n.Enum, func(v any) string { return fmt.Sprint(v) })
 	switch {

@@ -23,8 +23,7 @@ import (
 	templates "github.com/vipgen/vipgen/templates/externallb"
 )
 
-// externalFlags say what the files of a cluster do not say of a load balancer
-// outside of it.
+// externalFlags are the facts about an external load balancer that the files of a cluster lack.
 type externalFlags struct {
 	inputflags.Flags
 	nodes, balancers, apiVIPs, ingressVIPs, allow []string
@@ -94,7 +93,7 @@ nothing for.`,
 	return c
 }
 
-// externalRenderFlags say what to make of a plan.
+// externalRenderFlags select the output of a plan.
 type externalRenderFlags struct {
 	externalFlags
 	externallb.Want
@@ -148,7 +147,7 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
 	return c
 }
 
-// validate checks what flags alone can be wrong about.
+// validate checks the combination of flags.
 func (f *externalRenderFlags) validate() error {
 	f.Format = render.Format(f.format)
 	oneOf := func(flag, value string, known ...string) error {
@@ -202,7 +201,7 @@ func (a *app) externalRender(c *cobra.Command, installConfig string, f *external
 	return a.printPreview(c, files, f.file)
 }
 
-// oneFile leaves of files with one name the first, which must be as the others.
+// oneFile keeps the first of several files with one name, which must be identical.
 func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error) {
 	var found []render.OutputFile
 	for _, o := range files {
@@ -262,7 +261,7 @@ func parseBalancer(s string) (b externallb.Balancer, err error) {
 	return b, nil
 }
 
-// externalText is what a load balancer has to do, without spaces at the ends of lines.
+// externalText prints what a load balancer has to do, without spaces at the ends of lines.
 func externalText(out *printer, p *externallb.Plan) {
 	var b bytes.Buffer
 	w := command.Table(&b)
@@ -274,7 +273,7 @@ func externalText(out *printer, p *externallb.Plan) {
 					fmt.Fprintf(w, "\t\t\t%s %s\t\n", server.Name, server.Address)
 					continue
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s %s\t%s\n", s.Port, s.Name, who(s, backend), server.Name, server.Address, health(s, backend.Check))
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s %s\t%s\n", s.Port, s.Name, clientsOf(s, backend), server.Name, server.Address, health(s, backend.Check))
 			}
 		}
 	}
@@ -296,8 +295,8 @@ func externalText(out *printer, p *externallb.Plan) {
 	}
 }
 
-// who may connect to a backend.
-func who(s templates.Service, b templates.Backend) string {
+// clientsOf returns the clients of a backend.
+func clientsOf(s templates.Service, b templates.Backend) string {
 	switch {
 	case len(s.Only) > 0:
 		return list(s.Only) + " only"

@@ -19,14 +19,13 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// The kind of what KRM functions read and write: the KRM Functions
-// Specification, version 1.
+// The kind that KRM functions read and write: the KRM Functions Specification, version 1.
 const (
 	resourceListVersion = "config.kubernetes.io/v1"
 	resourceListKind    = "ResourceList"
 )
 
-// functionConfig is what problems of a function's config call their file.
+// functionConfig is the file of a function config's problems.
 const functionConfig = "functionConfig"
 
 func (a *app) fnCommand() *cobra.Command {
@@ -66,7 +65,7 @@ type resourceList struct {
 }
 
 func (a *app) fn() error {
-	defer frugal()()
+	defer collectEarlier()()
 	data, err := a.File("-")
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func (a *app) fn() error {
 	} else if err != nil {
 		return err
 	}
-	out, werr := list.with(files, problems)
+	out, werr := list.withResults(files, problems)
 	if werr != nil {
 		return werr
 	}
@@ -126,7 +125,7 @@ func readResourceList(data []byte) (*resourceList, error) {
 	return &list, nil
 }
 
-// renderFunction renders what the config of a function describes.
+// renderFunction renders the cluster of a function's config.
 func (a *app) renderFunction(list *resourceList) ([]render.OutputFile, problem.List, error) {
 	sources, err := a.functionSources(list)
 	if err != nil {
@@ -134,7 +133,7 @@ func (a *app) renderFunction(list *resourceList) ([]render.OutputFile, problem.L
 	}
 	cluster, problems, err := render.Load(sources, render.Options{})
 	for i := range problems {
-		problems[i] = placeless(problems[i])
+		problems[i] = withoutPosition(problems[i])
 	}
 	if err != nil {
 		return nil, nil, problems
@@ -143,8 +142,8 @@ func (a *app) renderFunction(list *resourceList) ([]render.OutputFile, problem.L
 	return files, problems, err
 }
 
-// placeless takes the line from a problem of what has been written anew.
-func placeless(p problem.Problem) problem.Problem {
+// withoutPosition removes the line of a problem in a rewritten document.
+func withoutPosition(p problem.Problem) problem.Problem {
 	if field, ok := strings.CutPrefix(p.File, functionConfig+" "); ok {
 		p.File, p.Field = functionConfig, strings.TrimSuffix(field+"."+p.Field, ".")
 	}
@@ -154,7 +153,7 @@ func placeless(p problem.Problem) problem.Problem {
 	return p
 }
 
-// functionSources takes the files of a cluster out of the config of a function.
+// functionSources returns the files of a cluster from a function's config.
 func (a *app) functionSources(list *resourceList) (s render.Sources, err error) {
 	spec := child(&list.FunctionConfig, "spec")
 	install, err := a.reference(list, spec, "installConfig")
@@ -172,7 +171,7 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 	if s.ClusterIngress, err = a.reference(list, spec, "clusterIngress"); err != nil {
 		return s, err
 	}
-	// What is left is a VIPConfig; a function's config has more metadata.
+	// The rest is a VIPConfig; a function's config has more metadata.
 	own := yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(list.FunctionConfig.Content); i += 2 {
 		if list.FunctionConfig.Content[i].Value != "metadata" {
@@ -184,8 +183,8 @@ func (a *app) functionSources(list *resourceList) (s render.Sources, err error) 
 	return s, err
 }
 
-// readBelow reads a file of the working directory, and no other: whoever wrote the
-// function's config may not be who runs it, and may read its results.
+// readBelow reads a file of the working directory only: the author of the function's config may
+// not be its user, and may read its results.
 func readBelow(name string) ([]byte, error) {
 	root, err := os.OpenRoot(".")
 	if err != nil {
@@ -200,8 +199,8 @@ func readBelow(name string) ([]byte, error) {
 	return input.Bounded(name, f)
 }
 
-// reference takes a file out of the spec: field itself, the name of a file, or a
-// reference to a ConfigMap. It is nil where there is none.
+// reference returns a file from the spec: field itself, the name of a file, or a reference to a
+// ConfigMap, or nil.
 func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*render.File, error) {
 	inline, file, ref := take(spec, field), take(spec, field+"File"), take(spec, field+"Ref")
 	bad := func(name, found, expected string) error {
@@ -211,7 +210,7 @@ func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*ren
 	case inline != nil:
 		f := &render.File{Name: functionConfig + " spec." + field}
 		if inline.Kind == yaml.ScalarNode {
-			f.Data = []byte(inline.Value) // as text
+			f.Data = []byte(inline.Value) // inline text
 			return f, nil
 		}
 		text, err := yaml.Marshal(inline)
@@ -240,7 +239,7 @@ func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*ren
 	return nil, nil
 }
 
-// child finds the value of a key, nil if there is none.
+// child returns the value of a key, or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -275,9 +274,9 @@ func take(n *yaml.Node, key string) *yaml.Node {
 	return v
 }
 
-// with writes the list with what was rendered, byte by byte as vipgen render
-// writes it, and with what there is to say.
-func (l *resourceList) with(files []render.OutputFile, problems problem.List) ([]byte, error) {
+// withResults returns the list with the rendered files, byte by byte as vipgen render writes
+// them, and the results.
+func (l *resourceList) withResults(files []render.OutputFile, problems problem.List) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", resourceListVersion, resourceListKind)
 	b.WriteString("items:")
@@ -295,7 +294,7 @@ func (l *resourceList) with(files []render.OutputFile, problems problem.List) ([
 	}
 	for i := range l.Items {
 		if rendered[identity(&l.Items[i])] {
-			continue // of an earlier run
+			continue // from an earlier run
 		}
 		text, err := yaml.Marshal(&l.Items[i])
 		if err != nil {
@@ -316,7 +315,7 @@ func (l *resourceList) with(files []render.OutputFile, problems problem.List) ([
 	return b.Bytes(), nil
 }
 
-// identity is what an object is told from others by.
+// identity returns a key that identifies an object.
 func identity(n *yaml.Node) string {
 	meta := child(n, "metadata")
 	return strings.Join([]string{value(n, "apiVersion"), value(n, "kind"), value(meta, "namespace"), value(meta, "name")}, " ")

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// functionInput makes a ResourceList with items and a spec.
+// functionInput returns a ResourceList with items and a spec.
 func functionInput(items, spec string) string {
 	return "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:" + items + "\nfunctionConfig:\n  apiVersion: vipgen.io/v1alpha1\n  kind: VIPConfig\n  metadata: {name: x, annotations: {a: b}, labels: {c: d}}\n  spec:\n" + spec
 }

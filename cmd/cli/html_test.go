@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestPages makes each page twice, checks it as all pages are, and compares it with the one
+// TestPages renders each page twice, checks it as all pages are, and compares it with the one
 // in testdata/pages, which has no style.
 func TestPages(t *testing.T) {
 	kept, err := filepath.Abs("testdata/pages")

@@ -66,7 +66,7 @@ func (a *app) pinnedImages(c *cobra.Command, installConfig string, f *inputflags
 	if err != nil {
 		return err
 	}
-	cluster, _, err := render.Load(sources, o) // what it warns about is what is printed here
+	cluster, _, err := render.Load(sources, o) // its warnings are what is printed here
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ secrets, SSH keys, kubeconfigs and certificates are not read.`,
   vipgen import master-0 master-1 --base-domain example.com --machine-network 192.168.1.0/24`,
 		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
-			defer frugal()()
+			defer collectEarlier()()
 			a.Writes = true
 			given, err := f.given(c)
 			if err != nil {
@@ -72,7 +72,7 @@ secrets, SSH keys, kubeconfigs and certificates are not read.`,
 	return c
 }
 
-// add adds the flags; dir says what the directory is for.
+// add adds the flags; dir is the usage of the directory.
 func (f *importFlags) add(c *cobra.Command, dir string) {
 	command.Dir(c, &f.dir, dir)
 	f.output.Add(c, "text", "json")
@@ -84,7 +84,7 @@ func (f *importFlags) add(c *cobra.Command, dir string) {
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
 }
 
-// given checks flags.
+// given parses the flags.
 func (f *importFlags) given(c *cobra.Command) (importer.Given, error) {
 	g := importer.Given{ClusterName: f.name, BaseDomain: f.base, Mode: v1alpha1.Mode(f.mode), AgentImage: f.agent}
 	switch {
@@ -125,8 +125,8 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 		{Path: importer.VIPConfigName, Data: result.VIPConfig},
 	}
 	if f.dir != "" {
-		// A pattern that fits nothing: no record of what was written, for the
-		// files are the user's from now on.
+		// A pattern that matches nothing: no record of written files, as the files are the
+		// user's from now on.
 		if err := a.writeDir(tree.Dir{Path: f.dir, Owned: ".vipgen-import"}, out, false); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 	return a.printImport(result, out, f)
 }
 
-// newDirectory refuses one that holds anything.
+// newDirectory refuses a directory that is not empty.
 func newDirectory(name string) error {
 	if name == "" {
 		return nil
@@ -153,7 +153,7 @@ func newDirectory(name string) error {
 	return problem.List{{File: name, Severity: problem.Error, Code: problem.ConflictingFields, Found: "files in it", Expected: "a directory that does not exist, or is empty", Hint: "give --dir another name"}}
 }
 
-// importFiles reads all that may hold anything, by the names that the user knows.
+// importFiles reads all relevant files, by the names that the user gave.
 func (a *app) importFiles(names []string) (out []render.File, err error) {
 	var sum input.Sum
 	err = a.eachFile(names, importer.Relevant, func(name string, _ bool, data []byte, err error) error {
@@ -165,7 +165,7 @@ func (a *app) importFiles(names []string) (out []render.File, err error) {
 	return out, err
 }
 
-// imported holds the report, and the contents of the files by name.
+// imported is the report with the contents of the files by name.
 type imported struct {
 	*importer.Result
 	Directory string            `json:"directory,omitempty"`
@@ -215,7 +215,7 @@ func importText(p *printer, r *importer.Result) {
 	importLosses(p, r.Lost, false, "Not carried over")
 }
 
-// importLosses lists those that keep nodes apart, or the others.
+// importLosses lists the losses that separate nodes, or the others.
 func importLosses(p *printer, all []importer.Loss, apart bool, head string) {
 	for _, l := range all {
 		if l.Apart != apart {

@@ -26,7 +26,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// initFlags are what a new file is to say.
+// initFlags are the contents of a new file.
 type initFlags struct {
 	from, dir, lab       string
 	output               command.Format
@@ -136,7 +136,7 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	return a.initWrite(f, file)
 }
 
-// checkValues checks a VIPConfig for itself.
+// checkValues checks a VIPConfig by itself.
 func checkValues(file render.File) error {
 	doc, list := source.Parse(file.Name, file.Data)
 	if doc == nil {
@@ -148,7 +148,7 @@ func checkValues(file render.File) error {
 	return list.Err()
 }
 
-// initWrite writes a file that does not exist, or prints it.
+// initWrite writes a new file, or prints it.
 func (a *app) initWrite(f *initFlags, file render.File) error {
 	if f.output == "yaml" {
 		_, err := a.Out.Write(file.Data)
@@ -166,11 +166,11 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 	if err := tree.WriteFile(file.Name, file.Data); err != nil {
 		return err
 	}
-	a.say("wrote %s", file.Name)
+	a.printStatus("wrote %s", file.Name)
 	return nil
 }
 
-// ask asks a person for what a vipgen.yaml says most often.
+// ask prompts for the most common settings of a vipgen.yaml.
 func (a *app) ask(f *initFlags) {
 	in := bufio.NewScanner(a.In)
 	one := func(what string) string {
@@ -194,7 +194,7 @@ func (a *app) ask(f *initFlags) {
 	f.ingressVIPs = fields("Ingress VIPs (empty: the install-config has them)")
 }
 
-// vipConfig writes the file; in is the cluster that it is for, or nil.
+// vipConfig returns the file; in is its cluster, or nil.
 func (f *initFlags) vipConfig(in *render.Input) []byte {
 	lb, why := f.loadBalancer, ""
 	if in != nil {
@@ -247,7 +247,7 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 	return b.Bytes()
 }
 
-// quoted is text in a form that is nothing but text in YAML.
+// quoted returns text in quotes that YAML reads as text only.
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -286,7 +286,7 @@ func (a *app) initLab(c *cobra.Command, f *initFlags) error {
 		}
 		return addr
 	}
-	inner := "" // the installer's defaults of the networks inside are IPv4
+	inner := "" // the installer's defaults of internal networks are IPv4
 	if network.Addr().Is6() {
 		inner = "  clusterNetwork:\n  - cidr: fd01::/48\n    hostPrefix: 64\n  serviceNetwork:\n  - fd02::/112\n"
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// completeFrom completes a flag, also one that takes a list, with names of the cluster
-// that the command line names; with the usual ones while that cannot be read.
+// completeFrom completes a flag, also one that takes a list, with names of the cluster on the
+// command line, or with the usual ones while that cannot be read.
 func (a *app) completeFrom(c *cobra.Command, flag string, f *inputflags.Flags, names func(*render.Cluster) []string, usual ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		known := usual
@@ -43,7 +43,7 @@ func (a *app) completeFrom(c *cobra.Command, flag string, f *inputflags.Flags, n
 
 func rolesOf(c *render.Cluster) []string { return c.Roles }
 
-// nodesOf are the nodes that the input of a cluster names.
+// nodesOf returns the nodes that the input of a cluster names.
 func nodesOf(c *render.Cluster) []string {
 	return lists.Map(c.Config.Spec.Peers, func(p v1alpha1.Peer) string { return p.Name })
 }
@@ -60,8 +60,7 @@ func parseAll[T any](values []string, parse func(string) (T, error)) (out []T, e
 	return out, nil
 }
 
-// parsed is the value that a text stands for; of one that does not, the error says what was
-// expected.
+// parsed returns the parsed value of a text; the error says what was expected.
 func parsed[T any](parse func(string) (T, error), text, expected string, args ...any) (T, error) {
 	v, err := parse(text)
 	if err != nil {
@@ -70,15 +69,15 @@ func parsed[T any](parse func(string) (T, error), text, expected string, args ..
 	return v, nil
 }
 
-// frugalLimit is what a command keeps to that reads files of many megabytes, as long as
-// that is more than it needs.
-const frugalLimit = 230 << 20
+// collectLimit is the memory limit of commands that read files of many megabytes, as long as
+// that is more than they need.
+const collectLimit = 230 << 20
 
-// frugal makes Go collect garbage earlier than by a doubled heap, until undo is called: the
-// copies that readers of large files leave are most of what they take.
-func frugal() (undo func()) {
+// collectEarlier makes Go collect garbage before the heap doubles, until undo is called: most
+// memory of readers of large files is discarded copies.
+func collectEarlier() (undo func()) {
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, frugalLimit))
+	debug.SetMemoryLimit(min(before, collectLimit))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
@@ -91,9 +90,9 @@ func clusters(c *cobra.Command, args []string) (input.Fleet, error) {
 	return r, command.Usage(c, err)
 }
 
-// eachFile hands over files one after the other, so that not all have to be kept: those
-// that are named, - being standard input, and below folders those that are relevant. Their
-// names are as the user knows them. An error of one below a folder is handed over with it.
+// eachFile calls do with one file after the other, so that they need not all be kept: the named
+// ones, - being standard input, and in folders the relevant ones. Names are as the user gave
+// them. Errors of files in a folder are passed to do.
 func (a *app) eachFile(names []string, relevant func(name string) bool, do func(name string, inFolder bool, data []byte, err error) error) error {
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -133,8 +132,7 @@ func (a *app) quietCluster(installConfig string, f *inputflags.Flags) (*render.C
 	return f.Warned(&a.Reader, &a.Console, installConfig)
 }
 
-// quietPlan is quietCluster for what is more than a cluster, made of its files and
-// of options of its own.
+// quietPlan is quietCluster for a plan that is made of a cluster and of options of its own.
 func quietPlan[Options, Plan any](a *app, installConfig string, f *inputflags.Flags, x Options,
 	load func(render.Sources, render.Options, Options) (*Plan, problem.List)) (*Plan, error) {
 	sources, o, err := f.Given(&a.Reader, installConfig)

@@ -35,7 +35,7 @@ fetched, and secrets are not shown; --dir writes the files as they are.`,
   vipgen inspect bootstrap.ign --dir bootstrap-files`,
 		Args: command.Args(1, -1),
 		RunE: func(c *cobra.Command, args []string) error {
-			defer frugal()()
+			defer collectEarlier()()
 			docs, err := a.decodeAll(args)
 			if err != nil {
 				return err
@@ -79,7 +79,7 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	return docs, err
 }
 
-// inspection holds the contents of the documents.
+// inspection is the content of the documents.
 type inspection struct {
 	Documents []inspected `json:"documents"`
 }
@@ -99,18 +99,18 @@ type inspectedFile struct {
 	Path string `json:"path"`
 	Mode string `json:"mode"`
 	Size int    `json:"size"`
-	// Append reports whether the contents go to the end of a file of the operating system.
+	// Append is set where the contents are appended to a file of the operating system.
 	Append bool `json:"append,omitempty"`
-	// Remote names where the contents come from, Problem why they could not be decoded.
+	// Remote is the source of the contents, Problem why they could not be decoded.
 	Remote  string `json:"remote,omitempty"`
 	Problem string `json:"problem,omitempty"`
-	// Contents are there with --contents, without secrets.
+	// Contents are set with --contents, without secrets.
 	Contents string `json:"contents,omitempty"`
 }
 
 type inspectedUnit struct {
 	Name string `json:"name"`
-	// Enabled is missing where something else starts the unit.
+	// Enabled is missing where another unit starts the unit.
 	Enabled  *bool             `json:"enabled,omitempty"`
 	Contents string            `json:"contents,omitempty"`
 	Dropins  []inspectedDropin `json:"dropins,omitempty"`
@@ -121,7 +121,7 @@ type inspectedDropin struct {
 	Contents string `json:"contents,omitempty"`
 }
 
-// inspect lists what documents hold, with contents where these are wanted.
+// inspect lists the contents of documents, with the text of files if contents is set.
 func inspect(docs []ignition.Document, contents bool) inspection {
 	shown := func(name string, mode int, text string) string {
 		if !contents {
@@ -193,7 +193,7 @@ func indent(p *printer, text string) {
 	}
 }
 
-// extract writes what nodes get, a folder for each document.
+// extract writes the files of nodes, a folder for each document.
 func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 	var files []render.OutputFile
 	used := map[string]bool{}
@@ -215,13 +215,13 @@ func (a *app) extract(docs []ignition.Document, dir tree.Dir) error {
 	return a.writeDir(dir, files, false)
 }
 
-// folderName says whether the name of a document can be that of a folder.
+// folderName reports whether the name of a document is a valid folder name.
 func folderName(s string) bool {
 	return filepath.IsLocal(s) && !strings.HasPrefix(s, ".") && !strings.ContainsAny(s, `/\`) && command.SafeLine(s) == s
 }
 
-// origin says where contents come from that are not in the document, or why
-// they could not be decoded.
+// origin returns the source of contents that are not in the document, or why they could not be
+// decoded.
 func origin(f inspectedFile) string {
 	var out string
 	if f.Append {

@@ -27,10 +27,10 @@ func RunLive(args []string, in io.Reader, out, errOut io.Writer) int {
 	return l.Exit(command.Execute(context.Background(), l.root(), args))
 }
 
-// LiveCommand is the command tree of kubectl-vipgen, for man pages.
+// LiveCommand returns the command tree of kubectl-vipgen, for man pages.
 func LiveCommand() *cobra.Command { return newLive(nil, nil, nil).root() }
 
-// liveApp runs commands of vipgen on what it reads of a cluster.
+// liveApp runs commands of vipgen on objects of a running cluster.
 type liveApp struct {
 	*app
 	client live.Client
@@ -78,7 +78,7 @@ Documentation: ` + command.Pages + `commands.md`,
 	migrate := l.migrateCommand()
 	for _, c := range migrate.Commands() {
 		use := strings.Replace(c.Use, " [install-config.yaml]", "", 1)
-		as(c, use, 0, "migrate "+strings.Replace(use, "DIR", "move", 1)+" --profile virtual")
+		asKubectl(c, use, 0, "migrate "+strings.Replace(use, "DIR", "move", 1)+" --profile virtual")
 	}
 	root.AddCommand(
 		l.onNodes(l.statusCommand(), "nodes", ".json", []string{"status", "-o", "json"}, "status", "status -o json"),
@@ -86,7 +86,7 @@ Documentation: ` + command.Pages + `commands.md`,
 		l.onObjects(l.diffCommand(), "diff DIR", 1, "diff rendered", "diff rendered -o markdown"),
 		l.onObjects(l.adoptCommand(), "adopt", 0, "adopt --dir demo --agent-image registry.example.com/vipgen-agent:v1.2.3", "adopt --dir demo --check --to 4.19"),
 		l.onObjects(l.removeCommand(), "remove", 0, "remove", "remove --i-checked worker-3-is-off"),
-		as(migrate, "migrate", -1, "migrate plan --profile virtual"),
+		asKubectl(migrate, "migrate", -1, "migrate plan --profile virtual"),
 	)
 	flags := root.PersistentFlags()
 	for _, f := range kubectlFlags {
@@ -105,8 +105,8 @@ Documentation: ` + command.Pages + `commands.md`,
 	return root
 }
 
-// as gives a command of vipgen its arguments and help of kubectl vipgen.
-func as(c *cobra.Command, use string, args int, examples ...string) *cobra.Command {
+// asKubectl gives a command of vipgen the arguments and help of kubectl vipgen.
+func asKubectl(c *cobra.Command, use string, args int, examples ...string) *cobra.Command {
 	c.Use, c.Long = use, c.Short+", as 'vipgen "+c.Name()+"' does.\n\nDocumentation: "+command.Pages+"commands.md"
 	c.Example, c.ValidArgsFunction = "  kubectl vipgen "+strings.Join(examples, "\n  kubectl vipgen "), nil
 	if args >= 0 {
@@ -115,7 +115,8 @@ func as(c *cobra.Command, use string, args int, examples ...string) *cobra.Comma
 	return c
 }
 
-// begin finds the client, and ends reading at a signal; done lets signals end the program again.
+// begin creates the client, and a context that ends at a signal; done restores the default for
+// signals.
 func (l *liveApp) begin() (ctx context.Context, done func(), err error) {
 	for _, f := range kubectlFlags {
 		if value := *l.flags[f[0]]; value != "" {
@@ -132,19 +133,19 @@ func (l *liveApp) begin() (ctx context.Context, done func(), err error) {
 	return ctx, done, nil
 }
 
-// explained adds to an error what to do.
-func explained(err error) error {
+// withAdvice adds advice to an error.
+func withAdvice(err error) error {
 	if errors.Is(err, live.ErrForbidden) {
 		return fmt.Errorf("%w\nThe roles that it takes: %scommands.md#rights", err, command.Pages)
 	}
 	return err
 }
 
-// onNodes makes c a command that reads what vipgen-agent prints on all nodes, into files below
-// a folder.
+// onNodes makes c a command that reads the output of vipgen-agent on all nodes from files in a
+// folder.
 func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string, examples ...string) *cobra.Command {
 	run := c.RunE
-	as(c, c.Name(), 0, examples...)
+	asKubectl(c, c.Name(), 0, examples...)
 	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "`namespace` of the pods keepalived-NODE (default: by the cluster's platform)")
 	c.Flags().DurationVar(&l.timeout, "timeout", 20*time.Second, "`duration` to wait for each node")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -160,12 +161,12 @@ func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string,
 			}
 			defer os.RemoveAll(dir)
 		}
-		err = l.ask(ctx, filepath.Join(dir, folder), ending, ask)
+		err = l.queryAgents(ctx, filepath.Join(dir, folder), ending, ask)
 		done()
 		if err != nil {
-			return explained(err)
+			return withAdvice(err)
 		}
-		// Names of files are the same in each run.
+		// Relative names of files are the same in each run.
 		before, err := os.Getwd()
 		if err == nil {
 			err = os.Chdir(dir)
@@ -179,8 +180,8 @@ func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string,
 	return c
 }
 
-// ask writes the Nodes, and what their agents print.
-func (l *liveApp) ask(ctx context.Context, dir, ending string, ask []string) error {
+// queryAgents writes the Nodes, and the output of their agents.
+func (l *liveApp) queryAgents(ctx context.Context, dir, ending string, ask []string) error {
 	nodes, names, err := l.client.Nodes(ctx)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (l *liveApp) ask(ctx context.Context, dir, ending string, ask []string) err
 	return nil
 }
 
-// writeKept writes a file that its owner alone can read, and the folder that it is in.
+// writeKept writes a file that only its owner can read, and its folder.
 func writeKept(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
@@ -216,7 +217,7 @@ func writeKept(name string, data []byte) error {
 	return os.WriteFile(name, data, 0o600)
 }
 
-// objects reads the cluster's objects. They do not reach the disk but by --keep.
+// objects reads the cluster's objects. They reach the disk with --keep only.
 func (l *liveApp) objects() ([]byte, error) {
 	ctx, done, err := l.begin()
 	if err != nil {
@@ -225,7 +226,7 @@ func (l *liveApp) objects() ([]byte, error) {
 	defer done()
 	data, missing, err := l.client.Objects(ctx)
 	if err != nil {
-		return nil, explained(err)
+		return nil, withAdvice(err)
 	}
 	for _, kind := range missing {
 		fmt.Fprintf(l.Err, "note: this cluster has no %s; read the others\n", kind)
@@ -236,11 +237,11 @@ func (l *liveApp) objects() ([]byte, error) {
 	return data, err
 }
 
-// onObjects makes c a command whose standard input is the cluster's objects; it takes other
+// onObjects makes c a command with the cluster's objects as standard input; it takes other
 // arguments after them.
 func (l *liveApp) onObjects(c *cobra.Command, use string, others int, examples ...string) *cobra.Command {
 	run := c.RunE
-	as(c, use, others, examples...)
+	asKubectl(c, use, others, examples...)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		data, err := l.objects()
 		if err != nil {
@@ -252,7 +253,7 @@ func (l *liveApp) onObjects(c *cobra.Command, use string, others int, examples .
 	return c
 }
 
-// cluster is the one that runs, by its MachineConfigs.
+// cluster returns the running cluster, by its MachineConfigs.
 func (l *liveApp) cluster() (*render.Cluster, error) {
 	data, err := l.objects()
 	if err != nil {

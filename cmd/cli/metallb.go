@@ -137,7 +137,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 		if err := printObjects(a.Out, []byte(b.String()), f.output); err != nil {
 			return err
 		}
-		a.saysClients(plan)
+		a.printClients(plan)
 		return nil
 	}
 	var files []render.OutputFile
@@ -150,12 +150,12 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 	if err := a.writeDir(tree.Dir{Path: f.dir, Overwrite: f.overwrite}, files, f.check); err != nil {
 		return err
 	}
-	a.saysClients(plan)
+	a.printClients(plan)
 	return nil
 }
 
-// metallbPlan reads the cluster and plans the manifests. Problems of both are
-// one report.
+// metallbPlan reads the cluster and plans the manifests, with the problems of both in one
+// report.
 func (a *app) metallbPlan(installConfig string, f *metallbFlags) (*metallb.Plan, error) {
 	cluster, list, err := f.Cluster(&a.Reader, installConfig)
 	if list == nil && !errors.As(err, &list) && err != nil {
@@ -170,8 +170,8 @@ func (a *app) metallbPlan(installConfig string, f *metallbFlags) (*metallb.Plan,
 	return plan, nil
 }
 
-// saysClients tells a person at a terminal what clients have to do.
-func (a *app) saysClients(p *metallb.Plan) {
+// printClients prints at a terminal what clients have to do.
+func (a *app) printClients(p *metallb.Plan) {
 	if command.Terminal(a.Err) {
 		fmt.Fprintf(a.Err, "Clients use these names: %s. What they need: the same command with --certificate.\n", strings.Join(p.ClientNames(), ", "))
 	}

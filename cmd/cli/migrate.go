@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// migrateFlags say what a running cluster switches to.
+// migrateFlags are the settings that a running cluster moves to.
 type migrateFlags struct {
 	inputflags.Flags
 	mode, profile, interval, at string
@@ -24,7 +24,7 @@ type migrateFlags struct {
 	without                     []string
 }
 
-// add adds the flags; running says that the cluster is the one that runs, not that of files.
+// add adds the flags; running is set for the running cluster, not that of files.
 func (f *migrateFlags) add(c *cobra.Command, running bool) {
 	flags := c.Flags()
 	flags.StringVar(&f.mode, "mode", "", "`mode` to switch to: unicast or multicast (default: what the input says)")
@@ -78,10 +78,10 @@ all of them switch at one instant that their agents agree on, when every node is
 	}, a.migratePlanCommand(), a.migrateWriteCommand())
 }
 
-// migrationPlan holds a switch and its steps, as printed.
+// migrationPlan is a switch with its steps, as printed.
 type migrationPlan struct {
 	*render.Migration
-	// ModeFile is the file that every node gets, and Steps is the plan as text.
+	// ModeFile is the file for every node, and Steps is the plan as text.
 	ModeFile string `json:"modeFile"`
 	Steps    string `json:"steps"`
 }
@@ -181,7 +181,7 @@ func (a *app) migration(c *cobra.Command, installConfig string, f *migrateFlags)
 	return m, nil
 }
 
-// steps says what a switch is, and what to do.
+// steps describes a switch and its steps.
 func steps(m *render.Migration, installConfig, dir, os string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/proof/explain"
 )
 
-// kinds lists the JSON objects that commands print. MachineConfigs and manifests are not among
-// them: Kubernetes has schemas of these.
+// kinds lists the JSON objects that commands print, without MachineConfigs and manifests, whose
+// schemas Kubernetes has.
 var kinds = command.Outputs{
 	command.OutputOf[adopt.Plan]("adopt", "Adoption"),
 	command.OutputOf[adopt.Check]("adopt-check", "AdoptionCheck"),
@@ -49,7 +49,7 @@ var schemas embed.FS
 
 // schemaNames returns the names that 'vipgen schema --of' takes, with those of vipgen-agent.
 func schemaNames() (names []string) {
-	files, _ := schemas.ReadDir("schemas") // it is embedded
+	files, _ := schemas.ReadDir("schemas") // embedded
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f.Name(), schemaSuffix))
 	}

@@ -47,7 +47,7 @@ func checkOutput(args []string, printed string) {
 	}
 }
 
-// asksJSON says whether a command line has -o json; those of the lab run elsewhere.
+// asksJSON reports whether a command line has -o json; those of the lab run elsewhere.
 func asksJSON(args []string) bool {
 	i := slices.Index(args, "-o")
 	return i >= 0 && i+1 < len(args) && args[i+1] == "json" && args[0] != "lab"

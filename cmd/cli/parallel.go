@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// ordered does n pieces of work on all cores and hands what comes of them to
-// done in their order, one at a time. No more than a few are under way or done
-// ahead, so that memory does not grow with n. It stops when done gives an error.
+// ordered runs n pieces of work on all cores and passes their results to done in order, one at
+// a time. Few are in progress or done ahead, so that memory does not grow with n. It stops at
+// the first error of done.
 func ordered[T any](n int, work func(i int) T, done func(i int, t T) error) error {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {

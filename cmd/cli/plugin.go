@@ -15,17 +15,16 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// A command that vipgen does not have is a program of its own, vipgen-NAME, next to vipgen
-// or in PATH. It has the rest of the command line, the streams, and the last word on the
-// exit code.
+// An unknown command is a program, vipgen-NAME, next to vipgen or in PATH. It gets the rest of
+// the command line and the streams, and decides the exit code.
 
-// pluginPrefix is what the names of such programs begin with.
+// pluginPrefix is the prefix of such programs.
 const pluginPrefix = "vipgen-"
 
-// pluginName is that of a command which may be a program of its own: no path, no flag.
+// pluginName matches the names of commands that may be programs: no path, no flag.
 var pluginName = lazy.Regexp(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// pluginDirs are where programs are searched, in order.
+// pluginDirs returns the directories of programs, in order.
 func pluginDirs() (dirs []string) {
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
@@ -38,7 +37,7 @@ func pluginDirs() (dirs []string) {
 	return dirs
 }
 
-// findPlugin gives the program that runs a command, "" if there is none.
+// findPlugin returns the program of a command, or "".
 func findPlugin(name string) string {
 	if !pluginName().MatchString(name) {
 		return ""
@@ -51,7 +50,7 @@ func findPlugin(name string) string {
 	return ""
 }
 
-// allPlugins are the commands that programs were found for.
+// allPlugins returns the commands with a program.
 func allPlugins() (names []string) {
 	for _, dir := range pluginDirs() {
 		found, _ := filepath.Glob(filepath.Join(globEscape(dir), pluginPrefix+"*"))
@@ -66,19 +65,19 @@ func allPlugins() (names []string) {
 	return slices.Compact(names)
 }
 
-// globEscape is a directory as a pattern that matches it alone.
+// globEscape returns a pattern that matches a directory alone.
 func globEscape(dir string) string {
 	if runtime.GOOS == "windows" {
-		return dir // its patterns have no escapes
+		return dir // patterns have no escapes there
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// plugin says which program runs a command line, "" for vipgen itself, and with which
-// arguments. Of programs only the lab is known to print help of its commands and to complete.
+// plugin returns the program that runs a command line, "" for vipgen itself, and its arguments.
+// Only the lab is known to print help of its commands and to complete.
 func plugin(root *cobra.Command, args []string) (path string, rest []string) {
 	if len(args) > 1 && args[1] == labName && (args[0] == "-q" || args[0] == "--quiet") {
-		args = args[1:] // the lab writes nothing that it would not say
+		args = args[1:] // the lab has no use for --quiet
 	}
 	at := 0
 	if len(args) > 1 && args[1] == labName && slices.Contains([]string{"help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0]) {
@@ -94,7 +93,7 @@ func plugin(root *cobra.Command, args []string) (path string, rest []string) {
 	return findPlugin(name), slices.Delete(slices.Clone(args), at, at+1)
 }
 
-// addPlugins adds the programs that there are to what a shell completes.
+// addPlugins adds the programs to a shell's completion.
 func addPlugins(root *cobra.Command) {
 	for _, name := range allPlugins() {
 		if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name }) {
@@ -103,10 +102,10 @@ func addPlugins(root *cobra.Command) {
 	}
 }
 
-// labName is the command of the lab, which is known to be a program of its own.
+// labName is the command of the lab, a program that vipgen knows.
 const labName = "lab"
 
-// labCommand stands for the lab in help, and where its program is not found.
+// labCommand is the lab's entry in help, and its error where its program is not found.
 func (a *app) labCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   labName,

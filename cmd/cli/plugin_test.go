@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// script makes a program of a shell script.
+// script writes a shell script as a program.
 func script(t *testing.T, dir, name, text string) {
 	t.Helper()
 	testkit.WriteFile(t, filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"))

@@ -100,7 +100,7 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 	return a.printPreview(c, files, f.file)
 }
 
-// printPreview prints one file as it is, or all under their paths.
+// printPreview prints one file, or all under their paths.
 func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only string) error {
 	var names []string
 	for i, p := range files {
@@ -123,7 +123,7 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 	return nil
 }
 
-// nodeFacts puts together what is known of a node.
+// nodeFacts returns a node's facts from file, flags and cluster.
 func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
 	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone, HAProxy: assets.DaemonsOf(c.Version).HAProxy}
 	if f.facts != "" {
@@ -155,7 +155,7 @@ func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, err
 	return n, n.Validate().Err()
 }
 
-// readFacts reads a node's facts, with every problem.
+// readFacts reads a node's facts and returns every problem.
 func readFacts(name string, data []byte) (*v1alpha1.Node, error) {
 	doc, list := source.Parse(name, data)
 	if doc == nil {

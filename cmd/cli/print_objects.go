@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// printObjects prints a YAML stream of objects as it is, or as a List in JSON.
+// printObjects prints a YAML stream of objects unchanged, or as a List in JSON.
 func printObjects(w io.Writer, stream []byte, o command.Format) error {
 	if o != "json" {
 		_, err := w.Write(stream)

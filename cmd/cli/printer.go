@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// printer gathers what people read of a command, indented by what belongs to what.
+// printer collects the text output of a command, with indentation.
 type printer struct {
 	bytes.Buffer
 	colours command.Palette
@@ -18,7 +18,7 @@ type printer struct {
 
 func (a *app) printer() *printer { return &printer{colours: command.Colours(a.Out)} }
 
-// line adds a line, of which a terminal obeys nothing.
+// line adds a line without control characters.
 func (p *printer) line(format string, args ...any) {
 	p.paint(command.Plain, fmt.Sprintf(format, args...))
 }
@@ -40,7 +40,7 @@ func (p *printer) in(f func()) {
 	p.depth--
 }
 
-// show prints a value as JSON, where that is the format, or else as text.
+// show prints a value as JSON or as text.
 func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
 	kind, err := kinds.Kind(v)
 	if err != nil {
@@ -53,7 +53,7 @@ func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
 	})
 }
 
-// found ends a command that has printed what it found, unless that failed.
+// found returns the error of a command that has printed its findings.
 func found(err error, finding bool) error {
 	if err == nil && finding {
 		return command.ErrFinding

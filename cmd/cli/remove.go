@@ -66,13 +66,13 @@ func (a *app) remove(names []string, f remove.Options, o command.Format) error {
 	return found(show(a, o, removal{r, removeVerdict(r)}, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
 }
 
-// removal is what is printed.
+// removal is the output.
 type removal struct {
 	*remove.Removal
 	Verdict string `json:"verdict"`
 }
 
-// removeText is the steps for people.
+// removeText prints the steps.
 func removeText(out *printer, r removal) {
 	for _, p := range r.Pools {
 		if len(p.MachineConfigs) == 0 {

@@ -136,7 +136,7 @@ func formatNames() []string {
 	return lists.Map(render.Formats(), func(f render.Format) string { return string(f) })
 }
 
-// validate checks what flags alone can be wrong about.
+// validate checks the combination of flags.
 func (f *renderFlags) validate(formatGiven bool) error {
 	prints := f.dir == "" && f.beside == "" && f.installDir == "" && f.merge == ""
 	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.OS) {
@@ -168,14 +168,13 @@ func (f *renderFlags) validate(formatGiven bool) error {
 	return nil
 }
 
-// streams says whether objects are rendered, which can be printed one after the other.
+// streams reports whether objects are rendered, which can be printed one after the other.
 func (f *renderFlags) streams() bool {
 	return len(f.formats) == 0 && f.OS == ignition.OpenShift ||
 		len(f.formats) == 1 && (f.formats[0] == string(render.FormatMachineConfig) || render.Format(f.formats[0]).HoldsManifests())
 }
 
-// want turns flags into what to make; fallback are the formats where the user
-// named none.
+// want returns the output that flags select; fallback are the default formats.
 func (f *renderFlags) want(fallback ...render.Format) render.Want {
 	w := render.Want{Roles: f.roles, Formats: fallback}
 	if len(f.formats) > 0 {
@@ -189,14 +188,14 @@ func (f *renderFlags) want(fallback ...render.Format) render.Want {
 	return w
 }
 
-// allowDefaultImage adds the flag for labs, where the image of the agent comes from elsewhere.
+// allowDefaultImage adds the flag for labs, whose image of the agent is not in a registry.
 func allowDefaultImage(c *cobra.Command, allowed *bool, with string) {
 	c.Flags().BoolVar(allowed, "allow-default-image", false, with+"write vipgen's default image of the agent, which no registry has; for labs that load it into nodes")
 }
 
-// installers refuses what is no asset directory of an installer, or is one at the wrong
-// time: files that it does not read would leave a cluster without VIPs.
-func installers(dir string) error {
+// checkInstallDir refuses a directory that is no asset directory of an installer, or is one at the
+// wrong time: files that it does not read would leave a cluster without VIPs.
+func checkInstallDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return fmt.Errorf("--install-dir %s: no such directory", dir)
@@ -242,10 +241,10 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	case f.merge != "":
 		return a.merge(c, r, cluster, f, installConfig)
 	case f.installDir != "":
-		if err := installers(f.installDir); err != nil {
+		if err := checkInstallDir(f.installDir); err != nil {
 			return command.Usage(c, err)
 		}
-		if err := f.published(cluster, installConfig); err != nil {
+		if err := f.checkAgentImage(cluster, installConfig); err != nil {
 			return err
 		}
 		files, err := r.InstallDir(cluster, f.want())
@@ -274,8 +273,8 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 	}
 }
 
-// published refuses to write an image of the agent that nodes could not pull.
-func (f *renderFlags) published(c *render.Cluster, installConfig string) error {
+// checkAgentImage refuses to write an image of the agent that nodes could not pull.
+func (f *renderFlags) checkAgentImage(c *render.Cluster, installConfig string) error {
 	if f.check || f.defaultImage {
 		return nil
 	}
@@ -335,7 +334,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 	return err
 }
 
-// write writes or checks a tree and says so.
+// write writes or checks a tree and prints a summary.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
 	a.summary(cluster, "")
 	return a.writeDir(dir, files, check)
@@ -347,14 +346,14 @@ func (a *app) writeDir(dir tree.Dir, files []render.OutputFile, check bool) erro
 	case err != nil:
 		return err
 	case check:
-		a.say("%s: all %d files are as rendered", dir.Path, len(files))
+		a.printStatus("%s: all %d files are as rendered", dir.Path, len(files))
 	default:
-		a.say("%s", written.In(dir.Path))
+		a.printStatus("%s", written.In(dir.Path))
 	}
 	return nil
 }
 
-// writeTree writes a tree, or prints how it differs: command.ErrFinding if it does.
+// writeTree writes a tree, or prints how it differs and returns command.ErrFinding.
 func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, check bool) (tree.Result, error) {
 	if !check {
 		return dir.Write(files)

@@ -13,9 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
-// changesText shows how a directory differs from what was rendered: files by
-// name, and inside MachineConfigs and Ignition configs the files of the node,
-// not their encoding.
+// changesText prints how a directory differs from the rendered files: files by name, and inside
+// MachineConfigs and Ignition configs the files of the node, not their encoding.
 func changesText(p *printer, dir string, changes []tree.Change) {
 	for _, c := range changes {
 		p.line("%s: %s", filepath.Join(dir, filepath.FromSlash(c.Path)), c.Kind)
@@ -52,8 +51,8 @@ func differenceText(p *printer, c tree.Change) {
 
 type nodeFile struct{ path, text string }
 
-// nodeFiles decodes what nodes get of a MachineConfig or Ignition config; nil
-// where the file is something else.
+// nodeFiles returns the files of nodes in a MachineConfig or Ignition config; nil for other
+// files.
 func nodeFiles(name string, data []byte) []nodeFile {
 	if !strings.HasPrefix(name, "machineconfigs/") && !strings.HasSuffix(name, ".ign") && !strings.HasSuffix(name, "_machineconfig.yaml") {
 		return nil
@@ -76,9 +75,9 @@ func nodeFiles(name string, data []byte) []nodeFile {
 	return out
 }
 
-// unifiedText is a diff in the usual form, below the name of its file.
+// unifiedText prints a unified diff.
 func unifiedText(p *printer, have, got string) {
-	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // into memory
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // in memory
 		A: difflib.SplitLines(have), B: difflib.SplitLines(got),
 		FromFile: "in the directory", ToFile: "rendered", Context: 2,
 	})

@@ -27,7 +27,7 @@ type fleetRun struct {
 	renderer render.Renderer
 	progress *progress
 
-	// What came of it so far.
+	// The results so far.
 	problems problem.List
 	failed   int // clusters with problems
 	broken   []error
@@ -36,10 +36,10 @@ type fleetRun struct {
 	result   tree.Result
 }
 
-// heapLimit is about three times what rendering keeps.
+// heapLimit is about three times the memory that rendering keeps.
 const heapLimit = 64 << 20
 
-// outcome is what came of one cluster.
+// outcome is the result of one cluster.
 type outcome struct {
 	problems problem.List
 	text     []byte // to print
@@ -47,8 +47,8 @@ type outcome struct {
 	err      error
 }
 
-// renderFleet renders all clusters, each for itself, and then says what went
-// wrong with any of them.
+// renderFleet renders all clusters independently, and reports the problems of all of them at
+// the end.
 func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) error {
 	if f.merge != "" || f.installDir != "" {
 		return command.Usagef(c, "--merge and --install-dir are for one cluster, not for %d", len(fleet.Clusters))
@@ -57,7 +57,7 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 		return command.Usagef(c, "--config, --agent-config and --cluster-ingress are for one cluster: a fleet has such files next to each install-config, and --fleet")
 	}
 	if f.beside != "" {
-		if err := apart(fleet.Clusters); err != nil {
+		if err := distinctFolders(fleet.Clusters); err != nil {
 			return command.Usage(c, err)
 		}
 	}
@@ -65,8 +65,8 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 	if err != nil {
 		return err
 	}
-	// Rendering makes much garbage and keeps little: collect it less often, but
-	// let it not grow with the number of clusters.
+	// Rendering makes much garbage and keeps little: collect less often, without growing with
+	// the number of clusters.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
 	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
@@ -77,16 +77,16 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 		}
 		run.progress = startProgress(a.Err, "clusters", total, patience, progressInterval)
 	}
-	err = run.all()
+	err = run.renderAll()
 	run.progress.end()
 	if err != nil {
 		return err
 	}
-	return run.end()
+	return run.finish()
 }
 
-// apart refuses clusters in one folder, whose trees would be one.
-func apart(members []input.Cluster) error {
+// distinctFolders refuses clusters in one folder, whose trees would be one.
+func distinctFolders(members []input.Cluster) error {
 	seen := map[string]string{}
 	for _, m := range members {
 		file, _ := input.SplitObject(m.Config)
@@ -99,10 +99,10 @@ func apart(members []input.Cluster) error {
 	return nil
 }
 
-// all renders every cluster; the error is one of the output as a whole.
-func (r *fleetRun) all() error {
+// renderAll renders every cluster; the error is one of the output as a whole.
+func (r *fleetRun) renderAll() error {
 	if r.flags.allOrNothing {
-		err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], true) }, func(_ int, o outcome) error {
+		err := ordered(len(r.Clusters), func(i int) outcome { return r.renderOne(r.Clusters[i], true) }, func(_ int, o outcome) error {
 			r.progress.step()
 			r.add(o)
 			return nil
@@ -112,7 +112,7 @@ func (r *fleetRun) all() error {
 		}
 		r.problems = nil
 	}
-	if err := ordered(len(r.Clusters), func(i int) outcome { return r.one(r.Clusters[i], false) }, func(_ int, o outcome) error {
+	if err := ordered(len(r.Clusters), func(i int) outcome { return r.renderOne(r.Clusters[i], false) }, func(_ int, o outcome) error {
 		r.progress.step()
 		r.add(o)
 		_, err := r.Out.Write(o.text)
@@ -123,8 +123,8 @@ func (r *fleetRun) all() error {
 	return r.prune()
 }
 
-// one renders a cluster; dry leaves out what is seen of it.
-func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
+// renderOne renders a cluster; dry writes nothing.
+func (r *fleetRun) renderOne(m input.Cluster, dry bool) (out outcome) {
 	sources, err := r.Sources(m.Config, r.flags.Files)
 	if err != nil {
 		out.err = err
@@ -162,7 +162,7 @@ func (r *fleetRun) one(m input.Cluster, dry bool) (out outcome) {
 	return out
 }
 
-// place is where the tree of a cluster goes, "" for standard output.
+// place returns the directory of a cluster's tree, "" for standard output.
 func (r *fleetRun) place(m input.Cluster) string {
 	switch {
 	case r.flags.beside != "":
@@ -173,7 +173,7 @@ func (r *fleetRun) place(m input.Cluster) string {
 	return ""
 }
 
-// add counts what came of a cluster.
+// add counts the result of a cluster.
 func (r *fleetRun) add(o outcome) {
 	r.problems = append(r.problems, o.problems...)
 	var list problem.List
@@ -197,8 +197,7 @@ func (r *fleetRun) add(o outcome) {
 	}
 }
 
-// prune removes, or reports, the trees of clusters that are gone from a fleet
-// of which all is known.
+// prune removes, or reports, the trees of clusters that are gone from a completely known fleet.
 func (r *fleetRun) prune() error {
 	if r.Whole == "" || r.flags.dir == "" || len(r.flags.roles) > 0 {
 		return nil
@@ -221,7 +220,7 @@ func (r *fleetRun) prune() error {
 		var b bytes.Buffer
 		result, err := r.writeTree(&b, tree.Dir{Path: dir, Gone: true}, nil, r.flags.check)
 		if err == nil && !r.flags.check {
-			_ = os.Remove(dir) // unless it holds something of somebody else
+			_ = os.Remove(dir) // unless it has other files
 		}
 		r.add(outcome{text: b.Bytes(), result: result, err: err})
 		if _, err := r.Out.Write(b.Bytes()); err != nil {
@@ -231,8 +230,8 @@ func (r *fleetRun) prune() error {
 	return nil
 }
 
-// end reports problems and turns them into an exit code: that of the worst.
-func (r *fleetRun) end() error {
+// finish reports problems and returns the worst exit code.
+func (r *fleetRun) finish() error {
 	r.problems.Sort()
 	r.Problems(r.problems)
 	for _, err := range r.broken {
@@ -240,9 +239,9 @@ func (r *fleetRun) end() error {
 	}
 	total := len(r.Clusters)
 	if bad := r.failed + len(r.broken); bad > 0 {
-		r.Complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.fate()))
+		r.Complain(fmt.Errorf("%d of %d clusters failed; %s", bad, total, r.outcomeText()))
 	} else {
-		r.say("%d clusters: %s", total, r.done())
+		r.printStatus("%d clusters: %s", total, r.done())
 	}
 	switch {
 	case len(r.broken) > 0:
@@ -255,8 +254,8 @@ func (r *fleetRun) end() error {
 	return nil
 }
 
-// fate says what became of the clusters that did not fail.
-func (r *fleetRun) fate() string {
+// outcomeText describes the clusters without failures.
+func (r *fleetRun) outcomeText() string {
 	switch {
 	case r.flags.allOrNothing:
 		return "nothing was written"

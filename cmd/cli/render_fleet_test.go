@@ -22,7 +22,7 @@ func clusterNamed(name string) string {
 	return strings.Replace(goodInstallConfig, "name: demo", "name: "+name, 1)
 }
 
-// layFleet makes a fleet of three clusters with shared defaults.
+// layFleet writes a fleet of three clusters with shared defaults.
 func layFleet(t *testing.T) {
 	t.Helper()
 	testkit.Deterministic(t)

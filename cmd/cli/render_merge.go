@@ -30,7 +30,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err := checkRoles(cluster, []string{role}); err != nil {
 		return command.Usage(c, err)
 	}
-	defer frugal()()
+	defer collectEarlier()()
 	bundles, err := cluster.Bundles()
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err := cluster.Installable(); err != nil {
 		return command.Usage(c, err)
 	}
-	if err := f.published(cluster, installConfig); err != nil {
+	if err := f.checkAgentImage(cluster, installConfig); err != nil {
 		return err
 	}
 	switch {
@@ -77,13 +77,13 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	return nil
 }
 
-// mergeProblem is the report of a file that nothing can be merged into.
+// mergeProblem returns the problem of a file that cannot be merged into.
 func mergeProblem(file string, err error) error {
 	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
 		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
 }
 
-// conflictProblems is the report of what stands in the way of a merge.
+// conflictProblems returns the problems of conflicts in a merge.
 func conflictProblems(file string, conflicts []ignition.Conflict) error {
 	return problem.List(lists.Map(conflicts, func(c ignition.Conflict) problem.Problem {
 		return problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,

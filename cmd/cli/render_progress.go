@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// progress is a bar on a terminal for work that takes longer than people like
-// to wait without a word.
+// progress is a progress bar on a terminal, shown after a delay.
 type progress struct {
 	out   io.Writer
 	what  string
@@ -22,14 +21,13 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-// How long work goes on without a bar, and how often the bar changes.
+// The delay before a bar is shown, and its refresh interval.
 const (
 	patience         = 2 * time.Second
 	progressInterval = 200 * time.Millisecond
 )
 
-// startProgress shows a bar after patience. what is counted, such as
-// "clusters".
+// startProgress shows a bar after patience. what is counted, such as "clusters".
 func startProgress(out io.Writer, what string, total int, patience, interval time.Duration) *progress {
 	p := &progress{out: out, what: what, total: total, stop: make(chan struct{})}
 	p.ended.Go(func() {
@@ -48,7 +46,7 @@ func startProgress(out io.Writer, what string, total int, patience, interval tim
 	return p
 }
 
-// step counts one more.
+// step counts one.
 func (p *progress) step() {
 	if p == nil {
 		return
@@ -67,7 +65,7 @@ func (p *progress) show() {
 	fmt.Fprintf(p.out, "\r[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), p.done, p.total, p.what)
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() {
 	if p == nil {
 		return

@@ -1,5 +1,5 @@
-// Package cli is the command tree of vipgen: flags, reading and writing of
-// files, and printing. What is rendered is decided in package render.
+// Package cli is the command tree of vipgen: flags, reading and writing of files, and printing.
+// Package render decides what is rendered.
 package cli
 
 import (
@@ -18,11 +18,11 @@ import (
 
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
-	args = planned(args)
+	args = withPlanCommand(args)
 	a := &app{Reader: input.Reader{In: in}, Console: command.Console{Out: out, Err: errOut}}
 	root := a.root()
 	if program, rest := plugin(root, args); program != "" {
-		code, err := become(program, rest)
+		code, err := execPlugin(program, rest)
 		if err != nil {
 			return a.Exit(fmt.Errorf("running %s: %w", program, err))
 		}
@@ -34,29 +34,29 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return a.Exit(command.Execute(context.Background(), root, args))
 }
 
-// planned adds the command that migrate and external-lb run for a file alone.
-func planned(args []string) []string {
+// withPlanCommand inserts the subcommand that migrate and external-lb default to.
+func withPlanCommand(args []string) []string {
 	if len(args) > 1 && (args[0] == "migrate" || args[0] == "external-lb") && input.IsFile(args[1]) {
 		return slices.Insert(slices.Clone(args), 1, "plan")
 	}
 	return args
 }
 
-// Command is the command tree, for man pages.
+// Command returns the command tree, for man pages.
 func Command() *cobra.Command { return (&app{}).root() }
 
-// app carries the streams and what the commands share.
+// app holds the streams and what the commands share.
 type app struct {
-	// quiet leaves out what was written.
+	// quiet suppresses the summary of written files.
 	quiet bool
 	command.Console
-	// What is read, standard input among it.
+	// Reader reads the input, standard input included.
 	input.Reader
-	// running reads the cluster that migrate is about; nil where files describe it.
+	// running reads the cluster of migrate; nil where files describe it.
 	running func() (*render.Cluster, error)
 }
 
-// reboots stands in help next to each `oc apply` of MachineConfigs.
+// reboots is the help next to each `oc apply` of MachineConfigs.
 const reboots = `Applying MachineConfigs drains and reboots the nodes of a pool one by one, unless a
 node disruption policy covers the change. Run 'vipgen diff' first: it names the
 pools that reboot, and why.`
@@ -111,7 +111,7 @@ Documentation: ` + command.Pages + `commands.md`,
 		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "do not print what was written; problems are printed")
 	command.AddVersion(root)
-	// Before the commands that cobra adds, which keep the streams that they find.
+	// Before the commands that cobra adds, which keep the current streams.
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)

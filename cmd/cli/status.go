@@ -46,7 +46,7 @@ Documentation: ` + command.Pages + `troubleshoot.md`,
 }
 
 func (a *app) status(names []string, o command.Format) error {
-	defer frugal()()
+	defer collectEarlier()()
 	var r status.Reader
 	if err := a.readStatus(&r, names); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (a *app) status(names []string, o command.Format) error {
 	return found(show(a, o, c, statusText), len(c.Findings) > 0)
 }
 
-// readStatus reads one file after the other, so that what is not needed of them is not kept.
+// readStatus reads files one by one, so that unneeded parts are not kept.
 func (a *app) readStatus(r *status.Reader, names []string) error {
 	return a.eachFile(names, status.Relevant, func(name string, inFolder bool, data []byte, err error) error {
 		if err != nil {
@@ -116,8 +116,8 @@ func statusText(b *printer, c *status.Cluster) {
 	}
 }
 
-// noFindings is the verdict of a cluster without findings. A check that fails is none: a worker
-// may have no router.
+// noFindings returns the verdict of a cluster without findings. A failed check is none: a
+// worker may have no router.
 func noFindings(c *status.Cluster) string {
 	fail := 0
 	for _, n := range c.Nodes {
@@ -132,7 +132,8 @@ func noFindings(c *status.Cluster) string {
 	return fmt.Sprintf("No findings, but %d checks fail (see above).", fail)
 }
 
-// statusReasons are why nodes take no part, what their checks say, and what a move waits for.
+// statusReasons prints why nodes take no part, what their checks say, and what a move waits
+// for.
 func statusReasons(b *printer, c *status.Cluster) {
 	section := func(head string, of func(*status.Node) []string) {
 		for i := range c.Nodes {
@@ -155,8 +156,7 @@ func statusReasons(b *printer, c *status.Cluster) {
 	})
 }
 
-// members are the first nodes that take part for a VIP, each with its priority and what it
-// lacks.
+// members lists the first nodes that take part for a VIP, with priority and missing points.
 func members(list []status.Member) string {
 	const most = 4
 	var out []string

@@ -16,24 +16,24 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// summary describes the cluster to a person at a terminal, and says what was done.
+// summary prints at a terminal what the cluster is and what was done.
 func (a *app) summary(c *render.Cluster, done string) {
 	if command.Terminal(a.Err) && !a.quiet {
 		fmt.Fprint(a.Err, describe(summarize(c)))
 	}
 	if done != "" {
-		a.say("%s", done)
+		a.printStatus("%s", done)
 	}
 }
 
-// say prints what was done to standard error, as standard output is for what is rendered.
-func (a *app) say(format string, args ...any) {
+// printStatus prints what was done to standard error, as standard output is for rendered files.
+func (a *app) printStatus(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintln(a.Err, command.SafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 
-// chosenBy says of VIPs that the input does not have who gives them.
+// chosenBy names who chooses VIPs that the input does not have.
 func chosenBy(given bool) string {
 	if given {
 		return ""
@@ -41,22 +41,22 @@ func chosenBy(given bool) string {
 	return " (the installer's default)"
 }
 
-// outsideText stands for the groups of a cluster that has none.
-const outsideText = "No node of this cluster holds a VIP: an external load balancer does, or there is none."
+// noGroupsText replaces the groups of a cluster without any.
+const noGroupsText = "No node of this cluster holds a VIP: an external load balancer does, or there is none."
 
-// clusterSummary is what a cluster will run, and what is worth knowing of it.
+// clusterSummary is a cluster's summary: what it will run, and why.
 type clusterSummary struct {
 	Domain   string `json:"domain"`
 	Platform string `json:"platform"`
 	Topology string `json:"topology"`
-	// OpenShift is the release, or the range of releases, that is rendered for.
+	// OpenShift is the release, or the range of releases, that the output is for.
 	OpenShift string         `json:"openshift"`
 	Pools     []string       `json:"pools"`
 	Groups    []groupSummary `json:"groups"`
 	// VRRP is missing where no node holds a VIP; nodes start with Start, if that differs.
 	VRRP  *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
 	Start *v1alpha1.VRRPSettings `json:"start,omitempty"`
-	// Election says in words how a VIP's holder is elected.
+	// Election describes how a VIP's holder is elected.
 	Election string   `json:"election"`
 	Notes    []string `json:"notes"`
 }
@@ -65,12 +65,12 @@ type clusterSummary struct {
 type groupSummary struct {
 	Name string       `json:"name"`
 	VIPs []netip.Addr `json:"vips"`
-	// InstallersDefault says that the input does not have the VIPs.
+	// InstallersDefault is set where the input does not have the VIPs.
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 	VirtualRouterID   int  `json:"virtualRouterID,omitempty"`
 }
 
-// summarize says what a cluster will run and why.
+// summarize returns the summary of a cluster.
 func summarize(c *render.Cluster) *clusterSummary {
 	s := c.Config.Spec
 	out := &clusterSummary{
@@ -98,10 +98,10 @@ func summarize(c *render.Cluster) *clusterSummary {
 	if s.DNS.External {
 		external = "the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names"
 	}
-	if c.Displaces() {
+	if c.ReplacesLoadBalancer() {
 		external = "for a running cluster: its Infrastructure object goes on saying loadBalancer.type OpenShiftManagedDefault, with the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's load balancer off the nodes, and its keepalived comes back when they are deleted ('vipgen remove')"
 	}
-	for _, note := range []string{profileWhy(c), external, release(c), tagged(c)} {
+	for _, note := range []string{profileReason(c), external, release(c), tagged(c)} {
 		if note != "" {
 			out.Notes = append(out.Notes, note)
 		}
@@ -130,7 +130,7 @@ func describe(c *clusterSummary) string {
 	return b.String()
 }
 
-// tagged names the images that are tags, which a registry may move to another image.
+// tagged lists the images with a tag, which a registry may move to another image.
 func tagged(c *render.Cluster) string {
 	var names []string
 	for _, i := range render.ImageList(c.Images) {
@@ -144,7 +144,7 @@ func tagged(c *render.Cluster) string {
 	return "images by tag, not by digest: " + strings.Join(names, ", ") + "; pin them by spec.images or --release-info ('vipgen images' lists them)"
 }
 
-// release says what depends on the release of OpenShift where none is given.
+// release describes what depends on the OpenShift release where none is given.
 func release(c *render.Cluster) string {
 	if c.Version != "" || c.OS != ignition.OpenShift {
 		return ""
@@ -158,8 +158,8 @@ func release(c *render.Cluster) string {
 	return text + "; spec.openshiftVersion or --openshift-version has the release checked"
 }
 
-// election says which VRRP settings the nodes have, whether they start next to the
-// operator's own keepalived, and why.
+// election describes the VRRP settings of the nodes, whether they start next to the operator's
+// own keepalived, and why.
 func election(c *render.Cluster) string {
 	s := c.Config.Spec
 	switch {
@@ -181,22 +181,22 @@ func election(c *render.Cluster) string {
 	}
 }
 
-// profileWhy says which profile a cluster has and why; nothing where that is unknown.
-func profileWhy(c *render.Cluster) string {
-	if c.ProfileWhy == "" {
+// profileReason describes the profile of a cluster and the reason for it, if known.
+func profileReason(c *render.Cluster) string {
+	if c.ProfileReason == "" {
 		return ""
 	}
-	return fmt.Sprintf("profile %s: %s", c.Config.Spec.VRRP.Target.Profile, c.ProfileWhy)
+	return fmt.Sprintf("profile %s: %s", c.Config.Spec.VRRP.Target.Profile, c.ProfileReason)
 }
 
 func settings(v v1alpha1.VRRPSettings) string {
 	return fmt.Sprintf("%s (VRRPv%d, %s, %s)", v.Profile, v.Version, command.Millis(v.AdvertIntervalMS), v.Mode)
 }
 
-// lineWidth is that of paragraphs, in bytes.
+// lineWidth is the width of paragraphs, in bytes.
 const lineWidth = 84
 
-// wrap breaks a text into lines of at most so many bytes, between words.
+// wrap breaks a text into lines of at most width bytes, between words.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -217,13 +217,13 @@ func list[T fmt.Stringer](values []T) string {
 	return lists.Join(values, ", ")
 }
 
-// numbers lists numbers, "-" for none.
+// numbers formats numbers, "-" for none.
 func numbers(list []int) string {
 	out := lists.Map(list, strconv.Itoa)
 	return cmp.Or(strings.Join(out, ", "), "-")
 }
 
-// grouped writes a number with a comma between thousands.
+// grouped formats a number with a comma between thousands.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

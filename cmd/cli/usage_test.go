@@ -91,7 +91,7 @@ func TestColoursAtTerminal(t *testing.T) {
 	}
 }
 
-// openTerminal gives both ends of a pseudo-terminal, see pts(4).
+// openTerminal returns both ends of a pseudo-terminal, see pts(4).
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

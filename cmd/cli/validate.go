@@ -70,12 +70,12 @@ Exit code 0: valid; warnings do not change it. 1: with --strict, valid with warn
 	return c
 }
 
-// validation is what validate found of a cluster.
+// validation is the result of validate for a cluster.
 type validation struct {
 	InstallConfig string       `json:"installConfig"`
 	Valid         bool         `json:"valid"`
 	Problems      problem.List `json:"problems"`
-	// Files are those that were read, NotRead those that standard input has no folder for.
+	// Files were read; NotRead were not, as standard input has no folder.
 	Files   []string `json:"files"`
 	NotRead []string `json:"notRead,omitempty"`
 	// Cluster is what the cluster will run, and Renders what 'vipgen render' would write;
@@ -130,7 +130,7 @@ func (a *app) check(installConfig string, f *inputflags.Flags) (*validation, err
 	return v, err
 }
 
-// validateFleet checks clusters one by one, and prints a verdict of each.
+// validateFleet checks clusters one by one, and prints the verdict of each.
 func (a *app) validateFleet(fleet input.Fleet, f *inputflags.Flags, o command.Format, strict bool) error {
 	type outcome struct {
 		*validation
@@ -166,7 +166,7 @@ func (a *app) validateFleet(fleet input.Fleet, f *inputflags.Flags, o command.Fo
 	return err
 }
 
-// verdict says in a word or two whether a cluster is valid.
+// verdict summarizes whether a cluster is valid.
 func (v *validation) verdict() string {
 	n := len(v.Problems)
 	switch {
@@ -206,8 +206,8 @@ func validationText(p *printer, v *validation) {
 	fmt.Fprintf(p, "Renders: %s\n", strings.Join(kinds, "; "))
 }
 
-// validated reads and resolves a cluster, and notes what was read. What is wrong is in the
-// error, warnings of a cluster without errors in v.
+// validated reads and resolves a cluster, and records the files read. The error holds all
+// problems; v gets the warnings of a cluster without errors.
 func (a *app) validated(installConfig string, f *inputflags.Flags, v *validation) (*render.Cluster, error) {
 	sources, o, err := f.Given(&a.Reader, installConfig)
 	if err != nil {
@@ -226,8 +226,8 @@ func (a *app) validated(installConfig string, f *inputflags.Flags, v *validation
 	return cluster, err
 }
 
-// defaultAgent reports an image of the agent that no registry has, in the file that should name
-// another.
+// defaultAgent reports an image of the agent that is in no registry, in the file that should
+// name another.
 func defaultAgent(c *render.Cluster, s problem.Severity, sources render.Sources) problem.List {
 	list := render.DefaultAgent(c.Images, s)
 	for i := range list {
@@ -239,8 +239,8 @@ func defaultAgent(c *render.Cluster, s problem.Severity, sources render.Sources)
 	return list
 }
 
-// unread says which files of the working directory would be read next to an install-config
-// there, but not next to standard input; those that were named were read.
+// unread returns the files of the working directory that would be read next to an
+// install-config there, but not next to standard input, without those that were named.
 func unread(installConfig string, read []string) (names []string) {
 	if installConfig != "-" {
 		return nil
@@ -253,7 +253,7 @@ func unread(installConfig string, read []string) (names []string) {
 	return names
 }
 
-// produces says what render would write for a cluster.
+// produces returns what render would write for a cluster.
 func produces(c *render.Cluster) (out []rendered, err error) {
 	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig, render.FormatIgnition}})
 	names := map[string][]string{}

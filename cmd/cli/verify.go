@@ -16,11 +16,11 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// fewestNodes is how many nodes a proof takes at least: one alone has nobody to
-// give a VIP to.
+// fewestNodes is the smallest number of nodes for a proof: a single node has no other to give a
+// VIP to.
 const fewestNodes = 2
 
-// verifyFlags say what to prove.
+// verifyFlags select what to prove.
 type verifyFlags struct {
 	nodes    int
 	template string
@@ -76,15 +76,15 @@ func (a *app) verify(installConfig string, f *inputflags.Flags, v *verifyFlags, 
 	return found(show(a, o, proven{report.Holds(), report}, proofText), !report.Holds())
 }
 
-// proven is what is printed.
+// proven is the output.
 type proven struct {
 	Holds bool `json:"holds"`
 	*verify.Report
 }
 
-// prove makes the proof. A template that cannot be read back is bad input.
+// prove runs the proof. A template that cannot be read back is bad input.
 func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
-	o := verify.Options{Nodes: v.nodes, Told: a.progress()}
+	o := verify.Options{Nodes: v.nodes, Progress: a.progress()}
 	if v.template == "" {
 		return verify.Cluster(c, o)
 	}
@@ -101,27 +101,27 @@ func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
 	return report, err
 }
 
-// sayAfter is how long a person at a terminal waits for a word, and for the next.
-const sayAfter = 2 * time.Second
+// reportInterval is the time before and between reports of progress at a terminal.
+const reportInterval = 2 * time.Second
 
-// progress tells a person at a terminal how far a long proof is.
+// progress reports at a terminal how far a long proof is.
 func (a *app) progress() func(group string, done, total int) {
 	if !command.Terminal(a.Err) {
 		return nil
 	}
 	said := time.Now()
 	return func(group string, done, total int) {
-		if time.Since(said) >= sayAfter {
+		if time.Since(said) >= reportInterval {
 			said = time.Now()
 			fmt.Fprintf(a.Err, "vipgen: group %s: %d%%\n", group, 100*done/total)
 		}
 	}
 }
 
-// proofText has the tables of who holds what when, or counterexamples.
+// proofText prints the tables of holders by failure, or counterexamples.
 func proofText(out *printer, r proven) {
 	if len(r.Proofs) == 0 {
-		fmt.Fprintln(out, outsideText)
+		fmt.Fprintln(out, noGroupsText)
 		return
 	}
 	for _, p := range r.Proofs {
@@ -148,7 +148,7 @@ func proofText(out *printer, r proven) {
 	}
 }
 
-// ownRequestsText has both ways to the API, and which programs take which.
+// ownRequestsText prints both paths to the API, and which programs take which.
 func ownRequestsText(out *printer, list []verify.OwnRequests) {
 	if len(list) == 0 {
 		return
@@ -207,12 +207,12 @@ func statesText(out *printer, list []verify.NodeState) {
 	w.Flush()
 }
 
-// stateWords says what of a node does not work.
+// stateWords describes what does not work on a node.
 func stateWords(n verify.NodeState) string {
 	return cmp.Or(strings.Join(n.Failed, ", "), "everything works")
 }
 
-// priorityWords gives the priorities of a node's VRRP instances.
+// priorityWords lists the priorities of a node's VRRP instances.
 func priorityWords(n verify.NodeState) string {
 	if len(n.Priorities) == 0 {
 		return "takes no part"

@@ -26,7 +26,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// vrIDFlags are those of `vipgen vr-ids`.
+// vrIDFlags are the flags of `vipgen vr-ids`.
 type vrIDFlags struct {
 	fleet   string
 	reserve []int
@@ -89,7 +89,7 @@ Exit code 1: there are collisions, after --fix ones that it could not remove.`,
 	return c
 }
 
-// isPath says whether an argument is a path and not the name of a cluster.
+// isPath reports whether an argument is a path and not the name of a cluster.
 func isPath(arg string) bool {
 	if strings.ContainsAny(arg, `/*?[`) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") || arg == "." || arg == ".." {
 		return true
@@ -98,7 +98,7 @@ func isPath(arg string) bool {
 	return err == nil
 }
 
-// fleetIDs finds collisions, and with --fix removes them.
+// fleetIDs finds collisions, and removes them with --fix.
 func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 	foreign, err := a.scans(f.scans)
 	if err != nil {
@@ -131,9 +131,8 @@ func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 	return found(show(a, f.output, result, idsText), len(result.Unsolved) > 0 || len(result.Collisions) > 0 && !f.fix)
 }
 
-// routerUses reads the IDs of all clusters. The list has the errors of files
-// that cannot be read or say nothing; what else is wrong with a cluster, render
-// and validate report.
+// routerUses reads the IDs of all clusters. The list has the errors of unreadable files; render
+// and validate report the other problems of a cluster.
 func (a *app) routerUses(members []input.Cluster, f *vrIDFlags) ([]routerids.Cluster, problem.List) {
 	var list problem.List
 	clusters := make([]routerids.Cluster, len(members))
@@ -164,7 +163,7 @@ func (a *app) routerUses(members []input.Cluster, f *vrIDFlags) ([]routerids.Clu
 	return clusters, list
 }
 
-// scans reads what vipgen-agent saw on the wire.
+// scans reads vipgen-agent's scans of the network.
 func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 	var out []routerids.Foreign
 	for _, name := range names {
@@ -189,8 +188,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 	return out, nil
 }
 
-// writeOverrides writes overrides into the clusters' vipgen.yaml: all of a file
-// at once.
+// writeOverrides writes overrides into the clusters' vipgen.yaml: all of a file at once.
 func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Cluster, r routerids.Report) error {
 	owners := map[string]int{}
 	for _, m := range members {
@@ -230,12 +228,12 @@ func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Clust
 	return nil
 }
 
-// overrideFile is the vipgen.yaml of a cluster.
+// overrideFile returns the vipgen.yaml of a cluster.
 func overrideFile(m input.Cluster) string {
 	return filepath.Join(filepath.Dir(m.Config), input.VIPConfigName)
 }
 
-// idsResult is what was found, for printing.
+// idsResult is the output.
 type idsResult struct {
 	Clusters   []clusterIDs  `json:"clusters"`
 	Collisions []idCollision `json:"collisions"`

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Args checks how many arguments there are: at least least, at most most, or any number
-// for a negative most. What is missing is named by the usage line of the command.
+// Args checks the number of arguments; a negative most means any number. The usage line of the
+// command names the missing ones.
 func Args(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -24,7 +24,7 @@ func Args(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// example is the first example of a command, on a line of its own.
+// example returns the first example of a command, on a line of its own.
 func example(c *cobra.Command) string {
 	for line := range strings.Lines(c.Example) {
 		line = strings.TrimSpace(line)
@@ -35,8 +35,7 @@ func example(c *cobra.Command) string {
 	return ""
 }
 
-// Group makes a command that has only others below it. Without one of them, or with one
-// that does not exist, it is a mistake.
+// Group makes a command that requires a subcommand.
 func Group(c *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	c.AddCommand(children...)
 	c.SuggestionsMinimumDistance = 2
@@ -52,7 +51,7 @@ func Group(c *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// names are those of the commands below one.
+// names returns the subcommands' names.
 func names(c *cobra.Command) (out []string) {
 	for _, child := range c.Commands() {
 		if child.IsAvailableCommand() {
@@ -62,7 +61,7 @@ func names(c *cobra.Command) (out []string) {
 	return out
 }
 
-// unknown is the mistake of a command that does not exist.
+// unknown returns the error of an unknown command.
 func unknown(c *cobra.Command, word string) error {
 	similar := c.SuggestionsFor(word)
 	slices.Sort(similar)
@@ -73,7 +72,7 @@ func unknown(c *cobra.Command, word string) error {
 	return Usagef(c, "unknown command %q for %q%s", word, c.CommandPath(), hint)
 }
 
-// AddHelp gives root a command `help`, for which unknown commands are mistakes, too.
+// AddHelp gives root a command `help` that rejects unknown commands.
 func AddHelp(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:     "help [COMMAND...]",
@@ -91,14 +90,14 @@ func AddHelp(root *cobra.Command) {
 			if err != nil {
 				return err
 			}
-			of.InitDefaultHelpFlag() // else its help does not have it
+			of.InitDefaultHelpFlag() // its help would lack the flag
 			return of.Help()
 		},
 	})
 	root.InitDefaultHelpCmd()
 }
 
-// find is the command that words lead to.
+// find returns the command with a path of words.
 func find(c *cobra.Command, words []string) (*cobra.Command, error) {
 	for _, word := range words {
 		i := slices.IndexFunc(c.Commands(), func(child *cobra.Command) bool { return child.Name() == word })

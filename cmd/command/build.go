@@ -2,29 +2,29 @@ package command
 
 import "runtime/debug"
 
-// stamped is set where a release is built: by `make build VERSION=v1.2.3`, and
-// for images. Go itself knows the version of what `go install` built.
+// stamped is set in builds of releases: by `make build VERSION=v1.2.3`, and for images. Go
+// itself knows the version of a `go install`.
 var stamped string
 
-// stampedRevision is the commit, which Go itself knows only of what it built in a clone without
+// stampedRevision is the commit, which Go itself knows only of builds in a clone without
 // -buildvcs=false.
 var stampedRevision string
 
-// Build is what `version` prints, also as JSON.
+// Build is the output of `version`, also as JSON.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
 	Go       string `json:"go"`
 }
 
-// Version is that of the running program, "unknown" where it was built without one.
+// Version returns the version of the running program, "unknown" where it was built without one.
 func Version() string { return readBuild().Version }
 
-// Revision is the commit that the running program was built from, with "-dirty" if files were
-// changed since; "unknown" where it was not built in a clone.
+// Revision returns the commit of the running program, with "-dirty" if files were changed
+// since; "unknown" where it was not built in a clone.
 func Revision() string { return readBuild().Revision }
 
-// readBuild says what is known of the running program.
+// readBuild returns the build information of the running program.
 func readBuild() Build {
 	v := Build{Version: "unknown", Revision: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -30,7 +30,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// Colours are for terminals that take them, and for nobody who does not want them.
+// Colours are for terminals that support them, unless the user disables them.
 func TestColours(t *testing.T) {
 	if Colours(&bytes.Buffer{}) {
 		t.Error("colours in a buffer")

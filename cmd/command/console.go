@@ -10,14 +10,14 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// Console is where vipgen and what runs as a command of it print, and how they end.
+// Console is the output of vipgen and of commands that it runs, and their exit codes.
 type Console struct {
 	Out, Err io.Writer
-	// Writes says that the command would have written something.
+	// Writes is set where the command would have written something.
 	Writes bool
 }
 
-// Exit prints what is left to print and turns an error into an exit code.
+// Exit prints an error and returns its exit code.
 func (c *Console) Exit(err error) int {
 	var list problem.List
 	var use *UsageError
@@ -40,15 +40,14 @@ func (c *Console) Exit(err error) int {
 	}
 }
 
-// inputError is an error that who gave the command is to blame for, such as one that a
-// process answered with which was asked to do something.
+// inputError is an error that the input caused, such as the answer of a process to a request.
 type inputError interface {
 	error
 	Input()
 }
 
-// ExitOf is the exit code of problems: that of what could not be read, where there is
-// such a file, as its contents may be all right.
+// ExitOf returns the exit code of problems: Failed where a file could not be read, as its
+// contents may be valid.
 func ExitOf(list problem.List) int {
 	for _, p := range list.Errors() {
 		if p.Code == problem.Unreadable {
@@ -64,8 +63,7 @@ func (c *Console) Complain(err error) {
 	fmt.Fprintf(c.Err, "%s %s\n", Colours(c.Err).Paint(Red, "vipgen:"), text)
 }
 
-// Report prints problems, errors first in the order of the files, and what
-// comes of them.
+// Report prints problems, errors first in the order of the files, and their consequences.
 func (c *Console) Report(list problem.List) {
 	c.Problems(list)
 	if n := len(list.Errors()); n > 0 {
@@ -77,7 +75,7 @@ func (c *Console) Report(list problem.List) {
 	}
 }
 
-// Problems prints each problem on a line, and a hint of several lines below it.
+// Problems prints each problem on a line, and hints of several lines below it.
 func (c *Console) Problems(list problem.List) {
 	colours := Colours(c.Err)
 	for _, p := range list {
@@ -97,8 +95,7 @@ func (c *Console) Problems(list problem.List) {
 	}
 }
 
-// Show prints a value as a JSON object of a kind, where that is the format, or else as the
-// text that is written of it, once all of that is there.
+// Show prints a value as a JSON object of a kind or as text, once the whole text is written.
 func Show[T any](out io.Writer, o Format, kind string, v T, text func(io.Writer, T)) error {
 	if o == "json" {
 		return Object(out, kind, v)

@@ -10,24 +10,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Format is -o, --output: the format of what is printed, and nothing else. Files go to
-// --dir.
+// Format is -o, --output: the format of printed output. Files go to --dir.
 type Format string
 
-// Add adds the flag; the first format is the default. Others are refused.
+// Add adds the flag; the first format is the default.
 func (f *Format) Add(c *cobra.Command, formats ...string) {
 	*f = Format(formats[0])
 	f.AddOptional(c, formats...)
 }
 
-// AddOptional adds the flag to a command that writes files, and prints instead where it
-// is given.
+// AddOptional adds the flag to a command that writes files, and prints instead if it is set.
 func (f *Format) AddOptional(c *cobra.Command, formats ...string) {
 	c.Flags().VarP(&formatValue{f, formats}, "output", "o", "`format` to print: "+strings.Join(formats, ", "))
 	Complete(c, "output", formats...)
 }
 
-// formatValue is the flag that a Format is set by.
+// formatValue is the flag value of a Format.
 type formatValue struct {
 	f       *Format
 	formats []string
@@ -50,7 +48,7 @@ func (v *formatValue) Set(s string) error {
 	return nil
 }
 
-// Dir is -d, --dir: the directory that files are written to.
+// Dir adds -d, --dir: the directory for written files.
 func Dir(c *cobra.Command, dir *string, usage string) {
 	c.Flags().StringVarP(dir, "dir", "d", "", usage)
 	_ = c.MarkFlagDirname("dir")
@@ -61,9 +59,8 @@ func Complete(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Setup gives a root command what all flags below it have in common: what is wrong with
-// one is said in words, and an empty value, such as that of a variable that a script
-// forgot to set, is a mistake.
+// Setup configures the flags of all commands below root: their errors are readable, and an
+// empty value, such as that of an unset variable in a script, is an error.
 func Setup(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return Usage(c, flagError(c, err)) })
@@ -79,7 +76,7 @@ func Setup(root *cobra.Command) {
 	root.SetHelpFunc(printHelp)
 }
 
-// flagError says in words what is wrong with a flag.
+// flagError rewords an error about a flag.
 func flagError(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var none *pflag.NotExistError
@@ -104,7 +101,7 @@ func flagError(c *cobra.Command, err error) error {
 	return err
 }
 
-// expected says what a flag takes, in place of what Go's parsers say.
+// expected describes a flag's values, in place of the message of Go's parsers.
 func expected(f *pflag.Flag, cause error) string {
 	switch f.Value.Type() {
 	case "int", "int32", "int64", "uint", "uint8", "uint32", "uint64":

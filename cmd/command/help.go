@@ -12,13 +12,13 @@ import (
 // HelpWidth is the longest line of help, in columns.
 const HelpWidth = 100
 
-// Pages is where the documentation is, for help: a program comes without it.
+// Pages is the address of the documentation, for help: a program has no copy.
 const Pages = "https://github.com/vipgen/vipgen/blob/main/docs/"
 
-// groupAnnotation is where a flag keeps the title of its group.
+// groupAnnotation is the annotation of a flag with the title of its group.
 const groupAnnotation = "vipgen_group"
 
-// GroupFlags puts flags under a title of their own in help, after the others.
+// GroupFlags lists flags under their own title in help, after the others.
 func GroupFlags(flags *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
 		_ = flags.SetAnnotation(name, groupAnnotation, []string{title})
@@ -35,7 +35,7 @@ func printHelp(c *cobra.Command, _ []string) {
 	_ = c.Usage()
 }
 
-// printUsage prints how a command is used: lines, examples, commands, flags.
+// printUsage prints the usage of a command: lines, examples, commands, flags.
 func printUsage(c *cobra.Command) error {
 	w := c.OutOrStdout()
 	fmt.Fprintln(w, "Usage:")
@@ -56,7 +56,7 @@ func printUsage(c *cobra.Command) error {
 	return nil
 }
 
-// printCommands prints the commands below one, by their groups.
+// printCommands prints the subcommands, by group.
 func printCommands(w io.Writer, c *cobra.Command) {
 	if !c.HasAvailableSubCommands() {
 		return
@@ -80,7 +80,7 @@ func printCommands(w io.Writer, c *cobra.Command) {
 	}
 }
 
-// printFlags prints flags, those of a group under its title.
+// printFlags prints flags, a group's under its title.
 func printFlags(w io.Writer, title string, all *pflag.FlagSet) {
 	titles := []string{title}
 	sets := map[string]*pflag.FlagSet{}
@@ -104,13 +104,12 @@ func printFlags(w io.Writer, title string, all *pflag.FlagSet) {
 	}
 }
 
-// shown is a flag as help prints it: with its default where there is one, a duration as
-// people write it.
+// shown returns a flag for help: with its default, and durations in short form.
 func shown(f *pflag.Flag) *pflag.Flag {
 	copied := *f
 	switch kind := f.Value.Type(); {
 	case f.DefValue == "[]" && (kind == "durationSlice" || kind == "stringToInt"):
-		copied.DefValue = "" // of other lists pflag knows it
+		copied.DefValue = "" // pflag knows the defaults of other lists
 	case kind == "duration":
 		copied.DefValue = shortDuration(f.DefValue)
 	}

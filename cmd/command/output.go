@@ -9,7 +9,7 @@ import (
 
 // Output is a kind of JSON object that commands print.
 type Output struct {
-	// Name is that of 'vipgen schema --of'.
+	// Name is the argument of 'vipgen schema --of'.
 	Name string
 	Kind string
 	Type reflect.Type
@@ -18,10 +18,10 @@ type Output struct {
 // OutputOf returns the kind of objects of the type T.
 func OutputOf[T any](name, kind string) Output { return Output{name, kind, reflect.TypeFor[T]()} }
 
-// Outputs are all that a program prints.
+// Outputs are all outputs of a program.
 type Outputs []Output
 
-// Kind returns that of an object, or of what a pointer leads to.
+// Kind returns the kind of an object, or of a pointer to one.
 func (o Outputs) Kind(v any) (string, error) {
 	t := reflect.TypeOf(v)
 	if t.Kind() == reflect.Pointer {

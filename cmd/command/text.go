@@ -16,16 +16,15 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Terminal says whether a stream is one that a person reads.
+// Terminal reports whether a stream is a terminal.
 func Terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Colour is how text looks where there are colours: a parameter of ECMA-48's SGR.
+// Colour is a parameter of ECMA-48's SGR.
 type Colour string
 
-// Colours.
 const (
 	Plain  Colour = ""
 	Bold   Colour = "1"
@@ -35,16 +34,16 @@ const (
 	Yellow Colour = "33"
 )
 
-// Palette colours text, or leaves it as it is.
+// Palette colours text if it is true.
 type Palette bool
 
-// Colours says whether a stream gets colours: at a terminal that knows them, unless
+// Colours returns the palette of a stream: colours at a terminal that supports them, unless
 // NO_COLOR is set (https://no-color.org).
 func Colours(stream any) Palette {
 	return Palette(Terminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
-// Paint gives text in a colour.
+// Paint colours text.
 func (p Palette) Paint(c Colour, text string) string {
 	if !p || c == Plain || text == "" {
 		return text
@@ -52,7 +51,7 @@ func (p Palette) Paint(c Colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// Diff colours a line of a diff by its first sign.
+// Diff colours a line of a diff by its first character.
 func (p Palette) Diff(line string) string {
 	switch sign := strings.TrimLeft(line, " "); {
 	case strings.HasPrefix(sign, "+"):
@@ -63,8 +62,8 @@ func (p Palette) Diff(line string) string {
 	return line
 }
 
-// Safe gives text without what a terminal would obey: control characters, and others that
-// do not print, are shown as Go writes them in strings.
+// Safe returns text without effects on a terminal: control characters, and others that do not
+// print, are escaped as in Go strings.
 func Safe(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -77,7 +76,7 @@ func Safe(s string) string {
 	return b.String()
 }
 
-// SafeLine is Safe for text that must stay on its line.
+// SafeLine is Safe that also escapes line breaks.
 func SafeLine(s string) string { return strings.ReplaceAll(Safe(s), "\n", `\n`) }
 
 // JSON prints a value as indented JSON.
@@ -110,10 +109,10 @@ func Object(w io.Writer, kind string, v any) error {
 	return err
 }
 
-// Table lays out rows, whose cells end with tabs, in columns two spaces apart.
+// Table formats rows of cells that end with tabs, in columns two spaces apart.
 func Table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// Or lists words of which one is to be chosen.
+// Or lists alternatives.
 func Or(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -122,8 +121,8 @@ func Or(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Duration writes a length of time as flags take it: 40ms, 3.33s, 1m30s, 2h. It has
-// milliseconds below a second, hundredths of a second below a minute, else seconds.
+// Duration formats a duration as flags take it: 40ms, 3.33s, 1m30s, 2h. It has milliseconds
+// below a second, hundredths of a second below a minute, else seconds.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -136,7 +135,7 @@ func Duration(d time.Duration) string {
 	return shortDuration(d.String())
 }
 
-// shortDuration leaves out the zeros at the end of what Go writes: 1m0s, 2h0m0s.
+// shortDuration removes trailing zero units from Go's format: 1m0s, 2h0m0s.
 func shortDuration(s string) string {
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -152,7 +151,7 @@ func Millis[N int | int64 | float64](ms N) string {
 	return Duration(time.Duration(float64(ms) * float64(time.Millisecond)))
 }
 
-// Plural counts things, "" if there is none.
+// Plural counts things, "" for none.
 func Plural(n int, thing string) string {
 	switch n {
 	case 0:

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// KindVersion is the kind of what 'version -o json' prints.
+// KindVersion is the kind of the output of 'version -o json'.
 const KindVersion = "Version"
 
 // AddVersion gives root a command `version` and a flag --version.

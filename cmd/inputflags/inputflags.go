@@ -1,5 +1,5 @@
-// Package inputflags has the flags that name the files of a cluster, and reads the cluster
-// that they and an argument are about.
+// Package inputflags defines the flags that name the files of a cluster, and reads that
+// cluster.
 package inputflags
 
 import (
@@ -16,11 +16,11 @@ import (
 type Flags struct {
 	input.Files
 	Version, Release string
-	// OS is set by the commands that write for one.
+	// OS is set by the commands that write for an operating system.
 	OS string
 }
 
-// Title is that of the flags in help.
+// Title is the title of the flags in help.
 const Title = "Input flags"
 
 // Add adds the flags to a command.
@@ -40,7 +40,7 @@ func (f *Flags) Add(c *cobra.Command) {
 	command.Complete(c, "openshift-version", ignition.SupportedOpenShift()...)
 }
 
-// Versions are those of OpenShift that can be written for.
+// Versions lists the supported OpenShift versions.
 func Versions() string {
 	known := ignition.SupportedOpenShift()
 	return known[0] + " to " + known[len(known)-1]
@@ -51,14 +51,13 @@ func CompleteYAML(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// OnCluster makes c a command that works on a cluster: its only argument is the
-// install-config.
+// OnCluster makes c a command that works on a cluster: its only argument is the install-config.
 func OnCluster(c *cobra.Command, run func(c *cobra.Command, installConfig string) error) {
 	c.Args, c.ValidArgsFunction = command.Args(0, 1), CompleteYAML
 	c.RunE = func(c *cobra.Command, args []string) error { return run(c, Arg(args)) }
 }
 
-// Arg is the install-config that a command works on.
+// Arg returns the install-config that a command works on.
 func Arg(args []string) string {
 	if len(args) == 0 {
 		return input.InstallConfigName
@@ -66,7 +65,7 @@ func Arg(args []string) string {
 	return args[0]
 }
 
-// Options reads what the flags say about a cluster.
+// Options parses the flags about a cluster.
 func (f *Flags) Options(r *input.Reader) (render.Options, error) {
 	o := render.Options{OpenShiftVersion: f.Version, OS: f.OS}
 	if f.Release == "" {
@@ -83,7 +82,7 @@ func (f *Flags) Options(r *input.Reader) (render.Options, error) {
 	return o, nil
 }
 
-// Given reads the files of a cluster, and what the flags say about it.
+// Given reads the files of a cluster and the flags about it.
 func (f *Flags) Given(r *input.Reader, installConfig string) (render.Sources, render.Options, error) {
 	o, err := f.Options(r)
 	if err != nil {
@@ -93,8 +92,8 @@ func (f *Flags) Given(r *input.Reader, installConfig string) (render.Sources, re
 	return sources, o, err
 }
 
-// Cluster reads and resolves a cluster. Warnings are part of the list, which is
-// also the error when it holds one.
+// Cluster reads and resolves a cluster. The list holds warnings too; it is also the error when
+// it holds one.
 func (f *Flags) Cluster(r *input.Reader, installConfig string) (*render.Cluster, problem.List, error) {
 	sources, o, err := f.Given(r, installConfig)
 	if err != nil {

@@ -29,7 +29,7 @@ func (m *measurement) change(nodes int) {
 		waiting := slices.DeleteFunc(slices.Clone(m.list), func(j *job) bool { return j.names == "" })
 		m.node.await("every job to follow", func() bool {
 			waiting = slices.DeleteFunc(waiting, func(j *job) bool {
-				// CoreDNS looks at its hosts file by itself.
+				// CoreDNS watches its hosts file by itself.
 				done := j.contains(j.names, address) && (j.names != j.conf || j.applied() > before[j])
 				if done {
 					took[j] = append(took[j], time.Since(began))
@@ -56,7 +56,7 @@ func (m *measurement) patch(i int, status map[string]any) {
 	m.api.Patch("/api/v1/nodes/"+nodeName(i)+"/status", data)
 }
 
-// contains says whether a file of the node has this word in it.
+// contains reports whether a file of the node has a word.
 func (n *node) contains(path, word string) bool {
 	data, _ := os.ReadFile(n.Path(path))
 	return slices.ContainsFunc([]string{" ", ":", "\n"}, func(end string) bool { return bytes.Contains(data, []byte(word+end)) })

@@ -53,7 +53,7 @@ func (m *measurement) explain() {
 	}
 }
 
-// top is what pprof has to say, without its first words.
+// top returns the output of pprof, without its header.
 func (m *measurement) top(program, profile, how string) string {
 	m.Helper()
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=12", how, program, profile).Output()

@@ -73,8 +73,8 @@ func (j *job) kill() {
 	}
 }
 
-// up says that what the job keeps is in place, with the other nodes in it, and
-// its daemon started.
+// up reports whether the job's file is in place, with the other nodes in it, and its daemon
+// started.
 func (j *job) up() bool {
 	switch j.name {
 	case "firewall":

@@ -70,7 +70,7 @@ func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 	return n
 }
 
-// credentials are kubelet's, and the rights that vipgen's manifests give.
+// credentials writes kubelet's credentials, with the rights of vipgen's manifests.
 func (n *node) credentials(api *daemon.APIServer) {
 	n.b.Helper()
 	if _, err := kubeapi.WriteKubeconfig(n.Path("/"), "/var/lib/kubelet", api.CA, nodeName(self), api.InternalName+":6443"); err != nil {
@@ -87,8 +87,8 @@ func (n *node) credentials(api *daemon.APIServer) {
 	}
 }
 
-// services are those that the node's checks ask: the API server and the machine
-// config server.
+// services starts the targets of the node's checks: the API server and the machine config
+// server.
 func (n *node) services(api *daemon.APIServer) {
 	n.b.Helper()
 	forward(n.listen(":6443"), api.Addr.String())
@@ -139,7 +139,7 @@ func forward(l net.Listener, to string) {
 	}()
 }
 
-// await looks often until ok.
+// await polls until ok.
 func (n *node) await(what string, ok func() bool) {
 	n.b.Helper()
 	testkit.Await(n.b, what, ok)

@@ -52,9 +52,8 @@ func addNodes(b *testing.B, api *daemon.APIServer, from, to int) {
 	all.Wait()
 }
 
-// nodeObject is what kubelet, the cloud provider, OVN-Kubernetes, the machine
-// config operator and storage drivers make of a Node together. The API server
-// adds managedFields.
+// nodeObject returns a Node as kubelet, the cloud provider, OVN-Kubernetes, the machine config
+// operator and storage drivers fill it. The API server adds managedFields.
 func nodeObject(i int) []byte {
 	name, role := nodeName(i), "worker"
 	if i < controlPlane {
@@ -136,7 +135,7 @@ func conditions(beat time.Time) (out []map[string]any) {
 	return out
 }
 
-// images are 50, as many as kubelet reports.
+// images returns 50 images, as many as kubelet reports.
 func images() (out []map[string]any) {
 	for i := range 50 {
 		out = append(out, map[string]any{

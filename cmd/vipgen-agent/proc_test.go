@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is what a process has resident, in KiB. What is not anonymous are pages
-// of files, which all processes of one program share.
+// memory is the resident memory of a process, in KiB. Pages that are not anonymous are of
+// files, which all processes of one program share.
 type memory struct{ rss, anonymous, peak int }
 
 func memoryOf(b *testing.B, pid int) (m memory) {
@@ -54,7 +54,7 @@ func command(pid int) string {
 	return string(bytes.TrimSpace(data))
 }
 
-// runs says whether a process has a child with this word on its command line.
+// runs reports whether a process has a child with a word on its command line.
 func runs(pid int, program, word string) bool {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, l := range lists {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// init makes SIGUSR1 write profiles of the next ten seconds' time on cores, and
-// of the memory in use then, into the directory VIPGEN_PROFILES. It is in no
-// binary but the one that explains what `make bench-agent` measured.
+// init makes SIGUSR1 write a CPU profile of the next ten seconds, and a heap profile, into the
+// directory VIPGEN_PROFILES. It is only in the binary that explains the results of `make
+// bench-agent`.
 func init() {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)

@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// fleetSizes are those that must show growth to be linear.
+// fleetSizes must show linear growth.
 var fleetSizes = []int{50, 500, 5000}
 
 const benchCluster = `apiVersion: v1
@@ -64,7 +64,7 @@ func layFleet(b *testing.B, dir string, size int) {
 	}
 }
 
-// usage is what a process took.
+// usage is the resource usage of a process.
 type usage struct {
 	wall, cpu time.Duration
 	peak      int64 // KiB

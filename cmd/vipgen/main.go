@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/cmd/cli"
 )
 
-// gcPercent lets a command line end before its garbage would be collected, mostly: a render
-// allocates about 10 MiB. GOGC has precedence.
+// gcPercent mostly lets a command end before its garbage is collected: a render allocates about
+// 10 MiB. GOGC has precedence.
 const gcPercent = 400
 
 func main() {

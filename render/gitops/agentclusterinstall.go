@@ -9,15 +9,15 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Annotations with which the assisted installer is told more.
+// Annotations that the assisted installer reads.
 const (
 	overridesAnnotation = `metadata.annotations["agent-install.openshift.io/install-config-overrides"]`
 	roleAnnotation      = `metadata.annotations["bmac.agent-install.openshift.io/role"]`
 	hostNameAnnotation  = `metadata.annotations["bmac.agent-install.openshift.io/hostname"]`
 )
 
-// agentFile is what has to be looked at of an AgentClusterInstall; the rest is
-// taken as it stands.
+// agentFile holds the fields of an AgentClusterInstall that need a check; the rest is taken as
+// it is.
 type agentFile struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`
@@ -41,8 +41,8 @@ type agentFile struct {
 	} `json:"spec"`
 }
 
-// agentClusterInstall reads an AgentClusterInstall with what belongs to it among
-// the objects of its file and folder.
+// agentClusterInstall reads an AgentClusterInstall and the objects of its file and folder that
+// belong to it.
 func (r *reader) agentClusterInstall(docs []*source.Document) {
 	var in agentFile
 	r.problems = append(r.problems, r.main.Decode(&in)...)
@@ -65,7 +65,7 @@ func (r *reader) agentClusterInstall(docs []*source.Document) {
 	}
 }
 
-// deployment takes the cluster's name and domain from its ClusterDeployment.
+// deployment reads the cluster's name and domain from its ClusterDeployment.
 func (r *reader) deployment(docs []*source.Document, name string) {
 	const ref = "spec.clusterDeploymentRef.name"
 	if name == "" {
@@ -73,30 +73,30 @@ func (r *reader) deployment(docs []*source.Document, name string) {
 		return
 	}
 	for _, d := range docs {
-		if d.Text("kind") == clusterDeployment && d.Text("metadata.name") == name && r.near(d) {
+		if d.Text("kind") == clusterDeployment && d.Text("metadata.name") == name && r.sameNamespace(d) {
 			r.version(d)
 			r.install.Take("metadata.name", d, "spec.clusterName")
 			r.install.Take("baseDomain", d, "spec.baseDomain")
 			return
 		}
 	}
-	if !r.unread { // it may be there
+	if !r.unread { // it may be in that file
 		r.add(r.main, problem.MissingField, ref, "no ClusterDeployment "+problem.Quote(name)+" in this file or folder",
 			"the ClusterDeployment, which has the cluster's name and base domain", "")
 	}
-	// What is missing in consequence is not reported.
+	// Consequences of the missing object are not reported.
 	r.install.Put("metadata.name", "unknown", r.main, ref)
 	r.install.Put("baseDomain", "unknown", r.main, ref)
 }
 
-// near reports whether an object is in the namespace of the cluster's, as references
-// without a namespace have it. Repositories leave namespaces to kustomize.
-func (r *reader) near(d *source.Document) bool {
+// sameNamespace reports whether an object may be in the namespace of the cluster's object, as
+// references without a namespace require. Repositories leave namespaces to kustomize.
+func (r *reader) sameNamespace(d *source.Document) bool {
 	own, other := r.main.Text("metadata.namespace"), d.Text("metadata.namespace")
 	return own == "" || other == "" || own == other
 }
 
-// loadBalancer translates the type, whose default has another name here.
+// loadBalancer translates the type, whose default has another name in install-configs.
 func (r *reader) loadBalancer(kind string) {
 	const field = "spec.loadBalancer.type"
 	switch kind {
@@ -114,12 +114,12 @@ func (r *reader) loadBalancer(kind string) {
 	}
 }
 
-// staticNodes takes the nodes of the cluster's NMStateConfigs, with the names and
-// roles that BareMetalHosts of the same MAC address have.
+// staticNodes reads the nodes of the cluster's NMStateConfigs, with the names and roles of
+// BareMetalHosts with the same MAC address.
 func (r *reader) staticNodes(docs []*source.Document, deployment string) {
 	wanted := r.selector(docs, deployment)
 	for _, d := range docs {
-		if d.Text("kind") != nmStateConfig || !r.near(d) || !wanted(d) {
+		if d.Text("kind") != nmStateConfig || !r.sameNamespace(d) || !wanted(d) {
 			continue
 		}
 		r.version(d)
@@ -132,12 +132,12 @@ func (r *reader) staticNodes(docs []*source.Document, deployment string) {
 	}
 }
 
-// selector says which NMStateConfigs an InfraEnv of the cluster takes; without
-// one, all are its.
+// selector returns a filter for the NMStateConfigs that an InfraEnv of the cluster selects;
+// without an InfraEnv, it accepts all.
 func (r *reader) selector(docs []*source.Document, deployment string) func(*source.Document) bool {
 	var envs []infraEnvFile
 	for _, d := range docs {
-		if d.Text("kind") != infraEnv || !r.near(d) || cmp.Or(d.Text("spec.clusterRef.name"), deployment) != deployment {
+		if d.Text("kind") != infraEnv || !r.sameNamespace(d) || cmp.Or(d.Text("spec.clusterRef.name"), deployment) != deployment {
 			continue
 		}
 		var env infraEnvFile
@@ -175,8 +175,8 @@ type infraEnvFile struct {
 	} `json:"spec"`
 }
 
-// bareMetalHostOf finds the host with the MAC address of one of the interfaces
-// that an NMStateConfig is for.
+// bareMetalHostOf returns the BareMetalHost with the MAC address of one of an NMStateConfig's
+// interfaces.
 func bareMetalHostOf(docs []*source.Document, config *source.Document) *source.Document {
 	var in struct {
 		Spec struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// instanceFile is what has to be looked at of a ClusterInstance; the rest is taken
-// as it stands.
+// instanceFile holds the fields of a ClusterInstance that need a check; the rest is taken as it
+// is.
 type instanceFile struct {
 	Metadata struct {
 		Namespace string `json:"namespace"`
@@ -28,8 +28,8 @@ type objectReference struct {
 	Name string `json:"name"`
 }
 
-// clusterInstance reads a ClusterInstance as its templates turn it into objects of
-// the assisted installer.
+// clusterInstance reads a ClusterInstance as its templates render it for the assisted
+// installer.
 func (r *reader) clusterInstance() {
 	var in instanceFile
 	r.problems = append(r.problems, r.main.Decode(&in)...)
@@ -51,12 +51,12 @@ func (r *reader) clusterInstance() {
 		r.manifests.Names = append(r.manifests.Names, ref.Name)
 	}
 	if r.manifests.Namespace == "" {
-		r.manifests.Namespace = in.Spec.ClusterName // that of all that the templates make
+		r.manifests.Namespace = in.Spec.ClusterName // the namespace of everything that the templates render
 	}
 }
 
-// nodesOf reads the nodes of a list, with the addresses of their NMState blocks, and counts
-// the roles.
+// nodesOf reads the nodes of a list, with the addresses of their NMState blocks, and returns
+// the number of each role.
 func (r *reader) nodesOf(list string, n int) map[string]int {
 	count := map[string]int{}
 	for i := range n {

@@ -19,42 +19,40 @@ var (
 	clusterKind   = lineOf(describesClusters)
 	companionKind = lineOf(func(k kind) bool { return k.companion })
 	otherKind     = lineOf(func(k kind) bool { return !k.cluster })
-	// A ClusterDeployment has the kind too, in a reference by group and version.
+	// A ClusterDeployment references the kind too, by group and version.
 	clusterVersion = lazy.Regexp(`apiVersion"?:[ \t]*["']?(?:` + groups() + `)/`)
 	anyKind        = lazy.Regexp(`(?m)^kind:[ \t]*["']?([A-Za-z]+)`)
 )
 
-// HasCluster reports whether a file may hold an object that describes a cluster. It
-// looks at the text alone.
+// HasCluster reports whether a file may hold an object that describes a cluster. It searches
+// the text, without parsing.
 func HasCluster(data []byte) bool { return clusterKind().Match(data) && clusterVersion().Match(data) }
 
-// HasCompanion reports whether a file may hold objects that an AgentClusterInstall
-// goes with.
+// HasCompanion reports whether a file may hold objects that belong to an AgentClusterInstall.
 func HasCompanion(data []byte) bool { return companionKind().Match(data) }
 
-// HasOther reports whether a file may hold objects for which Instead says what to give.
+// HasOther reports whether a file may hold objects that Instead has advice for.
 func HasOther(data []byte) bool { return otherKind().Match(data) }
 
-// IsOther reports whether a file holds Kubernetes objects and none that describes a
-// cluster.
+// IsOther reports whether a file holds Kubernetes objects, none of which describes a cluster.
 func IsOther(data []byte) bool {
 	m := anyKind().FindSubmatch(data)
 	return m != nil && string(m[1]) != installConfig && !HasCluster(data)
 }
 
-// names finds names and namespaces in the text of objects.
+// names matches names and namespaces in the text of objects.
 var names = lazy.Regexp(`(?m)(?:^|[{,])[ \t"{-]*(?:name|namespace)"?:[ \t]*["']?([a-z0-9.-]+)`)
 
-// Related reports whether a file may hold objects of the clusters of another: it names
-// one of the names or namespaces there.
+// Related reports whether other may hold objects of the clusters in a file: it has one of their
+// names or namespaces.
 func Related(clusters, other []byte) bool {
 	return slices.ContainsFunc(names().FindAllSubmatch(clusters, -1), func(m [][]byte) bool { return bytes.Contains(other, m[1]) })
 }
 
-// object is one that describes a cluster, or one of the clusters in a SiteConfig.
+// object is an object that describes a cluster, or a cluster of a SiteConfig.
 type object struct {
 	doc *source.Document
-	// spec is where the fields of the cluster are.
+	// spec is the path of the cluster's fields
 	kind, spec, name string
 }
 
@@ -74,7 +72,7 @@ func clusters(docs []*source.Document) []object {
 		case kindAgentClusterInstall:
 			out = append(out, object{d, kind, "spec", d.Text("metadata.name")})
 		case kindSiteConfig:
-			for i := range max(d.Len(siteClusters), 1) { // one without any is read, to say so
+			for i := range max(d.Len(siteClusters), 1) { // read one without any, to report it
 				at := fmt.Sprintf("%s[%d]", siteClusters, i)
 				out = append(out, object{d, kind, at, cmp.Or(d.Text(at+".clusterName"), d.Text("metadata.name"))})
 			}
@@ -83,7 +81,7 @@ func clusters(docs []*source.Document) []object {
 	return out
 }
 
-// choose picks the cluster of a name, or the only one.
+// choose returns the cluster with a name, or the only one.
 func choose(file, name string, all []object) (*object, problem.List) {
 	if name == "" && len(all) == 1 {
 		return &all[0], nil

@@ -40,7 +40,7 @@ func change(t testing.TB, f source.File, pairs ...string) source.File {
 	return source.File{Name: "c.yaml", Data: []byte(text)}
 }
 
-// facts is what rendering goes by, in a line each.
+// facts lists what rendering uses, one line each.
 func facts(c *gitops.Cluster) string {
 	var b strings.Builder
 	line := func(name string, values ...string) { b.WriteString(name + " " + strings.Join(values, " ") + "\n") }

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// The kinds that are read.
+// The kinds that vipgen reads.
 const (
 	kindClusterInstance     = "ClusterInstance"
 	kindAgentClusterInstall = "AgentClusterInstall"
@@ -25,16 +25,15 @@ const (
 	agentConfig             = "AgentConfig"
 )
 
-// kind is a kind of object that people have for their clusters.
+// kind is a kind of object in repositories of clusters.
 type kind struct {
 	name string
-	// version is the API version of those that are read.
+	// version is the API version that vipgen reads.
 	version string
-	// cluster: it describes clusters; companion: an AgentClusterInstall goes
-	// with it.
+	// cluster: describes clusters; companion: belongs to an AgentClusterInstall
 	cluster, companion bool
-	// expected and hint say what to give instead of a file with this kind and none that
-	// describes a cluster.
+	// expected and hint are the report on a file with this kind and none that describes a
+	// cluster.
 	expected, hint string
 }
 
@@ -46,8 +45,8 @@ const (
 	exported       = "'vipgen import' makes one of the objects of a running cluster"
 )
 
-// kinds are those that vipgen knows. Of several in a file or folder, the first here says
-// most about what to give instead.
+// kinds are the kinds that vipgen knows. Of several in a file or folder, the advice of the
+// first here is reported.
 var kinds = []kind{
 	{name: kindClusterInstance, version: "siteconfig.open-cluster-management.io/v1alpha1", cluster: true},
 	{name: kindAgentClusterInstall, version: "extensions.hive.openshift.io/v1beta1", cluster: true},
@@ -69,8 +68,8 @@ var kinds = []kind{
 	{name: "MachineConfig", expected: "an install-config", hint: exported},
 }
 
-// known is the kind of a name; the zero value where vipgen does not know it.
-func known(name string) kind {
+// kindNamed returns the kind with a name, or the zero value.
+func kindNamed(name string) kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if i < 0 {
 		return kind{}
@@ -78,41 +77,41 @@ func known(name string) kind {
 	return kinds[i]
 }
 
-func chosen(which func(kind) bool) (out []kind) {
+func kindsWhere(which func(kind) bool) (out []kind) {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !which(k) })
 }
 
 func describesClusters(k kind) bool { return k.cluster }
 
-// lineOf matches a line that has one of some kinds, wherever it is in a file.
+// lineOf returns a pattern for lines with one of the selected kinds.
 func lineOf(which func(kind) bool) func() *regexp.Regexp {
-	names := lists.Map(chosen(which), func(k kind) string { return k.name })
+	names := lists.Map(kindsWhere(which), func(k kind) string { return k.name })
 	return lazy.Regexp(`(?m)^[ \t"{-]*kind"?:[ \t]*["']?(?:` + strings.Join(names, "|") + `)["']?[ \t,}]*(?:#.*)?\r?$`)
 }
 
-// groups are the API groups of the kinds that describe clusters, as a pattern.
+// groups returns a pattern for the API groups of the kinds that describe clusters.
 func groups() string {
-	return strings.Join(lists.Map(chosen(describesClusters), func(k kind) string {
+	return strings.Join(lists.Map(kindsWhere(describesClusters), func(k kind) string {
 		group, _, _ := strings.Cut(k.version, "/")
 		return regexp.QuoteMeta(group)
 	}), "|")
 }
 
-// described names the kinds that describe clusters.
+// described lists the kinds that describe clusters.
 func described(before string) string {
-	return before + strings.Join(lists.Map(chosen(describesClusters), func(k kind) string { return k.name }), ", "+before)
+	return before + strings.Join(lists.Map(kindsWhere(describesClusters), func(k kind) string { return k.name }), ", "+before)
 }
 
-// found is a kind in a file.
+// found is a kind found in a file.
 type found struct {
 	kind         string
 	line, column int
-	// install: it may be an install-config with a kind.
+	// install: may be an install-config with a kind
 	install bool
 }
 
-// Instead returns what to give instead of a file that holds objects of which none describes a
-// cluster. There is no problem with a file that may be an install-config.
+// Instead returns the advice for files with objects of which none describes a cluster, and
+// nothing for a file that may be an install-config.
 func Instead(files ...source.File) problem.List {
 	best, out := len(kinds)+1, problem.List(nil)
 	for _, f := range files {
@@ -123,7 +122,7 @@ func Instead(files ...source.File) problem.List {
 	return out
 }
 
-// instead is Instead for a file. It gives the place of the kind in kinds, or their number.
+// instead is Instead for one file. It returns the kind's index in kinds, or their number.
 func instead(file source.File) (int, *problem.Problem) {
 	all := objectsIn(file)
 	if len(all) == 0 {
@@ -151,8 +150,8 @@ var (
 	comment = lazy.Regexp(`(?m)^[ \t]*(?:#.*)?\r?$`)
 )
 
-// objectsIn are the kinds of the objects in a file; nothing where one of its documents
-// has none, as an install-config. What is no YAML is searched as text.
+// objectsIn returns the kinds of the objects in a file; nil where one of its documents has
+// none, like an install-config. A file that is not YAML is searched as text.
 func objectsIn(file source.File) []found {
 	if !anyKind().Match(file.Data) && !bytes.Contains(file.Data, []byte(`"kind"`)) && !bytes.Contains(file.Data, []byte("rendezvousIP")) {
 		return nil
@@ -164,7 +163,7 @@ func objectsIn(file source.File) []found {
 	var out []found
 	for _, d := range docs {
 		f := found{kind: d.Text("kind"), install: d.Has("platform") || d.Has("baseDomain")}
-		if f.kind == "" && d.Has("rendezvousIP") { // it may lack the kind
+		if f.kind == "" && d.Has("rendezvousIP") { // an agent-config may lack the kind
 			f.kind = agentConfig
 		}
 		if f.kind == "" || f.kind == installConfig {

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// networks takes those of the cluster from below a path.
+// networks takes the cluster's networks from fields below a path.
 func (r *reader) networks(at string, fields ...string) {
 	r.machineNetwork = at + ".machineNetwork"
 	for _, field := range append(fields, "machineNetwork", "clusterNetwork", "networkType") {
@@ -16,11 +16,11 @@ func (r *reader) networks(at string, fields ...string) {
 	}
 }
 
-// machineNetworks fills in the cluster's where the object has none: the assisted
-// installer then takes the networks of the hosts that the VIPs are in, which is
-// known here from static addresses alone. It reports whether any are known: where hosts
-// have DHCP, the networks that the installer would take by default are not those of the
-// nodes, and the VIPs alone stand in for them while the rest is read.
+// machineNetworks fills in the machine networks where the object has none: the assisted
+// installer then takes the networks of the hosts that the VIPs are in, known here from static
+// addresses alone. It reports whether any are known: where hosts use DHCP, the networks that
+// the installer would take by default are not those of the nodes, and the VIPs stand in for
+// them while the rest is read.
 func (r *reader) machineNetworks() bool {
 	const to = "networking.machineNetwork"
 	if r.install.Document().Has(to) {
@@ -42,7 +42,7 @@ func (r *reader) machineNetworks() bool {
 	return known
 }
 
-// vips returns the VIPs of the object, each once, as far as they are addresses.
+// vips returns the valid VIPs of the object, each once.
 func (r *reader) vips() []netip.Addr {
 	var out []netip.Addr
 	add := func(field string) {
@@ -59,7 +59,7 @@ func (r *reader) vips() []netip.Addr {
 	return out
 }
 
-// networksOf adds the network of a node that a VIP is in.
+// networksOf appends the network of the node in whose network a VIP is.
 func (r *reader) networksOf(found []netip.Prefix, vip netip.Addr) []netip.Prefix {
 	for _, h := range r.nodes.Hosts {
 		for _, a := range h.Addresses {

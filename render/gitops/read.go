@@ -11,39 +11,38 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Cluster is what the objects of one cluster stand for.
+// Cluster is the install-config and agent-config that the objects of one cluster describe.
 type Cluster struct {
 	Install *installconfig.InstallConfig
-	// Agent has the nodes.
+	// Agent holds the nodes.
 	Agent *installconfig.AgentConfig
-	// Manifests is where the cluster's extra manifests come from.
+	// Manifests are the sources of the cluster's extra manifests.
 	Manifests ManifestRefs
 }
 
-// ManifestRefs are the ConfigMaps with manifests that an object names, or the folders that
-// a SiteConfig does.
+// ManifestRefs are the ConfigMaps, or in a SiteConfig the folders, that an object names for
+// manifests.
 type ManifestRefs struct {
-	// Folders is set where these are folders.
+	// Folders is set for folders.
 	Folders bool
-	// Namespace is where the ConfigMaps are.
+	// Namespace is that of the ConfigMaps.
 	Namespace string
 	Names     []string
-	// Doc and Field are where they stand, or would stand.
+	// Doc and Field are the source of the references, or the place for them.
 	Doc   *source.Document
 	Field string
 }
 
-// Read reads the cluster of a name in a file, or its only one where the name is
-// empty. Of other files it takes the objects that belong to an
-// AgentClusterInstall. It reports every problem; the cluster is nil where there
-// is none to be found.
+// Read reads the cluster with a name from a file, or its only one where the name is empty. From
+// other files it takes the objects that belong to an AgentClusterInstall. It reports every
+// problem; the cluster is nil where none was found.
 func Read(file source.File, name string, others []source.File) (*Cluster, problem.List) {
 	docs, list := source.ParseWritten(file.Name, file.Data)
 	if len(list) > 0 {
 		return nil, list
 	}
 	all := clusters(docs)
-	if len(all) == 0 { // they are a part of another object, as of a Template
+	if len(all) == 0 { // part of another object, such as a Template
 		if list := Instead(file); list != nil {
 			return nil, list
 		}
@@ -77,23 +76,23 @@ func read(o *object, docs []*source.Document, others []source.File) (*Cluster, p
 	return r.cluster(), r.report()
 }
 
-// reader gathers what objects say about one cluster.
+// reader collects what objects say about one cluster.
 type reader struct {
 	main *source.Document
-	// spec is where the fields of the cluster are in it.
+	// path of the cluster's fields in main
 	spec string
-	// machineNetwork is where the networks of the nodes are, or would be.
+	// path of the nodes' networks, also where it is missing
 	machineNetwork string
 	install, agent *source.View
 	hosts          int
 	nodes          *installconfig.AgentConfig
 	manifests      ManifestRefs
-	// unread is set where a file with more objects could not be read.
+	// unread is set where another file could not be parsed.
 	unread   bool
 	problems problem.List
 }
 
-// cluster reads what the views show.
+// cluster reads the views.
 func (r *reader) cluster() *Cluster {
 	c := &Cluster{Manifests: r.manifests}
 	r.install.Put("apiVersion", "v1", r.main, "apiVersion")
@@ -120,8 +119,8 @@ func (r *reader) add(d *source.Document, code problem.Code, field, found, expect
 	r.addAs("", d, code, field, found, expected, hint)
 }
 
-// addAs is add for a field that stands for one of the install-config, so that what
-// follows from it there is not reported.
+// addAs is add with the install-config's field as key, so that consequences there are not
+// reported.
 func (r *reader) addAs(key string, d *source.Document, code problem.Code, field, found, expected, hint string) {
 	r.problems = append(r.problems, d.Locate(problem.List{{Severity: problem.Error, Code: code, Key: key,
 		Field: field, Found: found, Expected: expected, Hint: hint}})...)
@@ -129,7 +128,7 @@ func (r *reader) addAs(key string, d *source.Document, code problem.Code, field,
 
 // version checks the apiVersion of an object.
 func (r *reader) version(d *source.Document) {
-	want := known(d.Text("kind")).version
+	want := kindNamed(d.Text("kind")).version
 	switch got := d.Text("apiVersion"); got {
 	case want:
 	case "":
@@ -139,10 +138,9 @@ func (r *reader) version(d *source.Document) {
 	}
 }
 
-// platform gives the cluster the platform that a field names; alone says that it
-// has one control-plane node. Where the object leaves it to the assisted
-// installer, that is none for a single node and for networking that is the
-// user's, else bare metal.
+// platform sets the platform that a field names; alone is set for one control-plane node. Where
+// the object leaves it to the assisted installer, that is none for a single node and for
+// user-managed networking, else bare metal.
 func (r *reader) platform(field string, alone bool) {
 	name := r.main.Text(field)
 	platform := assets.PlatformWhere(func(p assets.Platform) bool { return p.Assisted == name && name != "" }).Name
@@ -169,8 +167,7 @@ func (r *reader) platform(field string, alone bool) {
 	}
 }
 
-// noVIPs: these platforms have no VIPs in an install-config. Assisted installs
-// refuse them too.
+// noVIPs reports VIPs on a platform without them; assisted installs refuse them too.
 func (r *reader) noVIPs(platform string) {
 	for _, name := range []string{"apiVIPs", "ingressVIPs", "apiVIP", "ingressVIP"} {
 		field := r.spec + "." + name
@@ -181,8 +178,8 @@ func (r *reader) noVIPs(platform string) {
 	}
 }
 
-// pools gives the cluster the counts of its nodes, which follow from a field of
-// each pool. What could not be read leaves the installer's defaults.
+// pools sets the number of nodes of each pool, each derived from a field. Unreadable numbers
+// leave the installer's defaults.
 func (r *reader) pools(masters, workers, arbiters int, masterField, workerField, arbiterField string) {
 	if slices.ContainsFunc(r.problems, func(p problem.Problem) bool { return p.Field == masterField && p.Code == problem.WrongType }) {
 		return
@@ -197,8 +194,8 @@ func (r *reader) pools(masters, workers, arbiters int, masterField, workerField,
 	}
 }
 
-// host begins the next host of the agent-config, which stands at a path of an
-// object, and returns its field.
+// host starts the next host of the agent-config, read from a path of an object, and returns its
+// field.
 func (r *reader) host(d *source.Document, path string) string {
 	field := fmt.Sprintf("hosts[%d]", r.hosts)
 	r.agent.Empty(field, d, path)

@@ -6,8 +6,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// siteCluster holds the fields of a cluster in a SiteConfig that need a check; the rest is taken
-// as it stands.
+// siteCluster holds the fields of a cluster in a SiteConfig that need a check; the rest is
+// taken as it is.
 type siteCluster struct {
 	ClusterName            string     `json:"clusterName"`
 	InstallConfigOverrides string     `json:"installConfigOverrides"`
@@ -18,11 +18,11 @@ type siteCluster struct {
 	} `json:"extraManifests"`
 }
 
-// siteClusters is where the clusters of a SiteConfig are.
+// siteClusters is the path of a SiteConfig's clusters.
 const siteClusters = "spec.clusters"
 
-// siteConfig reads a cluster of a SiteConfig as ZTP's generator turns it into objects of
-// the assisted installer (openshift-kni/cnf-features-deploy, siteConfig.go, Clusters, and
+// siteConfig reads a cluster of a SiteConfig as ZTP's generator translates it for the assisted
+// installer (openshift-kni/cnf-features-deploy, siteConfig.go, Clusters, and
 // siteConfigBuilder.go, getExtraManifest).
 func (r *reader) siteConfig() {
 	var in siteCluster
@@ -49,7 +49,7 @@ func (r *reader) siteConfig() {
 	}
 }
 
-// noSiteClusters reports what a SiteConfig has instead of a list of clusters.
+// noSiteClusters reports what a SiteConfig has in place of a list of clusters.
 func (r *reader) noSiteClusters() problem.List {
 	var in struct {
 		Spec struct {

@@ -17,7 +17,8 @@ func (r *reader) usable(a netip.Addr, field string) bool {
 	return false
 }
 
-func family(a netip.Addr) string {
+// Family returns "IPv4" or "IPv6".
+func Family(a netip.Addr) string {
 	if a.Is4() {
 		return "IPv4"
 	}

@@ -18,8 +18,8 @@ func ReadAgentConfig(name string, data []byte) (*AgentConfig, problem.List) {
 	return ReadAgentDocument(doc)
 }
 
-// ReadAgentDocument is ReadAgentConfig for a file that is parsed already, or a
-// view of other objects as an agent-config.
+// ReadAgentDocument is ReadAgentConfig for a parsed file, or for a view of other objects as an
+// agent-config.
 func ReadAgentDocument(doc *source.Document) (*AgentConfig, problem.List) {
 	var in agentFile
 	r := newReader(doc, doc.Decode(&in))
@@ -49,7 +49,7 @@ func (r *reader) agentVersion(in *agentFile) {
 	default:
 		r.add(problem.WrongKind, "apiVersion", problem.Quote(v), `"v1beta1" or "v1alpha1"`, "")
 	}
-	// The installer never looks at kind.
+	// The installer ignores kind.
 	if in.Kind != "" && in.Kind != "AgentConfig" {
 		r.add(problem.WrongKind, "kind", problem.Quote(in.Kind), `"AgentConfig"`, "")
 	}

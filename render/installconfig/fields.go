@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// fieldTable has the fields of an install-config, by the mapping that they are in, for the
-// top level and for all that is read here, each with the first release that has it where
-// that is later than 4.12 (the installer's pkg/types of each release: InstallConfig,
-// Networking, MachinePool, and Platform and Host of each platform). Since 4.22 the
-// installer refuses others (pkg/asset/installconfig, LoadFromFile), before it ignores them.
-// Mappings that are not here are left alone.
+// fieldTable lists the fields of an install-config by mapping, for the top level and for every
+// mapping that is read here, each with its first release where that is later than 4.12 (the
+// installer's pkg/types of each release: InstallConfig, Networking, MachinePool, and Platform
+// and Host of each platform). Since 4.22 the installer refuses others (pkg/asset/installconfig,
+// LoadFromFile), before it ignores them. Other mappings are not checked.
 var fieldTable = map[string]string{
 	"": "additionalTrustBundle additionalTrustBundlePolicy apiVersion arbiter@4.19 baseDomain bootstrapInPlace capabilities compute " +
 		"controlPlane cpuPartitioningMode@4.13 credentialsMode featureGates@4.14 featureSet fips imageContentSources " +
@@ -57,10 +56,10 @@ var fieldTable = map[string]string{
 	"platform.none":     "",
 }
 
-// machinePool has the fields of every pool.
+// machinePool lists the fields of every pool.
 const machinePool = "architecture diskSetup@4.20 hyperthreading management@4.22 name platform replicas"
 
-// knownFields is fieldTable for the decoder.
+// knownFields is fieldTable in the decoder's form.
 var knownFields = func() map[string][]string {
 	known := map[string][]string{}
 	for at, names := range fieldTable {
@@ -73,11 +72,11 @@ var knownFields = func() map[string][]string {
 	return known
 }()
 
-// Newer is a field that releases before one do not have.
+// Newer is a field that older releases do not have.
 type Newer struct{ Field, Since string }
 
-// newer returns the fields of the file that not every release has, in the order of their
-// paths; those of items of lists are left out.
+// newer returns the fields of the file that not every release has, sorted by path, without
+// those of list items.
 func (r *reader) newer() (list []Newer) {
 	for at, names := range fieldTable {
 		if strings.HasSuffix(at, "[]") {

@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// unlisted are fields that are read although no installer since 4.12 has them: a DNS VIP,
-// and VIPs on platforms that have none, which are reported. Fencing of an arbiter has no use.
+// unlisted reports fields that are read although no installer since 4.12 has them: a DNS VIP,
+// and VIPs on platforms without them, which are reported. Fencing of an arbiter has no use.
 func unlisted(at, name string) bool {
 	return at == "arbiter" && name == "fencing" || name == "dnsVIP" || name == "dns_vip" || at == "platform.ovirt" && name == "dnsRecordsType" || at == "platform.none" || at == "platform.external"
 }

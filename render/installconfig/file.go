@@ -2,8 +2,8 @@ package installconfig
 
 import "net/netip"
 
-// The types in this file name the fields that are read, as the installer
-// spells them (its pkg/types). What is not here is never decoded.
+// The types in this file declare the fields that are read, spelled as in the installer's
+// pkg/types. Other fields are never decoded.
 
 type file struct {
 	APIVersion string `json:"apiVersion"`
@@ -58,7 +58,7 @@ type filePool struct {
 	Fencing  *fileFencing `json:"fencing"`
 }
 
-// fileFencing counts credentials, and decodes nothing of them.
+// fileFencing counts credentials without decoding them.
 type fileFencing struct {
 	Credentials []struct{} `json:"credentials"`
 }
@@ -77,7 +77,7 @@ type filePlatform struct {
 	Nutanix   fileVIPs      `json:"nutanix"`
 	Ovirt     fileOvirtVIPs `json:"ovirt"`
 
-	// These have no VIPs; what is there of them is a mistake.
+	// These platforms have no VIPs; VIPs below them are a mistake.
 	None     fileVIPs `json:"none"`
 	External fileVIPs `json:"external"`
 }
@@ -101,7 +101,7 @@ type fileOpenStack struct {
 	LBFloatingIP netip.Addr `json:"lbFloatingIP"`
 }
 
-// fileOvirtVIPs has the same fields in the spelling of oVirt alone.
+// fileOvirtVIPs has the same fields, in oVirt's spelling.
 type fileOvirtVIPs struct {
 	APIVIPs      []netip.Addr      `json:"api_vips"`
 	APIVIP       netip.Addr        `json:"api_vip"`
@@ -134,7 +134,7 @@ type fileVSphereHost struct {
 	} `json:"networkDevice"`
 }
 
-// fileState is the part of an NMState description that gives addresses.
+// fileState is the part of an NMState description with addresses.
 type fileState struct {
 	Interfaces []struct {
 		Name  string         `json:"name"`

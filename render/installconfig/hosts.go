@@ -27,8 +27,8 @@ func (r *reader) bareMetalHosts(in []fileBareMetalHost) []Host {
 	return hosts
 }
 
-// vSphereRoles are the roles in platform.vsphere.hosts, where hosts with
-// static addresses are listed.
+// vSphereRoles maps the roles of platform.vsphere.hosts, which lists hosts with static
+// addresses.
 var vSphereRoles = map[string]string{"": "", "bootstrap": "bootstrap", "control-plane": master, "compute": worker}
 
 func (r *reader) vSphereHosts(in []fileVSphereHost) []Host {
@@ -50,8 +50,8 @@ func (r *reader) vSphereHosts(in []fileVSphereHost) []Host {
 	return hosts
 }
 
-// hostName returns a name if it is an RFC 1123 host name that no host before
-// has; first remembers the field of each name.
+// hostName returns a valid RFC 1123 host name that no earlier host has, or ""; first maps names
+// to their fields.
 func (r *reader) hostName(field, name string, first map[string]string) string {
 	switch {
 	case name == "":
@@ -60,7 +60,7 @@ func (r *reader) hostName(field, name string, first map[string]string) string {
 		r.add(problem.BadName, field, problem.Quote(name), nameRule, "")
 		return ""
 	case first[name] != "":
-		r.second(field, name, first[name])
+		r.duplicate(field, name, first[name])
 		return ""
 	}
 	first[name] = field
@@ -76,8 +76,8 @@ func (r *reader) role(field, role string) string {
 	return ""
 }
 
-// stateAddresses collects the static addresses of an NMState description.
-// Loopback interfaces and those that are down or removed do not count.
+// stateAddresses returns the static addresses of an NMState description, without loopback
+// interfaces and those that are down or removed.
 func (r *reader) stateAddresses(field string, in *fileState) []Prefix {
 	var all []Prefix
 	for i, iface := range in.Interfaces {
@@ -91,8 +91,7 @@ func (r *reader) stateAddresses(field string, in *fileState) []Prefix {
 	return all
 }
 
-// stackAddresses reads one family of an interface. With DHCP, NMState ignores
-// the list.
+// stackAddresses reads one family of an interface. With DHCP, NMState ignores the list.
 func (r *reader) stackAddresses(field, want string, in *fileStateStack) []Prefix {
 	if in.DHCP || in.Enabled != nil && !*in.Enabled {
 		return nil
@@ -103,10 +102,10 @@ func (r *reader) stackAddresses(field, want string, in *fileStateStack) []Prefix
 		switch {
 		case !a.IP.IsValid():
 			r.missing(at+".ip", "an "+want+" address", at)
-		case family(a.IP) != want:
+		case Family(a.IP) != want:
 			r.add(problem.BadAddress, at+".ip", problem.Quote(a.IP.String()), "an "+want+" address", "")
 		case a.IP.Is6() && a.IP.Zone() == "" && a.IP.IsLinkLocalUnicast():
-			// Fine on an interface, but never a node's address (hard case 10).
+			// Valid on an interface, but never a node's address (hard case 10).
 		case !r.usable(a.IP, at+".ip"):
 		case a.PrefixLength == nil:
 			r.missing(at+".prefix-length", "the length of the network's prefix")

@@ -6,13 +6,13 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// ClusterIngress is what vipgen uses of the cluster's Ingress object: the one that
-// the installer makes as manifests/cluster-ingress-02-config.yml, or that oc prints.
+// ClusterIngress is the part of the cluster's Ingress object that vipgen uses: of
+// manifests/cluster-ingress-02-config.yml by the installer, or as oc prints it.
 type ClusterIngress struct {
-	// Doc finds the position of a field, for problems found later.
+	// Doc locates fields for later problems.
 	Doc *source.Document
-	// Domain is what the default ingress controller serves, AppsDomain what names of
-	// routes without a host end in; either may be empty.
+	// Domain is the default ingress controller's, AppsDomain the suffix of routes without a
+	// host; either may be empty.
 	Domain, AppsDomain string
 }
 
@@ -25,9 +25,9 @@ type ingressFile struct {
 	} `json:"spec"`
 }
 
-// ReadClusterIngress returns the object in data and every problem that it shows by
-// itself, sorted by position. The object is nil when the file is not YAML; otherwise it
-// holds what could be read.
+// ReadClusterIngress returns the object in data and every problem that it shows by itself,
+// sorted by position. The object is nil when the file is not YAML; otherwise it holds what
+// could be read.
 func ReadClusterIngress(name string, data []byte) (*ClusterIngress, problem.List) {
 	doc, problems := source.Parse(name, data)
 	if doc == nil {
@@ -43,7 +43,7 @@ func ReadClusterIngress(name string, data []byte) (*ClusterIngress, problem.List
 	return c, r.report()
 }
 
-// only checks a field that has one value.
+// only checks a field that has one valid value.
 func (r *reader) only(field, got, want string) {
 	switch got {
 	case want:

@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// repository is a registry with an optional port and the path of a
-// repository, without tag or digest.
+// repository matches a registry with an optional port and the path of a repository, without tag
+// or digest.
 var repository = lazy.Regexp(`^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?` +
 	`(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
 

@@ -14,12 +14,12 @@ const (
 	nameRule  = "labels separated by periods, each of " + labelRule
 )
 
-// baseDomain checks baseDomain, which may end with a dot.
+// baseDomain checks baseDomain, which may have a trailing dot.
 func (r *reader) baseDomain(domain string) string {
 	return strings.TrimSuffix(r.name("baseDomain", domain, "the domain that the cluster's names are in"), ".")
 }
 
-// name returns the DNS name in a field that must be there, or "".
+// name returns the DNS name in a required field, or "".
 func (r *reader) name(field, name, what string, around ...string) string {
 	switch {
 	case name == "":
@@ -32,9 +32,8 @@ func (r *reader) name(field, name, what string, around ...string) string {
 	return ""
 }
 
-// clusterName checks metadata.name. As the installer has it, the name may have several
-// labels, and leaves room for the nine characters of *.apps in DNS records (its
-// pkg/validate, ClusterName).
+// clusterName checks metadata.name. As in the installer, the name may have several labels, and
+// leaves room for the nine characters of *.apps in DNS records (its pkg/validate, ClusterName).
 func (r *reader) clusterName(name string) string {
 	const longest = 63 - 9
 	name = r.name("metadata.name", name, "the name of the cluster", "metadata")
@@ -44,8 +43,8 @@ func (r *reader) clusterName(name string) string {
 	return name
 }
 
-// featureSet checks a value that switches checks of releases off (openshift/api,
-// config/v1, FeatureSet).
+// featureSet checks a value that disables release checks (openshift/api, config/v1,
+// FeatureSet).
 func (r *reader) featureSet(s string) string {
 	known := []string{"CustomNoUpgrade", "DevPreviewNoUpgrade", "LatencySensitive", "OKD", "TechPreviewNoUpgrade"}
 	if s == "" || slices.Contains(known, s) {
@@ -55,8 +54,8 @@ func (r *reader) featureSet(s string) string {
 	return ""
 }
 
-// clusterDomain makes sure that the cluster's longest fixed name,
-// api-int.<name>.<base domain>, is a DNS name.
+// clusterDomain checks that the cluster's longest fixed name, api-int.<name>.<base domain>, is
+// a DNS name.
 func (r *reader) clusterDomain(name, base string) {
 	if name == "" || base == "" {
 		return
@@ -69,8 +68,8 @@ func (r *reader) clusterDomain(name, base string) {
 	}
 }
 
-// word checks text that has no fixed set of values: letters, digits and a
-// few signs, so that it is inert wherever it ends up.
+// word checks text without a fixed set of values: letters, digits and a few signs, so that it
+// is inert in every output.
 func (r *reader) word(field, s string) string {
 	ok := len(s) <= 63
 	for i := range len(s) {

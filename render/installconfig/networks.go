@@ -10,8 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// The installer's defaults; those of pods and services are IPv4 and so only
-// for clusters that have IPv4 at all.
+// The installer's defaults; those of pods and services are IPv4, for clusters with IPv4 only.
 var (
 	defaultMachineNetwork = netip.MustParsePrefix("10.0.0.0/16")
 	defaultClusterNetwork = netip.MustParsePrefix("10.128.0.0/14")
@@ -21,7 +20,7 @@ var (
 // defaultNetworkType is the installer's since 4.12.
 const defaultNetworkType = "OVNKubernetes"
 
-// defaultHostPrefix goes with defaultClusterNetwork.
+// defaultHostPrefix is that of defaultClusterNetwork.
 const defaultHostPrefix = 23
 
 func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
@@ -68,15 +67,15 @@ func (r *reader) networks(c *InstallConfig, in *fileNetworks) {
 
 const joinSubnet = "networking.ovnKubernetesConfig.ipv4.internalJoinSubnet"
 
-// join checks OVN-Kubernetes' internal network (the installer's validateOVNKubernetesConfig
-// and isV4NodeSubnetLargeEnough): it has an address for each node that the cluster networks
-// have room for.
+// join checks OVN-Kubernetes' internal network (the installer's validateOVNKubernetesConfig and
+// isV4NodeSubnetLargeEnough): it needs an address for each node that the cluster networks have
+// room for.
 func (r *reader) join(c *InstallConfig) {
 	if !c.OVNKubernetes() {
 		r.add(problem.ConflictingFields, "networking.ovnKubernetesConfig", "networkType "+c.NetworkType, "networkType: "+defaultNetworkType+" beside it", "")
 	}
 	nodes := 0
-	if len(c.ClusterNetworks) == 0 { // the default, beside IPv6 machine networks
+	if len(c.ClusterNetworks) == 0 { // the default of IPv6 machine networks
 		nodes = 1 << (defaultHostPrefix - defaultClusterNetwork.Bits())
 	}
 	for _, n := range c.ClusterNetworks {
@@ -104,8 +103,8 @@ func (r *reader) sizes(list []Network) {
 	}
 }
 
-// clusterNetworks checks how much of a network each node gets, as the installer does (its
-// validateClusterNetwork): network types other than OVN-Kubernetes need not say it.
+// clusterNetworks checks each node's share of a network, as the installer does (its
+// validateClusterNetwork): network types other than OVN-Kubernetes may leave it out.
 func (r *reader) clusterNetworks(in []fileClusterNetwork, field, networkType string) (list []Network) {
 	for i, n := range in {
 		item := fmt.Sprintf("%s[%d]", field, i)
@@ -137,13 +136,13 @@ func (r *reader) clusterNetworks(in []fileClusterNetwork, field, networkType str
 	return list
 }
 
-// OVNKubernetes reports whether the cluster has that network, whatever the case of its name.
+// OVNKubernetes reports whether the network type is OVNKubernetes, in any case.
 func (c *InstallConfig) OVNKubernetes() bool { return isOVN(c.NetworkType) }
 
 func isOVN(networkType string) bool { return strings.EqualFold(networkType, defaultNetworkType) }
 
-// overlaps reports networks that have addresses in common, as the installer does (its
-// pkg/types/validation/installconfig.go, validateMachineNetwork and so on): each once, at
+// overlaps reports networks with common addresses, as the installer does (its
+// pkg/types/validation/installconfig.go, validateMachineNetwork and so on): each pair once, at
 // the later one, or at the one that the file has.
 func (r *reader) overlaps(list []Network) {
 	for i, n := range list {
@@ -178,8 +177,8 @@ func (r *reader) networkType(in *fileNetworks) string {
 	return defaultNetworkType
 }
 
-// machineNetworks knows the old machineCIDR, which may be next to the list
-// only when it is the list's first network.
+// machineNetworks reads the list and the old machineCIDR, which must be the list's first
+// network where both are set.
 func (r *reader) machineNetworks(in *fileNetworks) []Network {
 	networks := r.cidrs(in.MachineNetwork, "networking.machineNetwork")
 	old := in.MachineCIDR
@@ -214,8 +213,7 @@ func (r *reader) cidr(networks []Network, n fileNetwork, item string) []Network 
 	return r.network(networks, n.CIDR, item+".cidr")
 }
 
-// network appends a network if it is one: with no host bits, of addresses
-// that hosts can have.
+// network appends a valid network: without host bits, with addresses that hosts can have.
 func (r *reader) network(networks []Network, p netip.Prefix, field string) []Network {
 	if !p.IsValid() {
 		return networks

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// Keys of platforms that have fields read here.
+// Keys of the platforms with fields read here.
 const (
 	baremetal = "baremetal"
 	vsphere   = "vsphere"
@@ -24,7 +24,7 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	switch c.Platform {
 	case baremetal:
 		r.virtualIPs(c, &in.BareMetal.fileVIPs, spelling)
-		// Only its name is looked at: it may hold passwords of routers.
+		// Only its presence is checked: it may hold passwords of routers.
 		if bgp := "platform.baremetal.bgpVIPConfig"; r.doc.Has(bgp) {
 			r.add(problem.ConflictingFields, bgp, "VIPs that OpenShift announces by BGP (kube-vip)",
 				"no bgpVIPConfig: keepalived would hold the same VIPs, and each would have two owners",
@@ -53,7 +53,7 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	}
 }
 
-// noVIPs reports fields that the platform does not have, but others.
+// noVIPs reports VIP fields of other platforms.
 func (r *reader) noVIPs(at string) {
 	for _, name := range []string{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP", "dnsVIP", "loadBalancer", "dnsRecordsType"} {
 		if r.doc.Has(at + name) {
@@ -63,8 +63,8 @@ func (r *reader) noVIPs(at string) {
 	}
 }
 
-// choosePlatform returns the one platform that the file has, or "". It looks
-// at keys alone: some platforms hold credentials.
+// choosePlatform returns the only platform of the file, or "". It reads keys alone: some
+// platforms hold credentials.
 func (r *reader) choosePlatform() string {
 	if r.refused["platform"] || r.refused[""] {
 		r.platformAsText()
@@ -90,7 +90,7 @@ func (r *reader) choosePlatform() string {
 		if !slices.Contains(others, other[0]) {
 			hint = "vipgen knows no such platform; " + hint
 		}
-		// The decoder knows no such field.
+		// The decoder has reported them as unknown fields.
 		r.problems = slices.DeleteFunc(r.problems, func(p problem.Problem) bool {
 			return p.Code == problem.UnknownField && (p.Path() == "platform" || p.Path() == "platform."+other[0])
 		})
@@ -103,7 +103,7 @@ func (r *reader) choosePlatform() string {
 	return ""
 }
 
-// platformAsText says how a platform that is given as text is written.
+// platformAsText explains how to write a platform that is given as text.
 func (r *reader) platformAsText() {
 	text := r.doc.Text("platform")
 	if !slices.Contains(onPremises, text) {

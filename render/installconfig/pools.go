@@ -8,14 +8,14 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// The names of the pools that every cluster has, or can have.
+// The names of OpenShift's own pools.
 const (
 	master  = "master"
 	worker  = "worker"
 	arbiter = "arbiter"
 )
 
-// defaultReplicas is the installer's, for the control plane and the pool worker.
+// defaultReplicas is the installer's default for the control plane and the pool worker.
 const defaultReplicas = 3
 
 func (r *reader) pools(c *InstallConfig, in *file) {
@@ -30,8 +30,8 @@ func (r *reader) pools(c *InstallConfig, in *file) {
 	}
 }
 
-// fixedPool is a pool whose name cannot be chosen: the installer overwrites it (its
-// pkg/types/defaults, SetInstallConfigDefaults).
+// fixedPool reads a pool whose name the installer overwrites (its pkg/types/defaults,
+// SetInstallConfigDefaults).
 func (r *reader) fixedPool(field, name string, in filePool, replicas int) Pool {
 	if in.Name != "" && in.Name != name {
 		r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.BadName, Field: field + ".name",
@@ -65,7 +65,7 @@ func (r *reader) compute(in []filePool) []Pool {
 			r.add(problem.BadName, name, problem.Quote(p.Name), strconv.Quote(worker), "OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml")
 			continue
 		case first[p.Name] != "":
-			r.second(name, p.Name, first[p.Name])
+			r.duplicate(name, p.Name, first[p.Name])
 			continue
 		}
 		first[p.Name] = name

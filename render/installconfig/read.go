@@ -7,10 +7,9 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// Read returns the install-config in data in one form whatever its spelling,
-// and every problem that it shows by itself, sorted by position. What fits
-// together with other inputs is not checked here. The config is nil when the
-// file is not YAML; otherwise it holds what could be read.
+// Read returns the install-config in data in one form whatever its spelling, and every problem
+// that it shows by itself, sorted by position. Consistency with other inputs is not checked
+// here. The config is nil when the file is not YAML; otherwise it holds what could be read.
 func Read(name string, data []byte) (*InstallConfig, problem.List) {
 	doc, problems := source.Parse(name, data)
 	if doc == nil {
@@ -19,8 +18,7 @@ func Read(name string, data []byte) (*InstallConfig, problem.List) {
 	return ReadDocument(doc)
 }
 
-// ReadDocument is Read for a file that is parsed already, or a view of other
-// objects as an install-config.
+// ReadDocument is Read for a parsed file, or for a view of other objects as an install-config.
 func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 	var in file
 	r := newReader(doc, doc.DecodeKnown(&in, knownFields))
@@ -42,7 +40,7 @@ func ReadDocument(doc *source.Document) (*InstallConfig, problem.List) {
 type reader struct {
 	doc      *source.Document
 	problems problem.List
-	// refused has the fields that decoding reported already.
+	// refused holds the fields that decoding reported already.
 	refused map[string]bool
 }
 
@@ -54,7 +52,7 @@ func newReader(doc *source.Document, decoding problem.List) *reader {
 	return r
 }
 
-// report returns all problems with their positions, in the file's order.
+// report returns all problems with their positions, in the order of the file.
 func (r *reader) report() problem.List {
 	l := r.doc.Locate(r.problems)
 	l.Sort()
@@ -68,7 +66,7 @@ func (r *reader) add(code problem.Code, field, found, expected, hint string) {
 	})
 }
 
-// deprecated warns about an old spelling that was understood.
+// deprecated warns about an old spelling.
 func (r *reader) deprecated(field, found, expected string) {
 	r.problems = append(r.problems, problem.Problem{
 		Severity: problem.Warning, Code: problem.Deprecated,
@@ -76,8 +74,7 @@ func (r *reader) deprecated(field, found, expected string) {
 	})
 }
 
-// missing reports a field that must be there, unless decoding found what
-// stands there, or around it, to be wrong.
+// missing reports a missing field, unless decoding reported it or one around it.
 func (r *reader) missing(field, expected string, around ...string) {
 	for _, f := range append(around, field, "") {
 		if r.refused[f] {
@@ -102,8 +99,8 @@ func (r *reader) installVersion(in *file) {
 	}
 }
 
-// second says that a name is taken and where.
-func (r *reader) second(field, name, first string) {
+// duplicate reports a name that an earlier field has.
+func (r *reader) duplicate(field, name, first string) {
 	r.add(problem.BadName, field, problem.Quote(name)+" for the second time", "a name of its own",
 		fmt.Sprintf("first in %s", first))
 }

@@ -52,7 +52,7 @@ var byDefault = map[string]network{
 	"service": {Prefix: netip.MustParsePrefix("172.30.0.0/16"), Field: "networking.serviceNetwork", Default: true},
 }
 
-// basic is what head gives with one more change.
+// basic returns the result of head with a change.
 func basic(change func(*config)) config {
 	c := config{
 		Name: "demo", BaseDomain: "example.com", NetworkType: "OVNKubernetes",

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// vipNames are the names of a platform's fields for VIPs.
+// vipNames are the names of a platform's VIP fields.
 type vipNames struct {
 	apiVIPs, apiVIP, ingressVIPs, ingressVIP, dnsVIP string
 }
@@ -39,8 +39,8 @@ func (r *reader) virtualIPs(c *InstallConfig, in *fileVIPs, names vipNames) {
 	c.ExternalDNS = r.externalDNS(at+"dnsRecordsType", in.DNSRecords, c.LoadBalancer)
 }
 
-// vips merges the list of VIPs with the field for a single one that releases
-// before 4.12 had. Where both are given, the list must contain the single.
+// vips merges the list of VIPs with the single VIP of releases before 4.12. Where both are
+// given, the list must contain the single one.
 func (r *reader) vips(list []netip.Addr, single netip.Addr, at, listName, singleName string) []Address {
 	var all []Address
 	for i, a := range list {
@@ -63,8 +63,8 @@ func (r *reader) vips(list []netip.Addr, single netip.Addr, at, listName, single
 	return r.onePerFamily(all)
 }
 
-// ipv4First puts VIPs of both families in order, as the installer does on Nutanix and
-// oVirt (its pkg/types/validation/installconfig.go, ensureIPv4IsFirstInDualStackSlice).
+// ipv4First sorts VIPs of both families, as the installer does on Nutanix and oVirt (its
+// pkg/types/validation/installconfig.go, ensureIPv4IsFirstInDualStackSlice).
 func (r *reader) ipv4First(list []Address) {
 	if len(list) == 2 && list[0].Is6() {
 		r.problems = append(r.problems, problem.Problem{Severity: problem.Warning, Code: problem.FamilyOrder, Field: list[0].Field,
@@ -78,7 +78,7 @@ func (r *reader) onePerFamily(all []Address) []Address {
 	for _, a := range all {
 		same := func(b Address) bool { return a.Is4() == b.Is4() }
 		if slices.ContainsFunc(kept, same) {
-			r.add(problem.BadValue, a.Field, problem.Quote(a.String())+", a second "+family(a.Addr)+" address",
+			r.add(problem.BadValue, a.Field, problem.Quote(a.String())+", a second "+Family(a.Addr)+" address",
 				"at most one IPv4 and one IPv6 address", "")
 			continue
 		}
@@ -87,8 +87,8 @@ func (r *reader) onePerFamily(all []Address) []Address {
 	return kept
 }
 
-// externalDNS: OpenShift's API allows External with UserManaged alone
-// (config/v1, featureGate OnPremDNSRecords).
+// externalDNS reports whether dnsRecordsType is External, which OpenShift's API allows with
+// UserManaged alone (config/v1, featureGate OnPremDNSRecords).
 func (r *reader) externalDNS(field, value, loadBalancer string) bool {
 	switch {
 	case value == "" || value == "Internal":
@@ -140,7 +140,7 @@ func hostOf(network netip.Prefix, number int, field string) []Address {
 	return []Address{{Addr: a, Field: field, Default: true}}
 }
 
-// floatingIPs are those that lead to VIPs from outside of an OpenStack.
+// floatingIPs reads OpenStack's floating IPs of the VIPs.
 func (r *reader) floatingIPs(c *InstallConfig, in *fileOpenStack) {
 	const at = "platform.openstack."
 	one := func(a netip.Addr, name string) *Address {

@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxOpening is how many characters are tried as the one that a mistake begins with.
+// maxOpening is how many characters are tried as the start of a mistake.
 const maxOpening = 100
 
-// place finds where a mistake begins, by trying pieces of the file: the parser says the
-// line at most, and of what is not closed sometimes the last one. Where the pieces do not
-// show it, it is where the text of the line begins.
+// place locates the start of a mistake by parsing pieces of the file: the parser names the line
+// at best, and for unclosed text sometimes the last one. Where the pieces do not show it, it is
+// the start of the line's text.
 func (k syntaxKind) place(data []byte, line int) (atLine, column int) {
 	start := 0
 	for range line - 1 {
@@ -27,7 +27,7 @@ func (k syntaxKind) place(data []byte, line int) (atLine, column int) {
 	if k.message != "" && !k.line && len(data) <= maxBisect {
 		if k.opens != "" {
 			at = k.opening(data[:start+len(text)], at)
-		} else if n := start + sort.Search(len(text)+1, func(n int) bool { return k.made(data[:start+n]) }); n > at && n <= start+len(text) {
+		} else if n := start + sort.Search(len(text)+1, func(n int) bool { return k.causes(data[:start+n]) }); n > at && n <= start+len(text) {
 			at = n - 1
 		}
 	}
@@ -38,14 +38,14 @@ func (k syntaxKind) place(data []byte, line int) (atLine, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 }
 
-// opening is the last character that can begin the mistake and has none before it.
+// opening returns the last character that can begin the mistake and has none before it.
 func (k syntaxKind) opening(data []byte, none int) int {
 	tried := 0
 	for i := len(data) - 1; i >= 0 && tried < maxOpening; i-- {
 		if strings.IndexByte(k.opens, data[i]) < 0 {
 			continue
 		}
-		if !k.made(data[:i]) {
+		if !k.causes(data[:i]) {
 			return i
 		}
 		tried++
@@ -53,9 +53,9 @@ func (k syntaxKind) opening(data []byte, none int) int {
 	return none
 }
 
-// made reports whether the mistake was made in the beginning of a file. A bracket without
-// its end has as many messages as there are ways to go on.
-func (k syntaxKind) made(data []byte) bool {
+// causes reports whether the beginning of a file has the mistake. An unclosed bracket has as many
+// messages as continuations.
+func (k syntaxKind) causes(data []byte) bool {
 	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var n yaml.Node
 		switch err := dec.Decode(&n); {

@@ -12,36 +12,34 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// Decode fills a value, given by pointer, from the document and returns every
-// problem with its position. Fields are found by their json tags, and, as encoding/json
-// has it, where no key has the exact name by one that differs in case alone, with a
-// warning. What the Go type does not have is not looked at.
+// Decode fills a value, given by pointer, from the document and returns every problem with its
+// position. Fields are found by their json tags, and, as in encoding/json, without regard to
+// case where no key has the exact name, with a warning. Keys that the Go type does not have are
+// ignored.
 //
-// It takes structs (embedded ones are part of the outer), pointers, slices,
-// maps with text keys, text, whole numbers, bools and types with
-// UnmarshalText. Null counts as absent. An unquoted number where text is
-// expected is the text as written.
+// It takes structs (embedded ones are part of the outer), pointers, slices, maps with text
+// keys, text, whole numbers, bools and types with UnmarshalText. Null counts as absent. An
+// unquoted number where text is expected is the text as written.
 //
-// What could not be read keeps its value, and so does what the document does
-// not have; null takes it away. Lists and maps are replaced as wholes; items of
-// lists keep their index.
+// Unreadable and absent fields keep their value; null clears it. Lists and maps are replaced as
+// wholes; items of lists keep their index.
 func (d *Document) Decode(into any) problem.List { return d.decode("", into, false, nil) }
 
-// DecodeAt is Decode for what stands at a path of the document.
+// DecodeAt is Decode for the value at a path of the document.
 func (d *Document) DecodeAt(path string, into any) problem.List {
 	return d.decode(path, into, false, nil)
 }
 
-// DecodeKnown is Decode that also looks at keys that the Go type does not have: known are
-// the fields of each mapping, by its path with "[]" for items of lists. What is neither is
-// a warning, and an error where a field of the Go type was meant. Mappings that known does
-// not have are left alone.
+// DecodeKnown is Decode that also checks keys that the Go type does not have: known lists the
+// fields of each mapping, by its path with "[]" for items of lists. A key in neither is a
+// warning, and an error where a field of the Go type was meant. Mappings that known does not
+// list are not checked.
 func (d *Document) DecodeKnown(into any, known map[string][]string) problem.List {
 	return d.decode("", into, false, known)
 }
 
-// DecodeStrict is Decode, with an error for every unknown field, and for every one in
-// another case.
+// DecodeStrict is Decode with an error for every unknown field, and for every one in another
+// case.
 func (d *Document) DecodeStrict(into any) problem.List { return d.decode("", into, true, nil) }
 
 func (d *Document) decode(path string, into any, strict bool, known map[string][]string) problem.List {
@@ -66,13 +64,12 @@ type decoder struct {
 	strict   bool
 	path     []step
 	problems problem.List
-	// known are the fields of mappings beyond those of the Go type, whose names, at any
-	// depth, are read: see DecodeKnown.
+	// known lists more fields of mappings, at any depth: see DecodeKnown.
 	known map[string][]string
 	read  map[string]bool
 }
 
-// report adds a problem about the value n at the current path.
+// report adds a problem about the node at the current path.
 func (d *decoder) report(n *yaml.Node, p problem.Problem) {
 	at := place(d.path, n)
 	p.File, p.Line, p.Column = d.file, at.Line, at.Column
@@ -90,7 +87,7 @@ func (d *decoder) wrongType(n *yaml.Node, v reflect.Value) bool {
 	return false
 }
 
-// value decodes n into v and tells whether v now holds it.
+// value decodes n into v and reports whether v now holds it.
 func (d *decoder) value(n *yaml.Node, v reflect.Value) bool {
 	t := target(n)
 	if isNull(t) {
@@ -120,8 +117,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value) bool {
 	panic(fmt.Sprintf("source: cannot decode into %s", v.Type()))
 }
 
-// null is absence for a field, also of what the value held before; but an item
-// of a list cannot be absent.
+// null treats a field as absent and clears its value; an item of a list cannot be absent.
 func (d *decoder) null(n *yaml.Node, v reflect.Value) bool {
 	if d.inList() || len(d.path) == 0 {
 		return d.wrongType(n, v)
@@ -148,7 +144,7 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value) bool {
 	if t.Kind != yaml.SequenceNode {
 		hint := ""
 		if _, err := netip.ParseAddr(t.Value); v.Type().Elem() == typeAddr && t.Kind == yaml.ScalarNode && err == nil {
-			hint = "write " + problem.Quote("- "+t.Value) // in a field that is read, so no secret
+			hint = "write " + problem.Quote("- "+t.Value) // the field is read, so this is no secret
 		}
 		d.report(n, problem.Problem{Code: problem.WrongType, Found: describe(n), Expected: expected(v.Type()), Hint: hint})
 		return false
@@ -193,7 +189,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value) bool {
 	return true
 }
 
-// otherCase warns about a key that was understood.
+// otherCase warns about a key that differs in case.
 func (d *decoder) otherCase(key *yaml.Node, meant string) {
 	d.path = append(d.path, step{name: key.Value, key: key})
 	d.report(key, problem.Problem{Code: problem.UnknownField, Severity: problem.Warning,
@@ -201,7 +197,7 @@ func (d *decoder) otherCase(key *yaml.Node, meant string) {
 	d.path = d.path[:len(d.path)-1]
 }
 
-// fieldByIndex is reflect's, making embedded pointers on the way.
+// fieldByIndex is reflect's, allocating embedded pointers.
 func fieldByIndex(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {

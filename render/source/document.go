@@ -12,10 +12,10 @@ import (
 	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
-// MaxSize is the largest file that Parse takes, in bytes.
+// MaxSize is the largest file that Parse accepts, in bytes.
 const MaxSize = 4 << 20
 
-// File is an input with the name that reports call it by.
+// File is an input with its name in reports.
 type File struct {
 	Name string
 	Data []byte
@@ -27,14 +27,14 @@ type Document struct {
 	File string
 
 	root *yaml.Node
-	// parts say where a view has its fields from; nil for a file of its own.
+	// parts are the sources of a view; nil for a file.
 	parts []part
 	data  []byte
 }
 
-// Parse reads data, which must hold one YAML document in UTF-8, and reports
-// what makes it unreadable. The document is nil when there is any problem.
-// The file name is used in problems only.
+// Parse reads data, which must hold one YAML document in UTF-8, and reports what makes it
+// unreadable. The document is nil when there is any problem. The file name appears in problems
+// only.
 func Parse(file string, data []byte) (*Document, problem.List) {
 	d := &Document{File: file}
 	if p := d.load(data); p != nil {
@@ -76,13 +76,12 @@ func (d *Document) load(data []byte) *problem.Problem {
 	return yamllimit.New(len(data)).Check(root)
 }
 
-// errSecond says that another document starts at a line.
+// errSecond is the position of a second document.
 type errSecond struct{ line, column int }
 
 func (errSecond) Error() string { return "more than one document" }
 
-// read parses the first document and makes sure that only empty ones follow,
-// as a closing "---" leaves one.
+// read parses the first document and requires the rest to be empty, as after a closing "---".
 func (d *Document) read(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var root *yaml.Node
@@ -111,7 +110,7 @@ func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// target follows an alias to the node that it stands for.
+// target follows an alias to its node.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

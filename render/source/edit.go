@@ -9,11 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SetNumber gives data, a YAML file, with a number in a field such as
-// "spec.vrrp.virtualRouterIDs.api", and all else, comments and layout included,
-// as it was. What is missing around the field is made; items of lists have to be
-// there. It is an error if the file is not laid out in a way that this can be
-// done, which does not happen to one that a person would write.
+// SetNumber returns data, a YAML file, with a number set in a field such as
+// "spec.vrrp.virtualRouterIDs.api"; everything else, comments and layout included, is
+// unchanged. Missing parents are added; items of lists must exist. The error is for layouts
+// that it cannot edit, which people do not write.
 func SetNumber(data []byte, field string, value int) ([]byte, error) {
 	d := &Document{}
 	if p := d.load(data); p != nil {
@@ -44,7 +43,7 @@ func SetNumber(data []byte, field string, value int) ([]byte, error) {
 // editor changes lines of a file.
 type editor struct{ lines [][]byte }
 
-// replace writes a value over one that stands there as it is.
+// replace overwrites a plain value.
 func (e *editor) replace(n *yaml.Node, value int) bool {
 	if n.Kind != yaml.ScalarNode || n.Line < 1 || n.Line > len(e.lines) {
 		return false
@@ -63,7 +62,7 @@ func (e *editor) splice(line, at, length int, text string) {
 	e.lines[line-1] = append(append(bytes.Clone(old[:at]), text...), old[at+length:]...)
 }
 
-// add makes what is missing below a node.
+// add inserts the missing fields below a node.
 func (e *editor) add(root *yaml.Node, steps []step, n *yaml.Node, rest []step, value int) bool {
 	switch {
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
@@ -80,7 +79,7 @@ func (e *editor) add(root *yaml.Node, steps []step, n *yaml.Node, rest []step, v
 	return false
 }
 
-// addFlow writes behind the brace of {}.
+// addFlow inserts after the brace of {}.
 func (e *editor) addFlow(n *yaml.Node, rest []step, value int) bool {
 	line := e.lines[n.Line-1]
 	at := n.Column - 1
@@ -95,7 +94,7 @@ func (e *editor) addFlow(n *yaml.Node, rest []step, value int) bool {
 	return true
 }
 
-// addBlock writes before the first key that has a line of its own.
+// addBlock inserts before the first key that starts its line.
 func (e *editor) addBlock(n *yaml.Node, rest []step, value int) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -117,7 +116,7 @@ func (e *editor) append(text string) bool {
 	return true
 }
 
-// insertAfter inserts lines behind that with a number from 1; 0 is the start.
+// insertAfter inserts lines after the line with a number from 1; 0 is the start.
 func (e *editor) insertAfter(line int, text string) {
 	if line > 0 && len(e.lines[line-1]) > 0 && !bytes.HasSuffix(e.lines[line-1], []byte("\n")) {
 		e.lines[line-1] = append(bytes.Clone(e.lines[line-1]), '\n')
@@ -126,7 +125,7 @@ func (e *editor) insertAfter(line int, text string) {
 	e.lines = append(e.lines[:line:line], rest...)
 }
 
-// block writes keys below each other, and a value behind the last.
+// block writes nested keys on their own lines, with a value after the last.
 func block(rest []step, value, indent int) string {
 	var b strings.Builder
 	for i, s := range rest {
@@ -139,7 +138,7 @@ func block(rest []step, value, indent int) string {
 	return b.String()
 }
 
-// flow writes the same on one line.
+// flow writes nested keys on one line.
 func flow(rest []step, value int) string {
 	out := fmt.Sprint(value)
 	for i := len(rest) - 1; i >= 0; i-- {
@@ -151,7 +150,7 @@ func flow(rest []step, value int) string {
 	return out
 }
 
-// sameBut makes sure that a file says what another one does, but for a field.
+// sameBut checks that two files differ in one field only.
 func sameBut(before, after []byte, field []step, value int) bool {
 	var a, b any
 	if yaml.Unmarshal(before, &a) != nil || yaml.Unmarshal(after, &b) != nil {

@@ -11,9 +11,9 @@ func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge"
 }
 
-// entries lists a mapping's own entries, then those that merge keys ("<<")
-// bring in, nearest first, so that the first entry of a name is the one that
-// counts. Keys that are not scalars are left out, and so are merge keys.
+// entries lists a mapping's own entries, then those of its merge keys ("<<"), nearest first, so
+// that the first entry of a name counts. Keys that are not scalars are left out, and so are
+// merge keys.
 func entries(n *yaml.Node) []entry {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -48,8 +48,8 @@ func entries(n *yaml.Node) []entry {
 	return list
 }
 
-// badMerge returns a merge key and what it cannot merge: a value that is not a mapping
-// nor a list of mappings, or an item of such a list. Nil where all can be merged.
+// badMerge returns a merge key and the value that it cannot merge: neither a mapping nor a list
+// of mappings, or an item of such a list. Nil where all can be merged.
 func badMerge(n *yaml.Node) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if !isMerge(target(n.Content[i])) {

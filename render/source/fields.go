@@ -9,7 +9,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// structFields says which keys a struct type has and where they go.
+// structFields maps the keys of a struct type to its fields.
 type structFields struct {
 	names  []string // sorted
 	index  map[string][]int
@@ -35,8 +35,8 @@ func fieldsOf(t reflect.Type) *structFields {
 	return f
 }
 
-// add collects the fields as encoding/json names them; a field of the struct
-// itself wins over one of an embedded struct.
+// add adds the fields named as in encoding/json; a field of the struct itself wins over one of
+// an embedded struct.
 func (f *structFields) add(t reflect.Type, prefix []int) {
 	var embedded []reflect.StructField
 	for i := range t.NumField() {
@@ -64,7 +64,7 @@ func (f *structFields) add(t reflect.Type, prefix []int) {
 	}
 }
 
-// suggest returns the one of names that an unknown key most likely means, or "".
+// suggest returns the name that an unknown key most likely means, or "".
 func suggest(key string, names []string) string {
 	if len(key) > 64 {
 		return ""

@@ -44,7 +44,7 @@ func lineCount(data []byte) int {
 	return count
 }
 
-// checkField makes sure that a field that a problem names can be found again.
+// checkField checks that the field of a problem can be found again.
 func checkField(t *testing.T, doc *source.Document, p problem.Problem) {
 	if doc == nil {
 		return

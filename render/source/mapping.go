@@ -8,9 +8,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// checked returns the entries of a mapping that count, one for each name, and
-// reports keys that stand twice and merge keys that cannot merge. Only the
-// names that known accepts are shown.
+// checked returns the entries of a mapping that count, one for each name, and reports duplicate
+// keys and bad merge keys. Only names that known accepts are shown.
 func (d *decoder) checked(t *yaml.Node, known func(string) bool) []entry {
 	if key, bad := badMerge(t); bad != nil {
 		d.report(place([]step{{key: key}}, bad), problem.Problem{
@@ -36,7 +35,7 @@ func (d *decoder) checked(t *yaml.Node, known func(string) bool) []entry {
 	return kept
 }
 
-// ownKeys counts the entries that do not come from merge keys.
+// ownKeys counts the entries that are not from merge keys.
 func ownKeys(t *yaml.Node) int {
 	count := 0
 	for i := 0; i+1 < len(t.Content); i += 2 {
@@ -47,8 +46,8 @@ func ownKeys(t *yaml.Node) int {
 	return count
 }
 
-// duplicate reports a key that stands in its mapping already. The name of a
-// key that vipgen does not read is not shown: the line says enough.
+// duplicate reports a key that its mapping has already. The name of a key that vipgen does not
+// read is not shown: the line is enough.
 func (d *decoder) duplicate(key *yaml.Node, firstLine int, show bool) {
 	p := problem.Problem{
 		Code:  problem.DuplicateKey,

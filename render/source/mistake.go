@@ -6,13 +6,12 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// entryKey is a key at the beginning of a line.
+// entryKey matches a key at the beginning of a line.
 var entryKey = lazy.Regexp(`(?m)^( *)[A-Za-z][\w.-]*:(?:[ \t\r]|$)`)
 
-// upToMistake is a file up to the end of the top-level entry with the mistake, and what the
-// parser says of that: of the whole it may name a place far below, as an open quote swallows
-// what comes after it. The entry is the first one that is no YAML together with those before
-// it.
+// upToMistake returns the file up to the end of the top-level entry with the mistake, and the
+// parser's error for that: for the whole file it may name a line far below, as an open quote
+// swallows what follows. The entry is the first that is not YAML together with those before it.
 func upToMistake(data []byte, err error) ([]byte, error) {
 	if errors.As(err, new(errSecond)) || len(data) > maxBisect {
 		return data, err
@@ -23,7 +22,7 @@ func upToMistake(data []byte, err error) ([]byte, error) {
 		if first {
 			indent = m[3] - m[2]
 		}
-		if first || m[3]-m[2] != indent || !(syntaxKind{opens: brackets}).made(data[:m[0]]) {
+		if first || m[3]-m[2] != indent || !(syntaxKind{opens: brackets}).causes(data[:m[0]]) {
 			continue
 		}
 		var d Document

@@ -38,7 +38,7 @@ func formatPath(steps []step) string {
 	return b.String()
 }
 
-// parsePath reads what formatPath writes. What it cannot read ends the path,
+// parsePath parses the output of formatPath. It stops at the first step that it cannot parse,
 // so that the nearest parent is found.
 func parsePath(field string) []step {
 	var steps []step

@@ -10,24 +10,23 @@ import (
 )
 
 // Position returns the line and column, from 1, of a field path such as
-// "platform.baremetal.apiVIPs[0]": of the value where it is text or a number,
-// of its key where it is a list, a mapping or empty. When the field is not in
-// the file, it is the position of the nearest parent that is.
+// "platform.baremetal.apiVIPs[0]": of the value if it is text or a number, of its key if it is
+// a list, a mapping or empty. For a field that is not in the file, it is the position of the
+// nearest parent.
 func (d *Document) Position(field string) (line, column int) {
 	steps, node, _ := d.find(field)
 	at := place(steps, node)
 	return at.Line, at.Column
 }
 
-// Has tells whether a field path stands in the file with a value other than
-// null. It looks at keys only, never at values.
+// Has reports whether a field path has a value other than null. It reads keys only, never
+// values.
 func (d *Document) Has(field string) bool {
 	_, node, found := d.find(field)
 	return found && !isNull(target(node))
 }
 
-// Locate returns the problems with File, and with Line and Column of their
-// Field, filled in where these are not known.
+// Locate returns the problems with missing File, Line and Column filled in from their Field.
 func (d *Document) Locate(l problem.List) problem.List {
 	l = slices.Clone(l)
 	for i := range l {
@@ -45,8 +44,8 @@ func (d *Document) Locate(l problem.List) problem.List {
 	return l
 }
 
-// find walks a path as far as it goes and returns the steps taken, the node
-// reached and whether that is the whole path.
+// find walks a path as far as possible and returns the steps taken, the node reached and
+// whether that is the whole path.
 func (d *Document) find(field string) ([]step, *yaml.Node, bool) {
 	node := d.root
 	steps := parsePath(field)
@@ -72,14 +71,14 @@ func child(n *yaml.Node, s step) (key, value *yaml.Node) {
 		switch {
 		case e.key.Value == s.name:
 			return e.key, e.value
-		case key == nil && strings.EqualFold(e.key.Value, s.name): // as Decode takes it
+		case key == nil && strings.EqualFold(e.key.Value, s.name): // as in Decode
 			key, value = e.key, e.value
 		}
 	}
 	return key, value
 }
 
-// place is the node whose position stands for a value: see Position.
+// place returns the node whose position Position returns for a value.
 func place(steps []step, node *yaml.Node) *yaml.Node {
 	if len(steps) > 0 {
 		key := steps[len(steps)-1].key
@@ -90,8 +89,8 @@ func place(steps []step, node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// Keys returns the keys of the mapping at a field path that have a value other than
-// null, in their order.
+// Keys returns the keys of the mapping at a field path with a value other than null, in their
+// order.
 func (d *Document) Keys(field string) []string {
 	_, node, found := d.find(field)
 	if !found {

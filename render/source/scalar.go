@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// kind names what a scalar is. Tools of Kubernetes read YAML 1.1, where yes,
-// no, on and off are bools too.
+// kind names the type of a scalar. Kubernetes' tools read YAML 1.1, where yes, no, on and off
+// are bools too.
 func kind(n *yaml.Node) string {
 	tag := n.ShortTag()
 	if tag == "!!str" && n.Style == 0 {
@@ -26,7 +26,7 @@ func kind(n *yaml.Node) string {
 	return tag
 }
 
-// describe says what a node is, without its value.
+// describe names the kind of a node, without its value.
 func describe(n *yaml.Node) string {
 	t := target(n)
 	switch t.Kind {
@@ -53,7 +53,7 @@ var (
 	typePrefix = reflect.TypeFor[netip.Prefix]()
 )
 
-// expected says what a Go type takes.
+// expected describes the values of a Go type.
 func expected(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -79,7 +79,7 @@ func expected(t reflect.Type) string {
 	return "a whole number"
 }
 
-// plainText returns the text of a scalar that can stand for text.
+// plainText returns the text of a scalar that is valid as text.
 func (d *decoder) plainText(n *yaml.Node, v reflect.Value) (string, bool) {
 	t := target(n)
 	if t.Kind != yaml.ScalarNode {
@@ -182,8 +182,7 @@ func rangeOf(v reflect.Value) string {
 	return fmt.Sprintf("a whole number from 0 to %d", ^uint64(0)>>(64-bits))
 }
 
-// wrongScalar is wrongType that shows the scalar, because the field is one
-// that vipgen reads.
+// wrongScalar is wrongType that shows the scalar, for a field that vipgen reads.
 func (d *decoder) wrongScalar(n *yaml.Node, v reflect.Value) bool {
 	name, ok := map[string]string{"text": "text", "a number": "number", "a bool": "bool"}[describe(n)]
 	if !ok {

@@ -14,17 +14,17 @@ import (
 	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
-// MaxStream is the largest file that ParseAll takes, in bytes: an export of all
+// MaxStream is the largest file that ParseAll accepts, in bytes: an export of all
 // MachineConfigs of a cluster has tens of megabytes.
 const MaxStream = 64 << 20
 
 // maxLists bounds lists of lists.
 const maxLists = 8
 
-// ParseAll reads data, a stream of YAML documents or JSON, in UTF-8, and gives its
-// objects: the items of lists (kind List, PodList and so on) one by one, each with
-// its positions in the file. What is no mapping is left out. It reports what makes
-// the file unreadable; there are no objects then.
+// ParseAll reads data, a stream of YAML documents or JSON in UTF-8, and returns its objects:
+// the items of lists (kind List, PodList and so on) one by one, each with its positions in the
+// file. Documents that are not mappings are skipped. It reports what makes the file unreadable,
+// without any objects.
 func ParseAll(file string, data []byte) ([]*Document, problem.List) {
 	docs, p := parseAll(file, data)
 	if p != nil {
@@ -34,7 +34,8 @@ func ParseAll(file string, data []byte) ([]*Document, problem.List) {
 	return docs, nil
 }
 
-// ParseWritten is ParseAll for a stream that people write: of a template it says that alone.
+// ParseWritten is ParseAll for a stream that people write: it reports nothing but the markers
+// of a template.
 func ParseWritten(file string, data []byte) ([]*Document, problem.List) {
 	docs, list := ParseAll(file, data)
 	if len(list) > 0 && list[0].Code == problem.Syntax && len(data) <= maxBisect {
@@ -75,7 +76,7 @@ func parseAll(file string, data []byte) ([]*Document, *problem.Problem) {
 	}
 }
 
-// flatten appends an object of a file, or the items of a list.
+// flatten appends an object, or the items of a list.
 func flatten(out []*Document, of *Document, n *yaml.Node, depth int) []*Document {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
@@ -92,7 +93,7 @@ func flatten(out []*Document, of *Document, n *yaml.Node, depth int) []*Document
 	return out
 }
 
-// JSON returns the document as JSON. The error quotes nothing of it.
+// JSON returns the document as JSON. The error does not quote it.
 func (d *Document) JSON() ([]byte, error) {
 	var v any
 	if err := d.root.Decode(&v); err != nil {

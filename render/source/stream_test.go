@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// named is what is decoded of the objects of a stream.
+// named is decoded from the objects of a stream.
 type named struct {
 	Metadata struct {
 		Name string `json:"name"`

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// checkCharacters finds the first byte that YAML 1.2 section 5.1 forbids. The
-// parser would find it too, but does not say where.
+// checkCharacters returns the first byte that YAML 1.2 section 5.1 forbids. The parser finds it
+// too, but without its position.
 func checkCharacters(data []byte) *problem.Problem {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
@@ -61,19 +61,19 @@ var yamlError = lazy.Regexp(`^yaml: (?:line (\d+): )?(.*)`)
 // syntaxKind is a message of the parser.
 type syntaxKind struct {
 	message, found, hint string
-	// parser says that the library counts its lines from 0, bisect that it names the
-	// line where the mapping or list around the mistake starts.
+	// parser is set where the library counts lines from 0, bisect where it names the line of
+	// the mapping or list around the mistake.
 	parser, bisect bool
-	// line says that all of the line is the mistake.
+	// line is set where the whole line is the mistake.
 	line bool
-	// opens has the characters that the mistake begins with; empty where it can be any.
+	// opens has the characters that can begin the mistake; empty for any.
 	opens string
 }
 
 const brackets = "[{"
 
-// syntaxKinds turns the parser's messages into what is wrong and what to do.
-// Messages that are not here may quote the file, so none is passed on.
+// syntaxKinds maps the parser's messages to what is wrong and what to do. Other messages may
+// quote the file, so none is passed on.
 var syntaxKinds = []syntaxKind{
 	{message: "did not find expected key", parser: true, bisect: true,
 		found: "a line that does not fit the mapping around it",
@@ -106,7 +106,7 @@ var syntaxKinds = []syntaxKind{
 		hint: "write a backslash as \\\\, or use single quotes"},
 }
 
-// syntaxProblem says in words of its own what the parser refused and where.
+// syntaxProblem describes and locates what the parser refused.
 func syntaxProblem(data []byte, err error) *problem.Problem {
 	p := &problem.Problem{Line: 1, Column: 1, Code: problem.Syntax, Expected: "one YAML document"}
 	var second errSecond
@@ -132,7 +132,7 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 		kind = syntaxKind{}
 	}
 	if kind.parser {
-		line++ // the library counts these from 0
+		line++ // the library counts from 0
 	}
 	if kind.bisect && len(data) <= maxBisect {
 		line = bisect(data, kind.message)
@@ -145,10 +145,9 @@ func syntaxProblem(data []byte, err error) *problem.Problem {
 // maxBisect is the largest file, in bytes, that bisect and place may parse repeatedly.
 const maxBisect = 256 << 10
 
-// bisect finds the first line with which the parser gives a message. The
-// parser itself names the line where the mapping or list started, which may
-// be far above. It stops at the first mistake, so once a line brings the
-// message, every longer piece of the file brings it too.
+// bisect returns the first line at which the parser gives a message. The parser itself names
+// the start of the mapping or list, which may be far above. It stops at the first mistake, so
+// once a line brings the message, every longer piece of the file brings it too.
 func bisect(data []byte, message string) int {
 	ends := []int{0}
 	for i, b := range data {
@@ -158,6 +157,6 @@ func bisect(data []byte, message string) int {
 	}
 	ends = append(ends, len(data))
 	return sort.Search(len(ends)-1, func(lines int) bool {
-		return syntaxKind{message: message}.made(data[:ends[lines]])
+		return syntaxKind{message: message}.causes(data[:ends[lines]])
 	})
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// markers are what files hold that are not finished yet, and what to do with each.
-// Those that are never a part of YAML explain a mistake of syntax anywhere; the others may
-// be a part of what is meant to be there, as $ is of a password, and explain one on their
-// line only.
+// markers are placeholders of unfinished files, and what to do with each. Those that are never
+// valid YAML explain a syntax error anywhere; the others may be part of a value, like $ of a
+// password, and explain an error on their line only.
 var markers = []struct {
 	pattern     func() *regexp.Regexp
 	found, hint string
@@ -32,10 +31,10 @@ var markers = []struct {
 	{lazy.Regexp(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b`), "a placeholder", "put your value in its place", false},
 }
 
-// unfinished finds the first marker in a piece of a line, and says where and what it is.
+// unfinished returns the first marker in a piece of a line, its offset and its problem.
 func unfinished(text []byte, never bool) (at int, marker string, p problem.Problem, ok bool) {
 	if i := bytes.Index(text, []byte(" #")); i >= 0 && !bytes.Contains(text[:i], []byte("{")) {
-		text = text[:i] // a comment
+		text = text[:i] // drop a comment
 	}
 	for _, m := range markers {
 		if never && !m.never {
@@ -50,8 +49,8 @@ func unfinished(text []byte, never bool) (at int, marker string, p problem.Probl
 	return 0, "", problem.Problem{}, false
 }
 
-// templateProblem takes the place of what the parser says of a file that is a template,
-// on a line. What it quotes is not shown: it may stand in a field that vipgen does not read.
+// templateProblem replaces the parser's error on a line of a file that is a template. The
+// quoted text is not shown: it may be in a field that vipgen does not read.
 func templateProblem(data []byte, mistake int) *problem.Problem {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -67,9 +66,9 @@ func templateProblem(data []byte, mistake int) *problem.Problem {
 	return nil
 }
 
-// Unfinished turns the errors of a located list that are about templates' markers in this
-// document, or in those that it is a view of, into what they are: a template's. What else
-// is wrong with such a file is not worth a word (problem.List.Final).
+// Unfinished replaces errors of a located list that markers of templates caused, in this
+// document or in those that it is a view of. Other errors of such a file are dropped
+// (problem.List.Final).
 func (d *Document) Unfinished(list problem.List) problem.List {
 	out := slices.Clone(list)
 	for _, from := range d.originals() {
@@ -82,11 +81,11 @@ func (d *Document) Unfinished(list problem.List) problem.List {
 	return out
 }
 
-// unfinishedAt gives an error about a marker the code of one: where that is in the text of
-// its field, or, as braces without quotes are a mapping of mappings in YAML, after its
-// place. Only the former is shown, as vipgen reads that field. Others stay as they are.
+// unfinishedAt sets the code of an error that a marker caused: in the text of its field or, as
+// braces without quotes are a mapping of mappings in YAML, after its position. Only the former
+// is shown, as vipgen reads that field. Others are unchanged.
 func (d *Document) unfinishedAt(p problem.Problem) problem.Problem {
-	line, _ := d.Position(p.Field) // documents of a stream have one file
+	line, _ := d.Position(p.Field) // documents of a stream share one file
 	if p.Severity != problem.Error || p.File != d.File || p.Line != line {
 		return p
 	}
@@ -112,7 +111,7 @@ func (d *Document) unfinishedAt(p problem.Problem) problem.Problem {
 	return marked([]byte("{{}}"), "braces")
 }
 
-// fromColumn is what stands in a line from a column on, which counts characters.
+// fromColumn returns the rest of a line from a column, which counts characters.
 func fromColumn(line []byte, column int) []byte {
 	for ; column > 1 && len(line) > 0; column-- {
 		_, size := utf8.DecodeRune(line)

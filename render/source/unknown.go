@@ -32,7 +32,7 @@ func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 		p.Found, p.Expected = problem.Quote(name), "one of "+strings.Join(fields.names, ", ")
 	case checked && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }):
 		if p = d.foreign(name, fields, known); p.Hint == "" {
-			path = d.path // who knows what the name is: it is not shown
+			path = d.path // the key may be a secret: it is not shown
 		}
 	default:
 		return
@@ -43,11 +43,12 @@ func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 	d.path = before
 }
 
-// listItem is the index of a path.
+// listItem matches the index in a path.
 var listItem = lazy.Regexp(`\[\d+\]`)
 
-// foreign is the problem of a key that neither the struct nor the known fields of its
-// mapping have. What was meant, or belongs elsewhere, is lost: an error where it is read.
+// foreign returns the problem of a key that neither the struct nor the known fields of its
+// mapping have. A misspelled or misplaced field would be lost: an error where it is one that is
+// read.
 func (d *decoder) foreign(name string, fields *structFields, known []string) problem.Problem {
 	p := problem.Problem{Code: problem.UnknownField, Severity: problem.Warning, Found: "an unknown field", Expected: "a field that OpenShift's installer has"}
 	meant := suggest(name, slices.Concat(fields.names, known))
@@ -67,8 +68,8 @@ func (d *decoder) foreign(name string, fields *structFields, known []string) pro
 	return p
 }
 
-// mappingWith returns the only mapping that has a field of that name and is not an item of
-// a list: of those in the document, or of all; "" for none, or for several.
+// mappingWith returns the only mapping with a field of that name that is not an item of a list:
+// first of those in the document, then of all; "" for none, or for several.
 func (d *decoder) mappingWith(name string) string {
 	var here, all []string
 	for at, names := range d.known {

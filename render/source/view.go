@@ -9,32 +9,30 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// View makes a document of values that stand in other documents, perhaps at other
-// paths: what reads the one form reads the other, and problems name the file, the
-// path and the line that the user wrote.
+// View builds a document from values of other documents, perhaps at other paths: one reader
+// reads both forms, and problems name the user's file, path and line.
 type View struct{ doc *Document }
 
-// part says where a view has a field, and all below it, from.
+// part is the source of a view's field and everything below it.
 type part struct {
 	field string
 	from  *Document
 	path  string
-	// derived values follow from the path; they do not stand there as they are.
+	// derived values follow from the path, which does not have them literally.
 	derived bool
 }
 
-// NewView begins a view. What it has from nowhere is reported at a path of a
-// document.
+// NewView returns an empty view. Missing fields are reported at a path of a document.
 func NewView(from *Document, path string) *View {
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	root.Line, root.Column = from.Position(path)
 	return &View{&Document{File: from.File, root: root, parts: []part{{"", from, path, true}}}}
 }
 
-// Document is the view as a document.
+// Document returns the view as a document.
 func (v *View) Document() *Document { return v.doc }
 
-// Take has a field from a path of a document, whether or not anything is there.
+// Take takes a field from a path of a document, also if it has no value.
 func (v *View) Take(field string, from *Document, path string) {
 	v.doc.parts = append(v.doc.parts, part{field, from, path, false})
 	if _, node, found := from.find(path); found && !isNull(target(node)) {
@@ -42,13 +40,13 @@ func (v *View) Take(field string, from *Document, path string) {
 	}
 }
 
-// Put gives a field a value that follows from what stands at a path.
+// Put sets a field to a value that follows from a path.
 func (v *View) Put(field, value string, from *Document, path string) {
 	v.doc.parts = append(v.doc.parts, part{field, from, path, true})
 	v.set(field, v.node(&yaml.Node{Kind: yaml.ScalarNode, Value: value}, from, path))
 }
 
-// Empty gives a field a mapping without keys, which follows from a path.
+// Empty sets a field to a mapping without keys that follows from a path.
 func (v *View) Empty(field string, from *Document, path string) {
 	v.doc.parts = append(v.doc.parts, part{field, from, path, true})
 	v.set(field, v.node(&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, from, path))
@@ -59,8 +57,7 @@ func (v *View) node(n *yaml.Node, from *Document, path string) *yaml.Node {
 	return n
 }
 
-// set puts a node at a field, with the mappings and lists on the way. Items of
-// lists come in their order.
+// set sets a node at a field and makes its parents. Items of lists come in their order.
 func (v *View) set(field string, value *yaml.Node) {
 	at := v.doc.root
 	steps := parsePath(field)
@@ -97,9 +94,8 @@ func put(at *yaml.Node, s step, value, place *yaml.Node) {
 	at.Content = append(at.Content, key, value)
 }
 
-// Overlay merges a mapping that stands as text, in YAML or JSON, at a path of a
-// document: mappings key by key, all else as wholes. It says what makes the text
-// unreadable.
+// Overlay merges a mapping that is text, in YAML or JSON, at a path of a document: mappings key
+// by key, everything else as wholes. It reports unreadable text.
 func (v *View) Overlay(from *Document, path string) problem.List {
 	text := from.Text(path)
 	if text == "" {
@@ -129,7 +125,7 @@ func (v *View) overlay(n *yaml.Node, at []step, from *Document, path string, lin
 	}
 }
 
-// move gives a node, and all below it, one place.
+// move sets the position of a node and everything below it.
 func move(n *yaml.Node, line, column int) {
 	n.Line, n.Column = line, column
 	for _, c := range n.Content {
@@ -137,7 +133,7 @@ func move(n *yaml.Node, line, column int) {
 	}
 }
 
-// Text returns the text at a path, "" where there is none.
+// Text returns the text at a path, or "".
 func (d *Document) Text(path string) string {
 	_, node, found := d.find(path)
 	if !found || target(node).Kind != yaml.ScalarNode || isNull(target(node)) {
@@ -146,7 +142,7 @@ func (d *Document) Text(path string) string {
 	return target(node).Value
 }
 
-// Len counts the items of the list at a path.
+// Len returns the length of the list at a path.
 func (d *Document) Len(path string) int {
 	_, node, found := d.find(path)
 	if !found || target(node).Kind != yaml.SequenceNode {
@@ -155,8 +151,8 @@ func (d *Document) Len(path string) int {
 	return len(target(node).Content)
 }
 
-// original turns a problem of a view into one of the document that its value
-// stands in. Its Key remains the field that checks know.
+// original maps a problem of a view to the document of its value. Its Key remains the view's
+// field.
 func (d *Document) original(p problem.Problem) problem.Problem {
 	if d.parts == nil || p.Key != "" {
 		return p
@@ -170,8 +166,7 @@ func (d *Document) original(p problem.Problem) problem.Problem {
 	return p
 }
 
-// originals are the documents that a view has its fields from, each once; a file of its
-// own is its only one.
+// originals returns the source documents of a view, each once; a file is its only source.
 func (d *Document) originals() []*Document {
 	if d.parts == nil {
 		return []*Document{d}
@@ -185,7 +180,7 @@ func (d *Document) originals() []*Document {
 	return out
 }
 
-// origin finds where a field stands: the last part wins that has the most of it.
+// origin returns the source of a field: of the longest matching part, the last.
 func (d *Document) origin(field string) (*Document, string) {
 	best, rest := d.parts[0], ""
 	for _, p := range d.parts[1:] {
@@ -199,8 +194,7 @@ func (d *Document) origin(field string) (*Document, string) {
 	return best.from, best.path + rest
 }
 
-// spell writes the fields that a text names as they are spelled in the files that
-// they stand in.
+// spell replaces the field names in a text by their spelling in the source files.
 func (d *Document) spell(text string) string {
 	if !strings.Contains(text, ".") {
 		return text

@@ -1,4 +1,4 @@
-// Package commandtest checks what people read of command trees: help, and pages about them.
+// Package commandtest checks the help and the documentation of command trees.
 package commandtest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Program is one whose commands are checked.
+// Program is a program under test.
 type Program struct {
-	// Root makes its command tree.
+	// Root returns its command tree.
 	Root func() *cobra.Command
 	// Run runs a command line.
 	Run func(args []string, in io.Reader, out, errOut io.Writer) int
-	// Docs is the directory of the pages.
+	// Docs is the directory of its pages.
 	Docs string
 }
 
@@ -47,12 +47,12 @@ func Walk(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// words are what a command is called by, after the program.
+// words returns the path of a command below the program.
 func words(c *cobra.Command) []string {
 	return strings.Fields(strings.TrimPrefix(c.CommandPath(), c.Root().CommandPath()))
 }
 
-// helps are the help texts of all commands, by their words.
+// helps returns the help texts of all commands, by path.
 func (p Program) helps(t *testing.T) map[string]string {
 	t.Helper()
 	helps := map[string]string{}
@@ -69,8 +69,8 @@ func (p Program) helps(t *testing.T) map[string]string {
 	return helps
 }
 
-// complete checks that help says of each command what it does, with an example, and of
-// each flag what its value is.
+// complete checks that help describes each command, with an example, and the value of each
+// flag.
 func (p Program) complete(t *testing.T, helps map[string]string) {
 	Walk(p.Root(), func(c *cobra.Command) {
 		generated := c.Name() == "help" || len(words(c)) > 0 && words(c)[0] == "completion"
@@ -99,7 +99,7 @@ func checkWidth(t *testing.T, helps map[string]string) {
 	}
 }
 
-// oldWords are private words that help is free of, and what the field says.
+// oldWords maps words that help must not use to the field's.
 var oldWords = map[string]string{
 	`\badverts?\b`:                                      "advertisement",
 	`\bwa(y|ys) (of electing|to an? )`:                  "VRRP settings; endpoint",
@@ -120,10 +120,10 @@ var oldWords = map[string]string{
 	`strconv|\(default (\[\])?\)|\d ms\b`:               "words; no default; 40ms",
 }
 
-// allowedWords are places in which an old word is a flag, or part of a link.
+// allowedWords are uses of an old word as a flag, or as part of a link.
 var allowedWords = regexp.MustCompile(`--beside( NAME| rendered)?\b|--advert-interval\b|` + regexp.QuoteMeta(command.Pages))
 
-// placeholder are names of values that are not those of the field.
+// placeholder matches value names that are not the field's.
 var placeholder = regexp.MustCompile(`(?m)^ +(?:-\w, )?--[\w-]+ (form|how|how many|long|one|way|time|times|long|kinds)\b  `)
 
 func checkWords(t *testing.T, helps map[string]string) {
@@ -140,7 +140,7 @@ func checkWords(t *testing.T, helps map[string]string) {
 	}
 }
 
-// Next to each `oc apply` of MachineConfigs stands what reboots.
+// checkReboots requires what reboots next to each `oc apply` of MachineConfigs.
 func checkReboots(t *testing.T, helps map[string]string) {
 	for name, help := range helps {
 		if strings.Contains(help, "oc apply") && (!strings.Contains(help, "reboot") || strings.Contains(help, "machineconfigs") && !strings.Contains(help, "vipgen diff")) {
@@ -164,8 +164,7 @@ func (p Program) checkLinks(t *testing.T, helps map[string]string) {
 	}
 }
 
-// documented checks that commands.md names every command that does something; flags are in
-// its help alone.
+// documented checks that commands.md names every runnable command; flags are in help only.
 func (p Program) documented(t *testing.T) {
 	page := string(testkit.ReadFile(t, filepath.Join(p.Docs, "commands.md")))
 	Walk(p.Root(), func(c *cobra.Command) {
@@ -182,14 +181,14 @@ func (p Program) documented(t *testing.T) {
 	})
 }
 
-// Line is a command line of vipgen in a page; Live is that of `kubectl vipgen` or `oc vipgen`.
+// Line is a command line of vipgen in a page; Live is set for `kubectl vipgen` and `oc vipgen`.
 type Line struct {
 	Page  string
 	Live  bool
 	Words []string
 }
 
-// Lines are the command lines of vipgen in shell blocks of files, also behind sudo and in a
+// Lines returns the command lines of vipgen in shell blocks of files, also after sudo and in a
 // pipe; of files that are no pages, all.
 func Lines(t *testing.T, patterns ...string) (lines []Line) {
 	t.Helper()
@@ -213,7 +212,7 @@ func Lines(t *testing.T, patterns ...string) (lines []Line) {
 	return lines
 }
 
-// ShellBlocks are the shell blocks of a page.
+// ShellBlocks returns the shell blocks of a page.
 func ShellBlocks(page string) (blocks []string) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		blocks = append(blocks, block[1])
@@ -221,7 +220,7 @@ func ShellBlocks(page string) (blocks []string) {
 	return blocks
 }
 
-// Exists checks that a command line is of a command that exists, with flags that it has.
+// Exists checks that a command line's command and flags exist.
 func (p Program) Exists(t *testing.T, l Line) {
 	t.Helper()
 	c, rest, err := p.Root().Find(l.Words)

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// takeConfigMap reads the install-config that the cluster was installed with,
-// which OpenShift keeps without its secrets.
+// takeConfigMap reads the install-config of the installation, which OpenShift keeps without its
+// secrets.
 func (i *importer) takeConfigMap(doc *source.Document, h header) {
 	var m configMap
 	if h.Metadata.Name != "cluster-config-v1" || !i.decode(doc, &m) || m.Data.InstallConfig == "" {
@@ -35,16 +35,16 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 		i.platform.add(c.Platform, at("platform"), byInstaller)
 	}
 	if len(c.MachineNetworks) > 0 && !c.MachineNetworks[0].Default {
-		i.machineNetworks.add(prefixes(c.MachineNetworks), at("networking"), byInstaller)
+		i.machineNetworks.add(installconfig.Prefixes(c.MachineNetworks), at("networking"), byInstaller)
 	}
 	if len(c.ClusterNetworks) > 0 && !c.ClusterNetworks[0].Default {
-		i.clusterNetworks.add(prefixes(c.ClusterNetworks), at("networking"), byInstaller)
+		i.clusterNetworks.add(installconfig.Prefixes(c.ClusterNetworks), at("networking"), byInstaller)
 		for _, n := range c.ClusterNetworks {
 			i.knowHostPrefix(n.Prefix, n.HostPrefix)
 		}
 	}
 	if len(c.ServiceNetworks) > 0 && !c.ServiceNetworks[0].Default {
-		i.serviceNetworks.add(prefixes(c.ServiceNetworks), at("networking"), byInstaller)
+		i.serviceNetworks.add(installconfig.Prefixes(c.ServiceNetworks), at("networking"), byInstaller)
 	}
 	if c.NetworkType != "" {
 		i.networkType.add(c.NetworkType, at("networking.networkType"), byInstaller)
@@ -71,10 +71,6 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 	i.workers.add(workers, at("compute"), byInstaller)
 }
 
-func prefixes(list []installconfig.Network) []netip.Prefix {
-	return lists.Map(list, func(n installconfig.Network) netip.Prefix { return n.Prefix })
-}
-
 func (i *importer) takeNode(doc *source.Document, h header) {
 	var n nodeObject
 	if h.APIVersion != "v1" || !i.decode(doc, &n) {
@@ -98,7 +94,7 @@ func (i *importer) takeNode(doc *source.Document, h header) {
 	}
 	var list []string
 	var host []netip.Prefix
-	defer func() { i.see(doc, &n, host) }()
+	defer func() { i.addNode(doc, &n, host) }()
 	if json.Unmarshal([]byte(n.Metadata.Annotations.HostCIDRs), &list) != nil {
 		return // not OVN-Kubernetes, or an older one
 	}
@@ -110,7 +106,7 @@ func (i *importer) takeNode(doc *source.Document, h header) {
 	}
 }
 
-// countNodes makes claims of the nodes that were seen.
+// countNodes makes claims of the nodes that were found.
 func (i *importer) countNodes() {
 	if len(i.nodes[v1alpha1.RoleMaster]) == 0 {
 		return // not the list of all nodes

@@ -12,18 +12,17 @@ import (
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
-// Clients is what those who use a group's VIPs need to know, and to have.
+// Clients is what clients of a group's VIPs need to know, and to have.
 type Clients struct {
-	// Names lead to the VIPs on the cluster's nodes; the site's own DNS has to have
-	// them as well.
+	// Names lead to the VIPs on the cluster's nodes; the site's own DNS needs them as well.
 	Names []string `json:"names"`
-	// ServerName is a name that a certificate which is there covers.
+	// ServerName is a name that an existing certificate covers.
 	ServerName string `json:"serverName,omitempty"`
-	// Words say what follows, a paragraph each.
+	// Words are the consequences, a paragraph each.
 	Words []string `json:"words"`
 }
 
-// clients returns what there is to say of VIPs that not every cluster has.
+// clients returns the needs of clients at VIPs that not every cluster has, or nil.
 func clients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	s := &c.Config.Spec
 	switch {
@@ -35,9 +34,9 @@ func clients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	return nil
 }
 
-// ingressClients: the certificate that the ingress operator makes for a controller
-// covers the domain of that controller's own object alone, and for the default one that
-// is the cluster's.
+// ingressClients covers ingress groups: the ingress operator's certificate for a controller
+// covers the domain of that controller's own object alone, which for the default one is the
+// cluster's.
 func ingressClients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	usual := "apps." + c.Config.Spec.Domain
 	var more []string
@@ -63,10 +62,10 @@ func ingressClients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	return out
 }
 
-// apiClients: an API server chooses its certificate by the name that the client
-// asks for (TLS server name indication), else by the address at which the
-// connection reached it, which is the node's behind HAProxy and never a VIP
-// (k8s.io/apiserver, DynamicServingCertificateController.GetConfigForClient).
+// apiClients covers API groups: an API server chooses its certificate by the server name of the
+// client (TLS server name indication), else by the address at which the connection reached it,
+// which is the node's behind HAProxy and never a VIP (k8s.io/apiserver,
+// DynamicServingCertificateController.GetConfigForClient).
 func apiClients(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group) *Clients {
 	usual := "api." + s.Domain
 	vip := net.JoinHostPort(g.VIPs[0].String(), strconv.Itoa(s.Ports.API))
@@ -86,7 +85,7 @@ func resolves(names []string) string {
 	return fmt.Sprintf("The nodes resolve %s to these VIPs. Other clients need the same in the DNS that they ask.", list(names))
 }
 
-// list writes words one after another.
+// list joins words.
 func list(words []string) string {
 	if n := len(words); n > 1 {
 		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
@@ -94,9 +93,9 @@ func list(words []string) string {
 	return strings.Join(words, "")
 }
 
-// namedCertificates returns the part of OpenShift's APIServer object that has the
-// API servers show certificates for the names of more API VIPs; empty without
-// such. Its secrets are of type kubernetes.io/tls, in openshift-config.
+// namedCertificates returns the part of OpenShift's APIServer object with certificates for the
+// names of additional API VIPs, or "". Its secrets are of type kubernetes.io/tls, in
+// openshift-config.
 func namedCertificates(s *v1alpha1.ClusterConfigSpec) (string, error) {
 	var list []manifest.NamedCertificate
 	for i := range s.Groups {

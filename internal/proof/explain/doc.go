@@ -1,5 +1,4 @@
-// Package explain says of a cluster's VIPs what people ask: who can hold them,
-// what each check adds, what travels on the network, and what clients see when
-// something fails. Every figure comes from what is rendered, or from where the
-// agent has it from.
+// Package explain answers questions about a cluster's VIPs: who can hold them, what each check
+// adds, what travels on the network, and what clients see when something fails. Every figure
+// comes from the rendered output, or from the agent's own source.
 package explain

@@ -15,14 +15,14 @@ import (
 // Report explains every group of VIPs.
 type Report struct {
 	Cluster string `json:"cluster"`
-	// ProfileWhy says why the cluster has its profile; empty where its input chose it, and
+	// ProfileReason says why the cluster has its profile; empty where its input chose it, and
 	// without VIPs on nodes.
-	ProfileWhy string  `json:"profileWhy,omitempty"`
-	Groups     []Group `json:"groups"`
-	// OwnRequests say by which way programs on the nodes of each pool reach the API.
+	ProfileReason string  `json:"profileWhy,omitempty"`
+	Groups        []Group `json:"groups"`
+	// OwnRequests are the paths to the API of programs on the nodes of each pool.
 	OwnRequests []verify.OwnRequests `json:"ownRequests,omitempty"`
-	// NamedCertificates is the part of an APIServer object, as YAML, that the names
-	// of more API VIPs need; empty without such.
+	// NamedCertificates is the part of an APIServer object, as YAML, that the names of
+	// additional API VIPs need; empty without them.
 	NamedCertificates string `json:"namedCertificates,omitempty"`
 }
 
@@ -30,42 +30,41 @@ type Report struct {
 type Group struct {
 	Name string       `json:"name"`
 	VIPs []netip.Addr `json:"vips"`
-	// InstallersDefault says that the installer chooses the VIPs.
+	// InstallersDefault is set where the installer chooses the VIPs.
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 	VirtualRouterID   int  `json:"virtualRouterID"`
-	// Together says that the VIPs move together.
+	// Together is set where the VIPs move together.
 	Together bool `json:"together,omitempty"`
-	// Clients says what they need at VIPs that not every cluster has; nil for
-	// others.
+	// Clients is what clients need at VIPs that not every cluster has; nil for others.
 	Clients *Clients `json:"clients,omitempty"`
 	Stages  []Stage  `json:"stages"`
 }
 
-// Stage is a time in the life of the cluster.
+// Stage is a stage in the life of the cluster.
 type Stage struct {
 	Stage   string                `json:"stage"`
 	VRRP    v1alpha1.VRRPSettings `json:"vrrp"`
 	Holders []Holder              `json:"holders"`
 	Notes   []string              `json:"notes,omitempty"`
 	Timing  Timing                `json:"timing"`
-	// Failures are those that are peculiar to the stage.
+	// Failures are those of the stage only.
 	Failures []Failure `json:"failures"`
 }
 
-// Holder is the nodes of one pool that can hold the VIPs.
+// Holder are the nodes of one pool that can hold the VIPs.
 type Holder struct {
 	Role  string `json:"role"`
 	Count int    `json:"count"`
-	// Nodes are those whose names are known.
+	// Nodes are the known names.
 	Nodes []string `json:"nodes,omitempty"`
-	// Priority is that of a node on which nothing works but keepalived, Most that
-	// of one on which everything does.
+	// Priority is that of a node on which nothing works but keepalived, Most that of one on
+	// which everything works.
 	Priority int    `json:"priority"`
 	Terms    []Term `json:"terms,omitempty"`
 	Most     int    `json:"most"`
 }
 
-// Term is what a check adds.
+// Term is what a check adds to a priority.
 type Term struct {
 	Name    string `json:"name"`
 	Points  int    `json:"points"`
@@ -83,7 +82,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Cluster: c.Config.Metadata.Name, ProfileWhy: c.ProfileWhy, Groups: []Group{}, OwnRequests: verify.Requests(c, samples), NamedCertificates: certificates}
+	r := &Report{Cluster: c.Config.Metadata.Name, ProfileReason: c.ProfileReason, Groups: []Group{}, OwnRequests: verify.Requests(c, samples), NamedCertificates: certificates}
 	for i := range samples {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
@@ -102,7 +101,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 
 func explain(c *render.Cluster, s *verify.Setup) (Stage, error) {
 	out := Stage{Stage: s.Stage, VRRP: s.VRRP, Notes: s.Notes, Holders: holders(s)}
-	t, err := timing(s, mostOf(out.Holders))
+	t, err := timing(s, successorPriority(out.Holders))
 	if err != nil {
 		return out, err
 	}
@@ -112,7 +111,7 @@ func explain(c *render.Cluster, s *verify.Setup) (Stage, error) {
 	return out, err
 }
 
-// holders are the pools of a setup in its order.
+// holders returns the pools of a setup in its order.
 func holders(s *verify.Setup) []Holder {
 	var out []Holder
 	for _, n := range s.Nodes {
@@ -138,9 +137,9 @@ func holder(g *v1alpha1.Group, role string) Holder {
 	return h
 }
 
-// mostOf is the priority of a healthy successor: not the bootstrap's, which
-// nobody waits for.
-func mostOf(list []Holder) int {
+// successorPriority returns the priority of a healthy successor: not the bootstrap's, which no
+// node waits for.
+func successorPriority(list []Holder) int {
 	most := 0
 	for _, h := range list {
 		if h.Role != v1alpha1.RoleBootstrap {
@@ -150,29 +149,28 @@ func mostOf(list []Holder) int {
 	return most
 }
 
-// Timing is what travels, and how long it takes to notice what does not. All
-// times are the longest, in milliseconds.
+// Timing is the traffic of advertisements, and the time to notice missing ones. All times are
+// upper bounds, in milliseconds.
 type Timing struct {
 	// AdvertMS is the time between adverts.
 	AdvertMS int `json:"advertMS"`
-	// Peers is how many nodes the holder sends each advert to; 0 means that it
-	// sends to everybody on the network.
+	// Peers is the number of nodes that the holder sends each advert to; 0 means multicast.
 	Peers int `json:"peers"`
-	// Sent and Received are adverts a second, of all VIPs of the group: those that
-	// the holder sends, and those that another node gets.
+	// Sent and Received are adverts per second, of all VIPs of the group: sent by the holder,
+	// and received by another node.
 	Sent     float64 `json:"sentPerSecond"`
 	Received float64 `json:"receivedPerSecond"`
-	// DeadMS is until a backup takes over from a holder that is silent, GoodbyeMS
-	// from one that says that it stops, BetterMS from one of lower priority.
+	// DeadMS is the time until a backup takes over from a silent holder, GoodbyeMS from one
+	// that announces its stop, BetterMS from one with a lower priority.
 	DeadMS    int `json:"deadMS"`
 	GoodbyeMS int `json:"goodbyeMS"`
 	BetterMS  int `json:"betterMS"`
-	// StallMS is for how long a holder may stand still, at least, without another
-	// one taking over: at worst its next advert was just due.
+	// StallMS is the longest pause of a holder without a takeover: at worst its next advert was
+	// just due.
 	StallMS int `json:"stallMS"`
 }
 
-// timing works out the times of a setup, for a successor of that priority.
+// timing returns the times of a setup, for a successor with that priority.
 func timing(s *verify.Setup, priority int) (Timing, error) {
 	var t Timing
 	for _, n := range s.Nodes {
@@ -202,8 +200,7 @@ func timing(s *verify.Setup, priority int) (Timing, error) {
 		}
 		break
 	}
-	// keepalived drops adverts of lower priority, so that the holder is as good as
-	// silent.
+	// keepalived drops adverts of lower priority, as if the holder were silent.
 	t.BetterMS = t.DeadMS
 	return t, nil
 }

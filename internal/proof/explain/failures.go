@@ -13,21 +13,20 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Failure is something that goes wrong, or ends in good order, as clients of the
-// VIP see it.
+// Failure is a failure or an orderly stop, as clients of the VIP see it.
 type Failure struct {
 	What string `json:"what"`
 	// Brief is Seen in a few words.
 	Brief string `json:"brief"`
 	Seen  string `json:"seen"`
-	// WithoutHolderMS is for how long the VIP is without a holder, and WithoutAnswerMS for
-	// how long new connections are without an answer from a holder that does not serve: at
-	// most, in milliseconds. One of them, or neither where nothing bounds it.
+	// WithoutHolderMS is how long the VIP is without a holder, and WithoutAnswerMS how long new
+	// connections are without an answer from a holder that does not serve: at most, in
+	// milliseconds. One of them, or neither without a bound.
 	WithoutHolderMS int `json:"withoutHolderMS,omitempty"`
 	WithoutAnswerMS int `json:"withoutAnswerMS,omitempty"`
 }
 
-// failures makes the list of a setup.
+// failures lists the failures of a setup.
 type failures struct {
 	Timing
 	cluster *render.Cluster
@@ -44,20 +43,20 @@ func (f *failures) list() ([]Failure, error) {
 	case len(f.setup.Nodes) < 2:
 		return []Failure{{What: "The node is away", Brief: "time out until it is back", Seen: "Connections time out until it is back: there is no other node."}}, nil
 	case role == v1alpha1.GroupIngress:
-		return append(f.anywhere(), f.ingress()...), nil
+		return append(f.anyHolder(), f.ingress()...), nil
 	case role == v1alpha1.GroupDNS:
-		return append(f.anywhere(), f.dns()...), nil
+		return append(f.anyHolder(), f.dns()...), nil
 	}
 	api, err := f.api()
-	return append(f.anywhere(), api...), err
+	return append(f.anyHolder(), api...), err
 }
 
-// after is a time to notice and a time to take over.
+// after adds a time to notice and a time to take over.
 func after(noticed time.Duration, takeOverMS int) int {
 	return int(noticed/time.Millisecond) + takeOverMS
 }
 
-// installation is about the bootstrap.
+// installation lists failures of the bootstrap.
 func (f *failures) installation() []Failure {
 	if !slices.ContainsFunc(f.setup.Nodes, func(n verify.Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap }) {
 		return []Failure{}
@@ -77,8 +76,8 @@ func (f *failures) installation() []Failure {
 	}}
 }
 
-// anywhere is what may happen to the holder of any VIP.
-func (f *failures) anywhere() []Failure {
+// anyHolder lists failures of the holder of any VIP.
+func (f *failures) anyHolder() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "lost; new ones wait", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},
 		// Hard case 38, TestHardCase38CrashLoop.
@@ -141,9 +140,9 @@ func (f *failures) dns() []Failure {
 	}
 }
 
-// loadBalancer is what HAProxy does about an API server that is away.
+// loadBalancer holds HAProxy's settings for an unreachable API server.
 type loadBalancer struct {
-	// connect bounds one attempt to connect, out is until no more are made.
+	// connect bounds one attempt to connect, out the time until no more are made.
 	connect, out time.Duration
 }
 
@@ -152,7 +151,7 @@ var (
 	connectLimit = lazy.Regexp(`(?m)^ *timeout connect (\S+)`)
 )
 
-// loadBalancer reads it from the haproxy.cfg of a control-plane node.
+// loadBalancer reads them from the haproxy.cfg of a control-plane node.
 func (f *failures) loadBalancer() (lb loadBalancer, err error) {
 	i := slices.IndexFunc(f.setup.Nodes, func(n verify.Node) bool { return len(n.Conf) > 0 && n.Facts.Role != v1alpha1.RoleBootstrap })
 	files, err := render.Preview(f.cluster.Config, f.setup.Nodes[i].Facts)
@@ -172,9 +171,8 @@ func (f *failures) loadBalancer() (lb loadBalancer, err error) {
 	return lb, fmt.Errorf("haproxy.cfg of %s does not say how API servers are checked", f.setup.Nodes[i].Facts.Name)
 }
 
-// readLoadBalancer reads a connect time-out, two intervals of checks and how many
-// of them must fail: the first waits for the long interval, the others for the
-// short one.
+// readLoadBalancer parses a connect time-out, two intervals of checks and how many of them must
+// fail: the first waits for the long interval, the others for the short one.
 func readLoadBalancer(connect, interval, fast, fall string) (lb loadBalancer, err error) {
 	if lb.connect, err = time.ParseDuration(connect); err != nil {
 		return lb, err

@@ -22,8 +22,8 @@ const (
 	arrowGap = 16.0
 )
 
-// WriteSVG writes a picture of a cluster: which nodes can hold which VIPs, which pods
-// they run, and who talks to whom.
+// WriteSVG writes a picture of a cluster: which nodes can hold which VIPs, which pods they run,
+// and their connections.
 func WriteSVG(w io.Writer, c *render.Cluster, r *Report) error {
 	p := picture{cluster: c, report: r}
 	p.Title = plain(r.Cluster) + ": VIPs, nodes and connections"
@@ -34,7 +34,7 @@ func WriteSVG(w io.Writer, c *render.Cluster, r *Report) error {
 	return p.Write(w, p.y+6)
 }
 
-// picture is one that is being drawn, from the top to y.
+// picture is a partial picture, drawn from the top to y.
 type picture struct {
 	svg.Drawing
 	cluster *render.Cluster
@@ -42,13 +42,13 @@ type picture struct {
 	y       float64
 }
 
-// column is the middle of that of the nth pool.
+// column returns the middle of the nth pool's column.
 func (p *picture) column(n int) float64 {
 	wide := (svg.Width - margin - names) / float64(len(p.cluster.Roles))
 	return names + wide*(float64(n)+0.5)
 }
 
-// table draws which pool can hold which VIPs and runs which pods.
+// table draws which pools can hold which VIPs and run which pods.
 func (p *picture) table() {
 	wide := (svg.Width-margin-names)/float64(len(p.cluster.Roles)) - 4
 	p.y += 26
@@ -102,7 +102,7 @@ func (p *picture) row(name string) {
 	p.Text(margin, p.y, svg.Normal, "", svg.Fit(name, svg.Normal, names-margin-4))
 }
 
-// count is how many nodes of a role are known to be there; 0 if none is known.
+// count returns the known number of nodes of a role, or 0.
 func (p *picture) count(role string) int {
 	for _, g := range p.report.Groups {
 		if h, ok := g.holder(role); ok {
@@ -112,7 +112,7 @@ func (p *picture) count(role string) int {
 	return 0
 }
 
-// holder is the nodes of a role in the first stage in which they can hold the VIPs.
+// holder returns the nodes of a role in the first stage in which they can hold the VIPs.
 func (g *Group) holder(role string) (Holder, bool) {
 	for _, s := range g.Stages {
 		for _, h := range s.Holders {
@@ -124,7 +124,7 @@ func (g *Group) holder(role string) (Holder, bool) {
 	return Holder{}, false
 }
 
-// roles are those of all holders, of all stages.
+// roles returns the roles of all holders, of all stages.
 func (g *Group) roles() (out []string) {
 	for _, s := range g.Stages {
 		for _, h := range s.Holders {
@@ -143,10 +143,10 @@ func span(from, to int) string {
 	return fmt.Sprintf("%d–%d", from, to)
 }
 
-// box is a thing of a connection: what it is, and a line more of it.
+// box is an end of a connection: its name, and another line.
 type box struct{ name, more string }
 
-// connections draws who talks to whom, from left to right.
+// connections draws the connections from left to right.
 func (p *picture) connections() {
 	s := &p.cluster.Config.Spec
 	p.heading("Connections")

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// texts are what a reader of a cluster's picture sees.
+// texts returns the visible text of a cluster's picture.
 func texts(t *testing.T, c *render.Cluster) (out []string) {
 	t.Helper()
 	r, err := explain.Cluster(c)

@@ -9,13 +9,13 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// Check is something that is to hold always.
+// Check is a condition that must always hold.
 type Check struct {
 	Name string `json:"name"`
 	Rule string `json:"rule"`
 }
 
-// The checks, in the order in which they are made.
+// The checks, in order.
 var (
 	OneHolder       = Check{"one-holder", "at most one node holds the VIP once the nodes have settled"}
 	NoOscillation   = Check{"no-oscillation", "the nodes settle after every change"}
@@ -32,7 +32,7 @@ var (
 	togetherChecks  = []Check{Together}
 )
 
-// checks are those that are made of a setup.
+// checks returns the checks of a setup.
 func (s *Setup) checks() []Check {
 	out := alwaysChecked
 	if s.hasBootstrap() {
@@ -54,27 +54,27 @@ func (s *Setup) hasBootstrap() bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap })
 }
 
-// violation is a check that does not hold.
+// violation is a failed check.
 type violation struct {
 	check  Check
 	should string
 	why    string
 }
 
-// view is a situation in which the nodes have settled.
+// view is a situation in which the election has settled.
 type view struct {
 	*field
 	situation situation
-	// before held the VIP before the last change, if that was one node.
+	// before held the VIP before the last change, if it was a single node.
 	before mask
 	// holders hold it now.
 	holders mask
 }
 
-// judge makes every check of a view and gives the first that fails, or nil.
+// judge runs the checks on a view and returns the first failure, or nil.
 func (v *view) judge() *violation {
 	if bits.OnesCount8(uint8(v.holders)) > 1 {
-		return &violation{OneHolder, "one of them, and no other", v.deaf()}
+		return &violation{OneHolder, "one of them, and no other", v.deafReason()}
 	}
 	holder := v.only(v.holders)
 	if b := v.bootstrap(); b >= 0 && holder != b {
@@ -94,7 +94,7 @@ func (v *view) judge() *violation {
 	return v.needless(holder)
 }
 
-// needless finds a move that brings clients nothing.
+// needless detects a move without a benefit for clients.
 func (v *view) needless(holder int) *violation {
 	old := v.only(v.before)
 	if old < 0 || holder < 0 || old == holder || !v.runs(old) || v.at[old].quality.never != nil {
@@ -118,7 +118,7 @@ func (v *view) best() int {
 	return best
 }
 
-// bootstrap returns the bootstrap while the VIP is its own, else -1.
+// bootstrap returns the bootstrap while it keeps the VIP, else -1.
 func (v *view) bootstrap() int {
 	for x, p := range v.unit.nodes {
 		if p.kind.bootstrap() && v.runs(x) {
@@ -130,7 +130,7 @@ func (v *view) bootstrap() int {
 
 func (v *view) runs(x int) bool { return v.unit.nodes[x].classes[v.situation[x]].runs }
 
-// only returns the one node of a set, else -1.
+// only returns the single node of a set, else -1.
 func (v *view) only(m mask) int {
 	if bits.OnesCount8(uint8(m)) != 1 {
 		return -1
@@ -149,15 +149,15 @@ func (v *view) reason(best, holder int) string {
 	return v.offer(best) + "; " + v.offer(holder)
 }
 
-// deaf says why two nodes that hold a VIP do not hear each other.
-func (v *view) deaf() string {
+// deafReason explains why two nodes that hold a VIP do not receive each other's adverts.
+func (v *view) deafReason() string {
 	for x := range v.nodes() {
 		for y := range v.nodes() {
 			if x == y || !v.holders.has(x) || !v.holders.has(y) {
 				continue
 			}
-			for i, hears := range v.unit.hears[x][y] {
-				if !hears {
+			for i, receives := range v.unit.receives[x][y] {
+				if !receives {
 					a, b := v.unit.nodes[x], v.unit.nodes[y]
 					return fmt.Sprintf("%s does not hear %s: %s", a.name, b.name, difference(&a.instances[i], b, i))
 				}
@@ -167,7 +167,7 @@ func (v *view) deaf() string {
 	return "each takes itself for the better one"
 }
 
-// difference says what keeps the adverts of node b from instance a.
+// difference explains why instance a does not receive the adverts of node b.
 func difference(a *keepalivedconf.Instance, node *player, i int) string {
 	if i >= len(node.instances) {
 		return "it has no such instance"

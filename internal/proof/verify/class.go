@@ -8,33 +8,32 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// class is a set of states of a node between which nobody can tell: neither the
-// other nodes nor clients. A host that is down, for one, is in one class whatever
-// works on it.
+// class is a set of states of a node that neither the other nodes nor clients can distinguish.
+// A host that is down, for one, is in one class whatever works on it.
 type class struct {
 	// likeness is the state of the class with the fewest failures.
 	likeness state
 	failures int
-	// runs says that keepalived runs, serves that an API server works there.
+	// runs is set where keepalived runs, serves where an API server works.
 	runs, serves bool
 	// changes are the single failures and repairs that lead to another class.
 	changes []change
 }
 
-// change is one part that fails or comes back.
+// change is a part that fails or recovers.
 type change struct {
 	part  int
 	works bool
-	// to is the class that the node is in then.
+	// to is the resulting class.
 	to int
 }
 
-// signature is what others can tell of a state.
+// signature is what others can distinguish of a state.
 type signature struct {
 	runs, serves bool
 	health       [2]vrrp.Health
 	quality      [2]quality
-	over         bool // a part that does not come back has failed
+	over         bool // a part that does not recover has failed
 }
 
 func (k *kind) signature(s state) signature {
@@ -43,7 +42,7 @@ func (k *kind) signature(s state) signature {
 		g.over = g.over || p.once && !s.works(i)
 	}
 	if !g.runs {
-		return g // what works there reaches nobody by way of the VIP
+		return g // it is not reachable by way of the VIP
 	}
 	for i, api := range []bool{false, true} {
 		g.health[i], g.quality[i] = k.health(s, api), k.quality(s, api)
@@ -51,7 +50,7 @@ func (k *kind) signature(s state) signature {
 	return g
 }
 
-// classes are those of a kind of node, the one in which all works first.
+// classes returns the classes of a kind of node, beginning with the one in which all works.
 func (k *kind) classes() []class {
 	states := make([]state, 0, int(k.all())+1)
 	for s := range int(k.all()) + 1 {
@@ -82,8 +81,8 @@ func (k *kind) classes() []class {
 	return out
 }
 
-// addChanges adds what can happen to a node in that state, but for what another
-// state of the class has led to.
+// addChanges adds the changes of a node in that state, except those that another state of the
+// class has.
 func (k *kind) addChanges(c *class, s state, of map[state]int) {
 	for i, p := range k.parts {
 		works := !s.works(i)

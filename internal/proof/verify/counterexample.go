@@ -1,15 +1,15 @@
 package verify
 
-// Counterexample is a course of events in which a check does not hold.
+// Counterexample is a sequence of events after which a check fails.
 type Counterexample struct {
 	Check Check `json:"check"`
-	// Start is how things stand at first.
+	// Start is the initial state.
 	Start []NodeState `json:"start"`
 	// Changes happen in this order.
 	Changes []Change `json:"changes,omitempty"`
-	// End is how things stand at last.
+	// End is the final state.
 	End []NodeState `json:"end"`
-	// Holders hold the VIP in the end, Should should, for the reason Why.
+	// Holders hold the VIP in the end, Should should, because of Why.
 	Holders []string `json:"holders"`
 	Should  string   `json:"should"`
 	Why     string   `json:"why"`
@@ -22,23 +22,22 @@ type Change struct {
 	Held []string `json:"held"`
 }
 
-// NodeState is a node in a counterexample.
+// NodeState is the state of a node in a counterexample.
 type NodeState struct {
 	Name string `json:"name"`
-	// Failed says what does not work; empty where everything does.
+	// Failed lists what does not work; empty where everything works.
 	Failed []string `json:"failed,omitempty"`
 	// Priorities are those of its VRRP instances, empty where it takes no part.
 	Priorities []int `json:"priorities,omitempty"`
 }
 
-// path is what has happened since a start: one change after another. The first
-// has none before it.
+// path is a sequence of changes since a start. The first has none before it.
 type path struct {
 	before *path
-	start  situation // of the first
+	start  situation // for the first
 	node   *player
 	change change
-	held   []string // by whom the VIP was held then
+	held   []string // the holders then
 }
 
 func (p *path) first() *path {
@@ -48,7 +47,7 @@ func (p *path) first() *path {
 	return p
 }
 
-// changes lists them, the first one first.
+// changes returns the changes in order.
 func (p *path) changes() []Change {
 	if p.before == nil {
 		return nil

@@ -1,10 +1,8 @@
-// Package verify proves who holds a VIP when. It reads the keepalived.conf that
-// each node of a cluster runs, enumerates every combination of parts that work
-// and parts that failed and every order of two changes, lets the nodes elect as
-// keepalived does, and checks what is to hold always. What does not hold is shown
-// by a counterexample.
+// Package verify proves which node holds a VIP in every situation. It reads the keepalived.conf
+// of each node of a cluster, enumerates every combination of working and failed parts and every
+// order of two changes, simulates keepalived's election, and checks the conditions that must
+// always hold. A failed check is shown by a counterexample.
 //
-// It has no part in making the configuration: what keepalived does with it is
-// read from its text, and what is to hold is stated in terms of what clients get,
-// not of priorities.
+// It shares no code with rendering: it takes keepalived's behaviour from the configuration's
+// text, and states conditions in terms of what clients receive, not of priorities.
 package verify

@@ -2,8 +2,8 @@ package verify
 
 import "slices"
 
-// maxPlayers is how many nodes can take part: MaxNodes and the bootstrap, and some
-// more, as bits of a mask.
+// maxPlayers bounds the nodes of a unit, as bits of a mask: MaxNodes and the bootstrap, and
+// some more.
 const maxPlayers = 8
 
 // mask is a set of nodes: bit n is node n of the unit.
@@ -11,10 +11,10 @@ type mask uint8
 
 func (m mask) has(x int) bool { return m>>x&1 == 1 }
 
-// situation is the class that each node is in.
+// situation is the class of each node.
 type situation []int
 
-// field is how all nodes of a unit stand in a situation.
+// field holds the standings of all nodes of a unit in a situation.
 type field struct {
 	unit *unit
 	at   [maxPlayers]*standing // by node; nil beyond the last
@@ -46,9 +46,9 @@ func (f *field) fit() (m mask) {
 	return m
 }
 
-// outranks reports whether node x, hearing y on that instance, must leave the VIP to
-// it while both hold it: the higher priority wins, then the higher address (RFC
-// 9568 section 6.4.3).
+// outranks reports whether node x, receiving y's adverts on that instance, must leave the VIP
+// to it while both hold it: the higher priority wins, then the higher address (RFC 9568 section
+// 6.4.3).
 func (f *field) outranks(y, x, instance int) bool {
 	py, px := f.at[y].priorities[instance], f.at[x].priorities[instance]
 	if py != px || !f.unit.strict {
@@ -58,15 +58,15 @@ func (f *field) outranks(y, x, instance int) bool {
 	return a.Less(b)
 }
 
-// stepsDown reports whether x, one of the holders m, hears one that outranks it, on
-// any of its instances: those of a sync group go together.
+// stepsDown reports whether x, one of the holders m, receives adverts of one that outranks it,
+// on any of its instances: those of a sync group go together.
 func (f *field) stepsDown(x int, m mask) bool {
 	for y := range f.nodes() {
 		if !m.has(y) {
 			continue
 		}
-		for i, hears := range f.unit.hears[x][y] {
-			if hears && f.outranks(y, x, i) {
+		for i, receives := range f.unit.receives[x][y] {
+			if receives && f.outranks(y, x, i) {
 				return true
 			}
 		}
@@ -74,14 +74,14 @@ func (f *field) stepsDown(x int, m mask) bool {
 	return false
 }
 
-// stepsUp reports whether x, which is none of the holders m, takes the VIP: on some
-// instance it hears no holder that is its equal or better. One that must not
-// preempt hears no holder at all.
+// stepsUp reports whether x, which is none of the holders m, takes the VIP: on some instance it
+// receives no advert of a holder that is its equal or better. One that must not preempt
+// receives none at all.
 func (f *field) stepsUp(x int, m mask) bool {
 	for i, own := range f.unit.nodes[x].instances {
 		quiet := true
 		for y := range f.nodes() {
-			if m.has(y) && f.unit.hears[x][y][i] && (own.NoPreempt || f.at[y].priorities[i] >= f.at[x].priorities[i]) {
+			if m.has(y) && f.unit.receives[x][y][i] && (own.NoPreempt || f.at[y].priorities[i] >= f.at[x].priorities[i]) {
 				quiet = false
 			}
 		}
@@ -92,8 +92,8 @@ func (f *field) stepsUp(x int, m mask) bool {
 	return false
 }
 
-// next returns who may hold the VIP after the next step of one node. Which node is
-// first is not known: it depends on when each heard an advert last.
+// next returns the possible holders after the next step of one node. The order of nodes is
+// unknown: it depends on when each received an advert last.
 func (f *field) next(m mask) []mask {
 	var out []mask
 	fit := f.fit()
@@ -109,17 +109,17 @@ func (f *field) next(m mask) []mask {
 	return out
 }
 
-// outcome is what can come of an election.
+// outcome holds the possible results of an election.
 type outcome struct {
-	// settled are the sets of holders with which it can end.
+	// settled are the final sets of holders.
 	settled []mask
-	// passed are all that it can pass through, settled ones included.
+	// passed are all sets on the way, settled ones included.
 	passed []mask
-	// endless are sets of holders that it can come back to again and again.
+	// endless are sets of holders that recur forever.
 	endless []mask
 }
 
-// elect lets the nodes settle, from holders m on.
+// elect runs the election from holders m.
 func (f *field) elect(m mask) outcome {
 	e := election{field: f}
 	e.visit(m & f.fit())
@@ -129,7 +129,7 @@ func (f *field) elect(m mask) outcome {
 type election struct {
 	*field
 	outcome
-	seen [1 << 8]uint8 // of each set of holders; 1: on the way here, 2: done
+	seen [1 << 8]uint8 // by set of holders; 1: on the current path, 2: done
 	way  []mask
 }
 

@@ -6,27 +6,27 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// search goes through everything that can happen to a unit.
+// search enumerates everything that can happen to a unit.
 type search struct {
 	*unit
-	// row is how many changes follow one another.
+	// row is the number of successive changes.
 	row int
-	// alike are sets of nodes that differ in name and address alone: which of them
-	// is in which class makes no difference.
+	// alike are sets of nodes that differ in name and address alone: their classes are
+	// interchangeable.
 	alike [][]int
-	// done is how many more changes were looked at from a situation with its
+	// done is the number of further changes that were examined from a situation with its
 	// holders.
 	done map[uint64]int
 	// heldBy has the names of each set of holders.
 	heldBy [][]string
-	// combinations and orders count what was looked at, equals included.
+	// combinations and orders count examined ones, equals included.
 	combinations, orders int
 	table                table
 	found                *Counterexample
 }
 
-// changesInARow is how many changes follow one another in a proof, with the
-// election settled in between or not.
+// changesInARow is the number of successive changes in a proof, with the election settled in
+// between or not.
 const changesInARow = 2
 
 func (u *unit) search(row int) *search {
@@ -45,7 +45,7 @@ func (u *unit) search(row int) *search {
 	return s
 }
 
-// interchangeable reports whether two nodes can change places.
+// interchangeable reports whether two nodes can be swapped.
 func (u *unit) interchangeable(x, y int) bool {
 	a, b := u.nodes[x], u.nodes[y]
 	if u.strict || a.kind != b.kind || len(a.instances) != len(b.instances) {
@@ -75,7 +75,7 @@ func (u *unit) interchangeable(x, y int) bool {
 	}
 	for v := range u.nodes {
 		for w := range u.nodes {
-			if !slices.Equal(u.hears[v][w], u.hears[swap(v)][swap(w)]) {
+			if !slices.Equal(u.receives[v][w], u.receives[swap(v)][swap(w)]) {
 				return false
 			}
 		}
@@ -83,13 +83,13 @@ func (u *unit) interchangeable(x, y int) bool {
 	return true
 }
 
-// run goes through all situations, those with the fewest failures first, until it
-// is through or has found a counterexample. told is called between.
-func (s *search) run(told func(done, total int)) {
+// run examines all situations, those with the fewest failures first, until the end or a
+// counterexample, and calls progress in between.
+func (s *search) run(progress func(done, total int)) {
 	all := s.situations()
 	for i, at := range all {
-		if told != nil {
-			told(i, len(all))
+		if progress != nil {
+			progress(i, len(all))
 		}
 		if s.start(at); s.found != nil {
 			return
@@ -97,8 +97,7 @@ func (s *search) run(told func(done, total int)) {
 	}
 }
 
-// situations lists those that differ by more than which of nodes alike is in
-// which class.
+// situations lists those that differ by more than a swap of interchangeable nodes.
 func (s *search) situations() []situation {
 	var out []situation
 	at := make(situation, len(s.nodes))
@@ -137,21 +136,20 @@ func (s *search) failures(at situation) (n int) {
 	return n
 }
 
-// times is how many situations are like this one.
+// times returns the number of equivalent situations.
 func (s *search) times(at situation) int {
 	n := 1
 	for _, g := range s.alike {
 		count := map[int]int{}
 		for i, x := range g {
 			count[at[x]]++
-			n = n * (i + 1) / count[at[x]] // exact: a multinomial coefficient, built up
+			n = n * (i + 1) / count[at[x]] // exact: a multinomial coefficient
 		}
 	}
 	return n
 }
 
-// start looks at a situation that nothing has changed yet, with everybody who may
-// hold the VIP in it.
+// start examines an initial situation, with every node that may hold the VIP in it.
 func (s *search) start(at situation) {
 	f := s.field(at)
 	out := f.elect(0)
@@ -174,7 +172,7 @@ func (s *search) start(at situation) {
 	}
 }
 
-// countOrders is how many orders of two changes there are from a situation.
+// countOrders returns the number of orders of two changes from a situation.
 func (s *search) countOrders(at situation) (n int) {
 	degree := func(x, c int) int { return len(s.nodes[x].classes[c].changes) }
 	all := 0
@@ -196,8 +194,7 @@ type moment struct {
 	holders mask
 }
 
-// follow lets every change happen, and so many more after it, at whatever stage
-// the election is then.
+// follow applies every change, and so many more after it, at every stage of the election.
 func (s *search) follow(now *moment, more int) {
 	key := s.key(now.at, now.holders)
 	if s.done[key] >= more {
@@ -235,15 +232,15 @@ func (s *search) change(now *moment, x int, ch change, more int) {
 	}
 }
 
-// claims reports whether a node takes the VIP at once because its keepalived starts
-// now (state MASTER).
+// claims reports whether a node takes the VIP at once because its keepalived starts now (state
+// MASTER).
 func (s *search) claims(x, before, now int) bool {
 	p := s.nodes[x]
 	return !p.classes[before].runs && p.classes[now].runs &&
 		slices.ContainsFunc(p.instances, func(i keepalivedconf.Instance) bool { return i.Master })
 }
 
-// check judges how an election ends, and notes what does not hold.
+// check judges the results of an election, and records a violation.
 func (s *search) check(p *path, f *field, at situation, before mask, out outcome) bool {
 	if len(out.endless) > 0 {
 		all := mask(0)
@@ -263,7 +260,8 @@ func (s *search) check(p *path, f *field, at situation, before mask, out outcome
 	return false
 }
 
-// key tells situations with their holders apart, but not nodes that are alike.
+// key identifies a situation with its holders, without regard to swaps of interchangeable
+// nodes.
 func (s *search) key(at situation, holders mask) uint64 {
 	var key uint64
 	for _, g := range s.alike {
@@ -283,6 +281,6 @@ func (s *search) key(at situation, holders mask) uint64 {
 	return key
 }
 
-// classBits is what a class, with whether the node holds the VIP, takes of a key:
-// a kind has at most 2 to the power of its parts of them.
+// classBits is the size of a class, with whether the node holds the VIP, in a key: a kind has
+// at most 2 to the power of its parts of them.
 const classBits = 64 / maxPlayers

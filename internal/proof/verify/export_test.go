@@ -15,7 +15,7 @@ type Foreseen struct {
 	Holders []string
 }
 
-// Foresee gives the situations of a setup that end in one way only.
+// Foresee returns the situations of a setup that end in one way only.
 func Foresee(s *Setup) ([]Foreseen, error) {
 	list, err := units(s)
 	if err != nil {

@@ -18,8 +18,8 @@ type member struct {
 	invented bool
 }
 
-// members are the nodes that the input knows, then made-up ones, of all pools
-// that can hold the group's VIPs in turn.
+// members returns the nodes of the input, then made-up ones, of all pools that can hold the
+// group's VIPs in turn.
 func (b *builder) members() []member {
 	spec := &b.cluster.Config.Spec
 	var pools [][]member
@@ -36,7 +36,7 @@ func (b *builder) members() []member {
 	}
 	most := min(total, b.most)
 	if most < total {
-		b.note("%d of %d nodes", most, total)
+		b.addNote("%d of %d nodes", most, total)
 	}
 	var first []member
 	if b.stage == StageInstallation && spec.Hosts(&b.group, v1alpha1.RoleBootstrap, nil) {
@@ -47,21 +47,21 @@ func (b *builder) members() []member {
 	return out
 }
 
-// without leaves out the node that the bootstrap host becomes when it has
-// finished (the rendezvous host of agent-based installations).
+// without removes the node that the bootstrap host becomes when it has finished (the rendezvous
+// host of agent-based installations).
 func (b *builder) without(first, list []member) []member {
 	return slices.DeleteFunc(list, func(m member) bool {
 		same := slices.ContainsFunc(first, func(f member) bool {
 			return slices.ContainsFunc(f.Addresses, func(a netip.Addr) bool { return slices.Contains(m.Addresses, a) })
 		})
 		if same {
-			b.note("%s is the bootstrap host until that has finished", m.Name)
+			b.addNote("%s is the bootstrap host until that has finished", m.Name)
 		}
 		return same
 	})
 }
 
-// inTurn takes one of each list after the other, until it has enough.
+// inTurn takes one of each list in turn, up to most.
 func inTurn(pools [][]member, most int) []member {
 	picked := make([]int, len(pools))
 	for n := 0; n < most; {
@@ -79,8 +79,8 @@ func inTurn(pools [][]member, most int) []member {
 	return out
 }
 
-// pool returns the nodes of a role: those that the input knows, and made-up ones up
-// to the number of its replicas.
+// pool returns the nodes of a role: those of the input, and made-up ones up to the number of
+// its replicas.
 func (b *builder) pool(role string, labels map[string]string) []member {
 	var out []member
 	taken := map[string]bool{}
@@ -93,7 +93,7 @@ func (b *builder) pool(role string, labels map[string]string) []member {
 	n, known := b.cluster.Replicas[role]
 	if !known {
 		n = usualNodes
-		b.note("nobody says how many nodes pool %s has: %d are looked at", role, n)
+		b.addNote("nobody says how many nodes pool %s has: %d are looked at", role, n)
 	}
 	for i := 0; len(out) < n; i++ {
 		if name := fmt.Sprintf("%s-%d", role, i); !taken[name] {
@@ -103,8 +103,7 @@ func (b *builder) pool(role string, labels map[string]string) []member {
 	return out
 }
 
-// labelled makes up nodes with the labels that the group wants: no pool has them
-// by itself.
+// labelled makes up nodes with the labels of the group's selector: no pool has them by itself.
 func (b *builder) labelled() []member {
 	labels := map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
 	var words []string
@@ -112,29 +111,29 @@ func (b *builder) labelled() []member {
 		labels[k] = b.group.NodeSelector[k]
 		words = append(words, k+"="+b.group.NodeSelector[k])
 	}
-	b.note("nodes with the labels %s, which no pool has by itself", strings.Join(words, ", "))
+	b.addNote("nodes with the labels %s, which no pool has by itself", strings.Join(words, ", "))
 	return b.pool(v1alpha1.RoleWorker, labels)
 }
 
 // bootstrap returns the bootstrap host, or nothing.
 func (b *builder) bootstrap() []member {
 	c := b.cluster
-	if !c.Understood() {
-		b.note("OpenShift's own keepalived on the bootstrap host does not understand these settings: both sides hold the VIP until it is gone (spec.vrrp.interoperable: false)")
+	if !c.BootstrapCompatible() {
+		b.addNote("OpenShift's own keepalived on the bootstrap host does not understand these settings: both sides hold the VIP until it is gone (spec.vrrp.interoperable: false)")
 		return nil
 	}
 	if !c.OwnsBootstrap() {
-		b.note("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", vrrp.BootstrapPriority)
+		b.addNote("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", vrrp.BootstrapPriority)
 		for _, role := range c.Roles {
 			if role == v1alpha1.RoleArbiter && !c.Config.Spec.Hosts(&b.group, role, nil) {
-				b.note("the arbiter takes no part: it would not hear OpenShift's own keepalived")
+				b.addNote("the arbiter takes no part: it would not hear OpenShift's own keepalived")
 			}
 		}
 	}
 	m := member{Peer: v1alpha1.Peer{Name: v1alpha1.RoleBootstrap, Role: v1alpha1.RoleBootstrap}, invented: true}
 	peers := c.Config.Spec.Peers
 	if i := slices.IndexFunc(peers, func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleBootstrap }); i >= 0 {
-		// Its address of another family need not be known: rendezvousIP is one address.
+		// Its address of another family may be unknown: rendezvousIP is one address.
 		m.Peer = peers[i]
 		m.invented = slices.ContainsFunc(b.group.VIPs, func(vip netip.Addr) bool {
 			return !slices.ContainsFunc(m.Addresses, func(a netip.Addr) bool { return a.Is4() == vip.Is4() })
@@ -143,8 +142,8 @@ func (b *builder) bootstrap() []member {
 	return []member{m}
 }
 
-// address gives addresses to members that have none, in the machine network of
-// each VIP's family, and prefixes to all.
+// address sets missing addresses of members, in the machine network of each VIP's family, and
+// the prefixes of all.
 func (b *builder) address(list []member) {
 	spec := &b.cluster.Config.Spec
 	taken := map[netip.Addr]bool{}
@@ -173,8 +172,8 @@ func (b *builder) address(list []member) {
 	}
 }
 
-// networkOf returns the network of an address: the nodes' one that holds it, else one
-// of its family, else a usual one around it.
+// networkOf returns the network of an address: the nodes' one that holds it, else one of its
+// family, else a usual one around it.
 func networkOf(s *v1alpha1.ClusterConfigSpec, a netip.Addr) netip.Prefix {
 	network := v1alpha1.UsualNetwork(a)
 	found := false
@@ -189,8 +188,8 @@ func networkOf(s *v1alpha1.ClusterConfigSpec, a netip.Addr) netip.Prefix {
 	return network
 }
 
-// free takes the first address of a network that nobody has. Networks without one
-// lend that of their neighbour: nothing but the order of addresses counts.
+// free returns the first free address of a network. Networks without one use that of their
+// neighbour: only the order of addresses counts.
 func free(n netip.Prefix, taken map[netip.Addr]bool) netip.Addr {
 	a := n.Addr().Next()
 	for taken[a] {

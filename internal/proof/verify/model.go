@@ -8,47 +8,45 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// state is what works on a node: bit n is part n of its kind.
+// state is the set of working parts of a node: bit n is part n of its kind.
 type state uint8
 
 // part is a part of a node that works or not.
 type part struct {
 	// works and fails end a sentence that begins with the node's name.
 	works, fails string
-	// once says that a part that failed does not come back.
+	// once is set where a failed part does not recover.
 	once bool
 }
 
-// kind is what nodes of one role are for the VIPs of a group: their parts, and
-// what clients and the agent make of them.
+// kind describes nodes of one role for the VIPs of a group: their parts, and their effect on
+// clients and the agent.
 type kind struct {
 	parts []part
 	// runs reports whether the node's keepalived runs.
 	runs func(state) bool
-	// serves reports whether an API server works there that HAProxy on every node
-	// can reach.
+	// serves reports whether an API server works on the node that HAProxy on every node can
+	// reach.
 	serves func(state) bool
-	// health is what the agent finds out; api says that some API server works.
+	// health returns the agent's view; api is set where some API server works.
 	health func(s state, api bool) vrrp.Health
-	// quality is what clients would get from the node if it held the VIP: more is
-	// better.
+	// quality returns what clients would get from the node as holder.
 	quality func(s state, api bool) quality
 }
 
-// quality of a node as the holder of a VIP, as its clients see it.
+// quality is the service of a node as the holder of a VIP.
 type quality struct {
 	// rank orders qualities; better nodes have a higher one.
 	rank int
-	// grade is as much of the rank as must not be passed over: the holder has the
-	// highest there is. 0 is a node that serves nobody.
+	// grade is the part of the rank that decides the holder: it must have the highest. 0 serves
+	// no client.
 	grade int
-	// never is the check that a node breaks which holds the VIP all the same; nil where
-	// it may hold it.
+	// never is the check that fails if the node holds the VIP; nil where it may.
 	never *Check
 	words string
 }
 
-// Parts that every node begins with.
+// Parts of every node.
 const (
 	partHost = iota
 	partKeepalived
@@ -67,8 +65,8 @@ func up(s state) bool { return s.works(partHost) && s.works(partKeepalived) }
 // on reports whether a part works on a host that is up.
 func (s state) on(part int) bool { return s.works(partHost) && s.works(part) }
 
-// kindOf returns that of a role; several says that the cluster has several ingress
-// controllers with VIPs, which may run in each other's place.
+// kindOf returns the kind of a role; several is set for a cluster with several ingress
+// controllers with VIPs, whose routers may run in each other's place.
 func kindOf(g *v1alpha1.Group, role string, several bool) *kind {
 	switch {
 	case role == v1alpha1.RoleBootstrap:
@@ -108,7 +106,7 @@ var (
 		parts: controlPlaneParts, runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
 		serves: func(s state) bool { return s.on(partAPI) },
 	}
-	// Nobody asks for machine configs at more API VIPs.
+	// Additional API VIPs serve no machine configs.
 	clientsKind = &kind{
 		parts: controlPlaneParts[:partMachineConfig], runs: up, health: controlPlaneHealth, quality: controlPlaneQuality,
 		serves: func(s state) bool { return s.on(partAPI) },
@@ -120,8 +118,8 @@ var (
 	}
 )
 
-// controlPlaneHealth: HAProxy is ready with at least one API server behind it,
-// wherever that is, and the redirect is withdrawn while HAProxy does not serve.
+// controlPlaneHealth is healthy if HAProxy is ready with at least one API server behind it, on
+// any node; the redirect is withdrawn while HAProxy does not serve.
 func controlPlaneHealth(s state, api bool) vrrp.Health {
 	return vrrp.Health{
 		HAProxy: s.on(partHAProxy) && api, Redirect: s.on(partHAProxy) && s.on(partRedirect) && api,
@@ -129,10 +127,10 @@ func controlPlaneHealth(s state, api bool) vrrp.Health {
 	}
 }
 
-// controlPlaneQuality: through HAProxy clients reach every API server that works,
-// also when the one on the holder restarts (hard case 7). Without HAProxy, or
-// without the redirect to it, VIP:6443 is the port of the holder's own API server
-// (hard case 6). The machine config server is reached on the holder alone.
+// controlPlaneQuality prefers nodes with HAProxy: it reaches every working API server, also
+// when the holder's restarts (hard case 7). Without HAProxy, or without the redirect to it,
+// VIP:6443 is the port of the holder's own API server (hard case 6). The machine config server
+// is reached on the holder alone.
 func controlPlaneQuality(s state, api bool) quality {
 	q := quality{words: "no way to an API server"}
 	switch {
@@ -149,13 +147,13 @@ func controlPlaneQuality(s state, api bool) quality {
 	return q
 }
 
-// partLifetime is what the bootstrap holds the API VIP for. Its end is for good with
-// vipgen's own (hard case 8); OpenShift's starts keepalived again with the API server.
+// partLifetime keeps the API VIP on the bootstrap. Its end is permanent with vipgen's own (hard
+// case 8); OpenShift's starts keepalived again with the API server.
 const partLifetime = firstOwn
 
 var bootstrapKind, openShiftsBootstrapKind = bootstrapOf(true), bootstrapOf(false)
 
-// bootstrapOf returns the kind of a bootstrap; once says that it does not begin again.
+// bootstrapOf returns the kind of a bootstrap; once is set where it does not start again.
 func bootstrapOf(once bool) *kind {
 	return &kind{
 		parts: append(slices.Clone(common),
@@ -194,8 +192,8 @@ var ingressKind = &kind{
 	quality: ingressQuality,
 }
 
-// shardKind is ingressKind where other ingress controllers have routers, too: what runs
-// on a node in place of the controller's own router may be one of theirs.
+// shardKind is ingressKind with routers of other ingress controllers, which may run in place of
+// the controller's own.
 var shardKind = &kind{
 	parts: append(slices.Clone(ingressParts),
 		part{works: "has no router of another ingress controller in its place", fails: "has, as the API said last, a router of another ingress controller in its place"}),
@@ -213,12 +211,12 @@ var shardKind = &kind{
 	},
 }
 
-// foreign reports whether the API said that routers of other controllers alone are here.
+// foreign reports whether only routers of other controllers are on the node, by the API.
 func foreign(s state) bool { return !s.on(partHere) && !s.on(partOwn) }
 
-// ingressQuality: any router on the node's port answers for the VIP, but one that is
-// not the group's own, by the API's word, may not know the domains (hard case 21), and
-// one that is not ready is starting or on its way out.
+// ingressQuality ranks routers: any router on the node's port answers for the VIP, but one that
+// is not the group's own, by the API, may not know the domains (hard case 21), and one that is
+// not ready is starting or stopping.
 func ingressQuality(s state, _ bool) quality {
 	switch here, ready := s.on(partHere), s.on(partReady); {
 	case !s.on(partAnswers):
@@ -248,13 +246,12 @@ var dnsKind = &kind{
 	},
 }
 
-// all is the state in which every part works.
+// all returns the state in which every part works.
 func (k *kind) all() state { return 1<<len(k.parts) - 1 }
 
 func (k *kind) failures(s state) int { return bits.OnesCount8(uint8(k.all() &^ s)) }
 
-// describe says what does not work. Nothing is said of what a host that is down
-// had.
+// describe lists what does not work; of a host that is down, only that.
 func (k *kind) describe(s state) []string {
 	if s == k.all() {
 		return nil

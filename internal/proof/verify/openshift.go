@@ -12,22 +12,21 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// OpenShiftsGone is how long OpenShift's bootstrap takes at most to stop keepalived when its
-// API server and its provisioning service have ended: it looks every second, and more than
-// five looks in a row must have found neither (baremetal-runtimecfg, pkg/monitor:
+// OpenShiftsGone bounds the time in which OpenShift's bootstrap stops keepalived after its API
+// server and its provisioning service have ended: it polls every second, and more than five
+// successive polls must have found neither (baremetal-runtimecfg, pkg/monitor:
 // bootstrapApiFailuresThreshold).
 const OpenShiftsGone = 7 * time.Second
 
 //go:embed openshift.conf.tmpl
 var openShiftsTemplate string
 
-// openShiftsBootstrap returns what OpenShift's own keepalived runs on the bootstrap host
-// for a group, the same from 4.12 to 5.2: the first API VIPs alone, VRRPv2 (VRRPv3 for
-// IPv6), an advert a second, no check that changes the priority. It sends to one address
-// of each node with the label node-role.kubernetes.io/master and to nobody else
-// (machine-config-operator, manifests/on-prem/keepalived.conf.tmpl; baremetal-runtimecfg,
-// pkg/config: getSortedBackends); to everybody as long as there is none. When it runs is
-// what openShiftsBootstrapKind says.
+// openShiftsBootstrap returns the configuration of OpenShift's own keepalived on the bootstrap
+// host for a group, the same from 4.12 to 5.2: the first API VIPs alone, VRRPv2 (VRRPv3 for
+// IPv6), an advert a second, no check that changes the priority. It sends to one address of
+// each node with the label node-role.kubernetes.io/master only (machine-config-operator,
+// manifests/on-prem/keepalived.conf.tmpl; baremetal-runtimecfg, pkg/config: getSortedBackends);
+// by multicast as long as there is none. openShiftsBootstrapKind models when it runs.
 func openShiftsBootstrap(cluster string, g *v1alpha1.Group, n *v1alpha1.Node) ([]byte, error) {
 	conf := keepalived.Conf{Node: n.Name}
 	for i, vip := range g.VIPs {

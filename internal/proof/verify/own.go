@@ -11,19 +11,19 @@ import (
 	"github.com/vipgen/vipgen/templates/haproxy"
 )
 
-// OwnRequests says how programs on the nodes of a pool reach the API when they connect to
+// OwnRequests describes how programs on the nodes of a pool reach the API when they connect to
 // an API VIP: kubelet, static pods and pods of the host network.
 type OwnRequests struct {
 	Role string `json:"role"`
-	// Local says that it is by the node's own HAProxy, wherever the VIP is, so that they do
-	// not depend on it. Else it is by the VIP's holder.
+	// Local is set where the node's own HAProxy serves them, wherever the VIP is, so that they
+	// do not depend on it. Else the VIP's holder does.
 	Local bool `json:"local"`
-	// Problem says why they depend on a VIP although they should not; empty if that is not so.
+	// Problem says why they depend on a VIP although they should not, or is empty.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Requests returns those of every pool, from the configuration of HAProxy that its nodes have
-// in the running cluster; none where nodes hold no API VIP. The setups are the cluster's.
+// Requests returns those of every pool, from the configuration of HAProxy on its nodes in the
+// running cluster; none where nodes hold no API VIP. The setups are the cluster's.
 func Requests(c *render.Cluster, setups []Setup) []OwnRequests {
 	i := slices.IndexFunc(setups, func(s Setup) bool { return s.Stage == StageRunning && s.Group.Role == v1alpha1.GroupAPI })
 	if i < 0 || len(setups[i].Nodes) == 0 {

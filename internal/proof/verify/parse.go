@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// Parse reads a keepalived.conf. It is strict: what is not read may change who holds a
+// Parse parses a keepalived.conf. It is strict: an unknown statement may change who holds a
 // VIP, so it is an error. Every instance has one VIP.
 func Parse(text []byte) (*keepalivedconf.Config, error) {
 	c, problems := keepalivedconf.Read(text)
@@ -24,7 +24,7 @@ func Parse(text []byte) (*keepalivedconf.Config, error) {
 	return c, nil
 }
 
-// check is for what one statement alone does not show.
+// check checks the combination of statements.
 func check(c *keepalivedconf.Config) error {
 	names := map[string]bool{}
 	for _, i := range c.Instances {

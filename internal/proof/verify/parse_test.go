@@ -24,7 +24,7 @@ var sameAddresses = cmp.Options{
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
 
-// fed is what a configuration must say that the template was fed with k.
+// fed returns what a configuration must have if the template was executed with k.
 func fed(t *testing.T, k *keepalived.Conf) *keepalivedconf.Config {
 	t.Helper()
 	c := &keepalivedconf.Config{RouterID: k.Node}

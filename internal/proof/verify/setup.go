@@ -11,15 +11,14 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// MaxNodes is how many nodes of a group are looked at, at most, besides the
-// bootstrap.
+// MaxNodes is the largest number of nodes of a group in a proof, besides the bootstrap.
 const MaxNodes = 5
 
-// usualNodes is how many there are of a pool of which nobody says how many.
+// usualNodes is the size of a pool without a given one.
 const usualNodes = 3
 
-// Setup is the nodes that can hold the VIPs of a group, at one stage in the life
-// of the cluster.
+// Setup holds the nodes that can hold the VIPs of a group, at one stage in the life of the
+// cluster.
 type Setup struct {
 	Group v1alpha1.Group
 	// Stage is "installation" or "running".
@@ -27,9 +26,9 @@ type Setup struct {
 	// VRRP are the settings in force then.
 	VRRP  v1alpha1.VRRPSettings
 	Nodes []Node
-	// Several says that the cluster has several ingress controllers with VIPs.
+	// Several is set where the cluster has several ingress controllers with VIPs.
 	Several bool
-	// Notes say what the reader must know of the setup.
+	// Notes are the assumptions of the setup.
 	Notes []string
 }
 
@@ -39,18 +38,18 @@ const (
 	StageRunning      = "running"
 )
 
-// Node is a node with what it runs.
+// Node is a node with its configuration.
 type Node struct {
 	Facts *v1alpha1.Node
-	// Conf is its keepalived.conf; empty where that of another one stands for it.
+	// Conf is its keepalived.conf; empty where another node's represents it.
 	Conf []byte
-	// Invented says that name and address are made up.
+	// Invented is set where name and address are made up.
 	Invented bool
-	// OpenShifts says that it is the bootstrap host, and runs OpenShift's own keepalived.
+	// OpenShifts is set for the bootstrap host with OpenShift's own keepalived.
 	OpenShifts bool
 }
 
-// Setups returns those of a cluster, in the order of its groups: each group at the
+// Setups returns the setups of a cluster, in the order of its groups: each group at the
 // installation, where that differs, and in the running cluster.
 func Setups(c *render.Cluster, o Options) ([]Setup, error) {
 	b := builder{cluster: c, most: min(cmp.Or(o.Nodes, MaxNodes), MaxNodes), template: keepalived.Template}
@@ -60,8 +59,8 @@ func Setups(c *render.Cluster, o Options) ([]Setup, error) {
 	return setups(c, b)
 }
 
-// Samples returns what Setups gives, but for all nodes of a group, and with what
-// runs on the first of each role alone: the others differ in addresses.
+// Samples returns Setups with all nodes of a group, and a configuration for the first of each
+// role alone: the others differ in addresses.
 func Samples(c *render.Cluster) ([]Setup, error) {
 	return setups(c, builder{cluster: c, most: math.MaxInt, sample: true, template: keepalived.Template})
 }
@@ -76,7 +75,7 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 			b := like
 			b.group, b.stage = g, stage
 			if stage == StageInstallation && !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !c.Switches() {
-				continue // nothing is different then
+				continue // no difference then
 			}
 			s, err := b.setup()
 			if err != nil {
@@ -88,14 +87,14 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 	return out, nil
 }
 
-// builder makes one Setup.
+// builder builds one Setup.
 type builder struct {
 	cluster *render.Cluster
 	group   v1alpha1.Group
 	stage   string
-	// most is how many nodes there may be besides the bootstrap.
+	// most bounds the nodes besides the bootstrap.
 	most int
-	// sample makes configurations of the first node of each role alone.
+	// sample renders the configuration of the first node of each role alone.
 	sample bool
 	// template is that of keepalived.conf.
 	template string
@@ -129,7 +128,7 @@ func (b *builder) setup() (Setup, error) {
 		s.Nodes = append(s.Nodes, n)
 	}
 	if slices.ContainsFunc(members, func(m member) bool { return m.invented }) {
-		b.note("names and addresses that the input does not have are made up")
+		b.addNote("names and addresses that the input does not have are made up")
 	}
 	s.Notes = b.notes
 	return s, nil
@@ -146,11 +145,11 @@ func several(c *render.Cluster) bool {
 	return n > 1
 }
 
-func (b *builder) note(format string, args ...any) {
+func (b *builder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// facts are those of member i among the others.
+// facts returns the facts of member i among the others.
 func (b *builder) facts(members []member, i int, v v1alpha1.VRRPSettings) *v1alpha1.Node {
 	m := members[i]
 	n := &v1alpha1.Node{
@@ -166,5 +165,5 @@ func (b *builder) facts(members []member, i int, v v1alpha1.VRRPSettings) *v1alp
 	return n
 }
 
-// linkName is the interface of nodes, which the input does not know.
+// linkName is the interface of nodes, which the input does not have.
 const linkName = "br-ex"

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Row of the table of who holds a VIP when.
+// Row is a row of the table of holders.
 type Row struct {
-	// Best is the best that any node has to offer.
+	// Best is the best service that any node offers.
 	Best string `json:"best"`
 	// Priorities are those of nodes that offer it, highest first.
 	Priorities []int `json:"priorities,omitempty"`
-	// Holder says which nodes held the VIP then.
+	// Holder names the nodes that held the VIP then.
 	Holder string `json:"holder"`
-	// Combinations is in how many combinations of parts that was so.
+	// Combinations is the number of combinations of parts with this row.
 	Combinations int `json:"combinations"`
 }
 
-// table gathers rows by what is the best.
+// table collects rows by the best service.
 type table map[string]*tally
 
 type tally struct {
@@ -29,7 +29,7 @@ type tally struct {
 	combinations int
 }
 
-// What there is when no node is fit to hold the VIP.
+// Rows without a node that is fit to hold the VIP.
 const (
 	nobody      = "no node"
 	suchANode   = "any node at that level"
@@ -37,7 +37,7 @@ const (
 	othersAlone = "routers of other ingress controllers alone"
 )
 
-// add notes who held the VIP.
+// add records the holder of the VIP.
 func (t table) add(v *view, times int) {
 	best, words := -1, nothingRuns
 	for x := range v.nodes() {

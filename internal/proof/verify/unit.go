@@ -16,12 +16,11 @@ type unit struct {
 	group *v1alpha1.Group
 	vips  []netip.Addr
 	nodes []*player
-	// hears[x][y] says, instance by instance, whether x hears y.
-	hears [][][]bool
-	// strict says that the order of addresses is looked at. It decides between nodes
-	// that hold the VIP with one priority, which matters where a node claims it at
-	// its start, and where nodes do not hear each other. Where all hear each other
-	// one of them keeps it, and either is tried.
+	// receives[x][y] tells, instance by instance, whether x receives the adverts of y.
+	receives [][][]bool
+	// strict models the order of addresses. It decides between nodes that hold the VIP with one
+	// priority, which matters where a node claims it at its start, and where nodes do not
+	// receive each other's adverts. Where all do, one of them keeps it, and each is tried.
 	strict bool
 }
 
@@ -36,17 +35,17 @@ type player struct {
 	standing [][2]standing
 }
 
-// standing is how a node stands in the election.
+// standing is a node's position in the election.
 type standing struct {
-	// fit says that the node runs keepalived and no check vetoes.
+	// fit is set where the node runs keepalived and no check vetoes.
 	fit bool
 	// priorities are by instance.
 	priorities []int
 	quality    quality
 }
 
-// units are those of a setup: one for each VIP, or for those that a sync group on
-// every node ties together.
+// units returns the units of a setup: one for each VIP, or for those that a sync group on every
+// node ties together.
 func units(s *Setup) ([]*unit, error) {
 	configs := make([]*keepalivedconf.Config, len(s.Nodes))
 	for i, n := range s.Nodes {
@@ -74,13 +73,13 @@ func units(s *Setup) ([]*unit, error) {
 	return out, nil
 }
 
-// tied lists VIPs that move together.
+// tied returns the VIPs that move together.
 func tied(s *Setup, configs []*keepalivedconf.Config) [][]netip.Addr {
 	together := slices.ContainsFunc(configs, func(c *keepalivedconf.Config) bool { return len(c.InstancesOf(s.Group.VIPs)) > 0 })
 	for i, c := range configs {
 		own := c.InstancesOf(s.Group.VIPs)
 		if s.Nodes[i].OpenShifts {
-			continue // nothing but keepalived's own end changes its instances
+			continue // only the end of keepalived itself changes its instances
 		}
 		if len(own) > 0 && !synced(c, own) {
 			together = false
@@ -98,7 +97,7 @@ func synced(c *keepalivedconf.Config, list []keepalivedconf.Instance) bool {
 	return g != nil && len(list) > 1 && !slices.ContainsFunc(list, func(i keepalivedconf.Instance) bool { return c.GroupOf(i.Name) != g })
 }
 
-// newPlayer makes a node's part in an election, nil if it has none.
+// newPlayer returns a node's part in an election, nil if it has none.
 func newPlayer(s *Setup, n Node, c *keepalivedconf.Config, vips []netip.Addr) (*player, error) {
 	p := &player{name: n.Facts.Name, role: n.Facts.Role, kind: kindOf(&s.Group, n.Facts.Role, s.Several), instances: c.InstancesOf(vips)}
 	if n.OpenShifts {
@@ -119,7 +118,7 @@ func newPlayer(s *Setup, n Node, c *keepalivedconf.Config, vips []netip.Addr) (*
 	for _, class := range p.classes {
 		var both [2]standing
 		for i, api := range []bool{false, true} {
-			st, err := p.stand(&s.Group, c, class, api)
+			st, err := p.standingIn(&s.Group, c, class, api)
 			if err != nil {
 				return nil, err
 			}
@@ -130,8 +129,8 @@ func newPlayer(s *Setup, n Node, c *keepalivedconf.Config, vips []netip.Addr) (*
 	return p, nil
 }
 
-// stand works out how a node in a class stands.
-func (p *player) stand(g *v1alpha1.Group, c *keepalivedconf.Config, class class, api bool) (standing, error) {
+// standingIn computes the standing of a node in a class.
+func (p *player) standingIn(g *v1alpha1.Group, c *keepalivedconf.Config, class class, api bool) (standing, error) {
 	s := standing{fit: class.runs}
 	if !class.runs {
 		s.priorities = make([]int, len(p.instances))
@@ -146,7 +145,7 @@ func (p *player) stand(g *v1alpha1.Group, c *keepalivedconf.Config, class class,
 		}
 		sum := i.Priority
 		for _, t := range tracks {
-			on, err := says(g, p.role, health, t.File)
+			on, err := trackFileUp(g, p.role, health, t.File)
 			switch {
 			case err != nil:
 				return s, err
@@ -161,9 +160,9 @@ func (p *player) stand(g *v1alpha1.Group, c *keepalivedconf.Config, class class,
 	return s, nil
 }
 
-// says returns what the agent writes to a track file. It writes those of the node's
+// trackFileUp reports whether the agent's track file is up. The agent writes those of the node's
 // terms and no others.
-func says(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
+func trackFileUp(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
 	_, terms := vrrp.Terms(g, role)
 	i := slices.IndexFunc(terms, func(t vrrp.Term) bool { return t.Name == file })
 	if i < 0 {
@@ -172,16 +171,16 @@ func says(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, err
 	return terms[i].On(h), nil
 }
 
-// listen works out who hears whom.
+// listen computes who receives whose adverts.
 func (u *unit) listen() {
-	u.hears = make([][][]bool, len(u.nodes))
+	u.receives = make([][][]bool, len(u.nodes))
 	for x, a := range u.nodes {
-		u.hears[x] = make([][]bool, len(u.nodes))
+		u.receives[x] = make([][]bool, len(u.nodes))
 		u.strict = u.strict || slices.ContainsFunc(a.instances, func(i keepalivedconf.Instance) bool { return i.Master })
 		for y, b := range u.nodes {
 			for i := range a.instances {
 				ok := x != y && i < len(b.instances) && a.instances[i].Receives(&b.instances[i])
-				u.hears[x][y] = append(u.hears[x][y], ok)
+				u.receives[x][y] = append(u.receives[x][y], ok)
 				u.strict = u.strict || x != y && !ok
 			}
 		}

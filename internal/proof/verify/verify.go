@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Report is what came of the proof, for every VIP.
+// Report is the result of the proof, for every VIP.
 type Report struct {
 	Cluster string  `json:"cluster"`
 	Proofs  []Proof `json:"proofs"`
@@ -17,14 +17,14 @@ type Report struct {
 	OwnRequests []OwnRequests `json:"ownRequests,omitempty"`
 }
 
-// Holds says that there is no counterexample, and that no own requests depend on a VIP that
-// should not.
+// Holds reports whether there is no counterexample, and no own requests depend on a VIP without
+// need.
 func (r *Report) Holds() bool {
 	return !slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Counterexample != nil }) &&
 		!slices.ContainsFunc(r.OwnRequests, func(o OwnRequests) bool { return o.Problem != "" })
 }
 
-// Proof is about VIPs of one group at one stage of the cluster's life.
+// Proof is the proof for VIPs of one group at one stage of the cluster's life.
 type Proof struct {
 	Group string                `json:"group"`
 	VIPs  []netip.Addr          `json:"vips"`
@@ -34,29 +34,28 @@ type Proof struct {
 	Nodes  []string `json:"nodes"`
 	Notes  []string `json:"notes,omitempty"`
 	Checks []Check  `json:"checks"`
-	// Table says who holds the VIPs when; it is not complete where there is a
-	// counterexample.
+	// Table lists the holders of the VIPs by situation; it is incomplete with a counterexample.
 	Table []Row `json:"table,omitempty"`
-	// Combinations of parts that work and failed were looked at, and Orders of two
-	// changes after them.
+	// Combinations of working and failed parts were examined, and Orders of two changes after
+	// them.
 	Combinations int `json:"combinations"`
 	Orders       int `json:"orders"`
-	// Counterexample is nil where all checks hold.
+	// Counterexample is nil where all checks pass.
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
 }
 
 // Options of a proof.
 type Options struct {
-	// Nodes of each group to look at, at most; 0 means MaxNodes.
+	// Nodes of each group to examine, at most; 0 means MaxNodes.
 	Nodes int
 	// Template is that of keepalived.conf; nil means the shipped one.
 	Template []byte
-	// Told hears now and then how far the proof of a group is; it may be nil.
-	Told func(group string, done, total int)
+	// Progress is called during the proof of a group; it may be nil.
+	Progress func(group string, done, total int)
 }
 
-// Cluster proves or disproves what is to hold of a cluster's VIPs. An error means
-// that a configuration cannot be read.
+// Cluster checks the conditions for a cluster's VIPs. The error is for an unreadable
+// configuration.
 func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	setups, err := Setups(c, o)
 	if err != nil {
@@ -64,7 +63,7 @@ func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	}
 	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}, OwnRequests: Requests(c, setups)}
 	for i := range setups {
-		list, err := setups[i].Prove(o.Told)
+		list, err := setups[i].Prove(o.Progress)
 		if err != nil {
 			return nil, err
 		}
@@ -73,16 +72,16 @@ func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	return r, nil
 }
 
-// Prove proves or disproves what is to hold of the VIPs of one setup: a proof for
-// each that moves by itself, but one for those that come out alike.
-func (s *Setup) Prove(told func(group string, done, total int)) ([]Proof, error) {
+// Prove checks the conditions for the VIPs of one setup: it returns a proof for each that moves
+// by itself, with equal ones merged.
+func (s *Setup) Prove(progress func(group string, done, total int)) ([]Proof, error) {
 	list, err := units(s)
 	if err != nil {
 		return nil, err
 	}
 	var out []Proof
 	for _, u := range list {
-		p := s.prove(u, told)
+		p := s.prove(u, progress)
 		if n := len(out); n > 0 && alike(out[n-1], p) {
 			out[n-1].VIPs = append(out[n-1].VIPs, p.VIPs...)
 		} else {
@@ -97,8 +96,8 @@ func (s *Setup) Prove(told func(group string, done, total int)) ([]Proof, error)
 	return out, nil
 }
 
-// prove goes through everything that can happen to a unit.
-func (s *Setup) prove(u *unit, told func(group string, done, total int)) Proof {
+// prove examines everything that can happen to a unit.
+func (s *Setup) prove(u *unit, progress func(group string, done, total int)) Proof {
 	p := Proof{Group: s.Group.Name, VIPs: slices.Clone(u.vips), Stage: s.Stage, VRRP: s.VRRP, Nodes: []string{}, Notes: s.Notes, Checks: s.checks()}
 	for _, n := range u.nodes {
 		p.Nodes = append(p.Nodes, n.name)
@@ -114,8 +113,8 @@ func (s *Setup) prove(u *unit, told func(group string, done, total int)) Proof {
 	}
 	search := u.search(changesInARow)
 	search.run(func(done, total int) {
-		if told != nil {
-			told(s.Group.Name, done, total)
+		if progress != nil {
+			progress(s.Group.Name, done, total)
 		}
 	})
 	p.Table, p.Combinations, p.Orders = search.table.rows(), search.combinations, search.orders
@@ -125,8 +124,8 @@ func (s *Setup) prove(u *unit, told func(group string, done, total int)) Proof {
 	return p
 }
 
-// simplest looks for a counterexample with fewer changes, even where more parts
-// have failed at first: it is easier to follow.
+// simplest searches a counterexample with fewer changes, even with more initial failures: it is
+// easier to follow.
 func (u *unit) simplest(found *Counterexample) *Counterexample {
 	for row := range len(found.Changes) {
 		s := u.search(row)
@@ -144,12 +143,11 @@ func alike(a, b Proof) bool {
 	return a.Counterexample == nil && reflect.DeepEqual(a, b)
 }
 
-// apart finds a situation in which VIPs that belong together can be on different
-// nodes.
+// apart finds a situation in which VIPs that belong together can be on different nodes.
 func apart(list []*unit) *Counterexample {
 	a, b := list[0], list[1]
 	if len(a.nodes) != len(b.nodes) {
-		return nil // who takes part in one of them alone is not fit for either
+		return nil // a node that takes part in one of them alone is fit for neither
 	}
 	s := a.search(0)
 	for _, at := range s.situations() {
