@@ -14,7 +14,7 @@ import (
 func WithVRRP(c *render.Cluster, v v1alpha1.VRRPSettings) *render.Cluster {
 	out, config := *c, *c.Config
 	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
-	out.Config, out.ProfileWhy = &config, ""
+	out.Config, out.ProfileReason = &config, ""
 	return &out
 }
 
