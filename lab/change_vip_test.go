@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -85,16 +86,17 @@ func TestChangeVIP(t *testing.T) {
 	}
 }
 
-// askAll asks at VIPs: of the API or of ingress, as their last digit has it in the demo.
+// askAll asks at VIPs: of the API or of ingress, as their last digit has it in the demo. A
+// connection that the kernel has to try again, after a second, is a lost one.
 func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []asking) {
 	t.Helper()
 	for _, vip := range vips {
 		c.holder(t, vip)
-		if strings.HasSuffix(vip.String(), "5") {
-			out = append(out, c.startProbeOf(t, vip, asked, probe.DefaultEvery))
-		} else {
-			out = append(out, c.asks(t, vip, probe.DefaultEvery, probe.Target{URL: "http://" + netip.AddrPortFrom(vip, 80).String() + "/", Host: "console.apps." + domain}))
+		at := probe.Target{URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + asked, Timeout: 900 * time.Millisecond}
+		if strings.HasSuffix(vip.String(), "6") {
+			at.URL, at.Host = "http://"+netip.AddrPortFrom(vip, 80).String()+"/", "console.apps."+domain
 		}
+		out = append(out, c.asks(t, vip, probe.DefaultEvery, at))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -85,7 +86,7 @@ func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every 
 
 func (c *cluster) asks(t *testing.T, vip netip.Addr, every time.Duration, at probe.Target) asking {
 	t.Helper()
-	at.Timeout, at.Dial = 10*time.Second, c.Client.DialContext
+	at.Timeout, at.Dial = cmp.Or(at.Timeout, 10*time.Second), c.Client.DialContext
 	p, err := probe.Start(probe.Config{Every: every, Target: at})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })

@@ -63,7 +63,7 @@ func TestPriorities(t *testing.T) {
 		"it crashed, and nothing serves":      {apiGroup, v1alpha1.RoleMaster, so(FactRestarting, factMachineConfig), 43},
 		"HAProxy without the redirect":        {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
 		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(factMachineConfig), 43},
-		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), factMachineConfig), 65},
+		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), factMachineConfig), 68},
 		"more API VIPs, a redirect of others": {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect), 45},
 		"a redirect of more API VIPs alone":   {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI)), 45},
 		"DNS answers":                         {dnsGroup, v1alpha1.RoleMaster, so(FactDNS), 60},

@@ -108,9 +108,9 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 	case g.Role == v1alpha1.GroupDNS:
 		return ControlPlanePriority, dnsTerms
 	case g.AdditionalAPI():
-		// Each group has its own redirect. Machine configs are for nodes, which use the
-		// first API VIP.
-		return ControlPlanePriority, prefixNames(g, apiTerms[:2])
+		// Each group has its own redirect. The sum is that of the first API VIP: a VIP that
+		// joins another group does not leave nodes that know of it for those that do not yet.
+		return ControlPlanePriority, prefixNames(g, apiTerms)
 	default:
 		return ControlPlanePriority, apiTerms
 	}

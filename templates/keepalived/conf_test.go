@@ -214,7 +214,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 	for _, f := range k.TrackFiles {
 		terms = append(terms, f.Name)
 	}
-	if want := []string{"lb-path", "lb-or-api", "machine-config", "api-mgmt-lb-path", "api-mgmt-lb-or-api"}; !slices.Equal(terms, want) {
+	if want := []string{"lb-path", "lb-or-api", "machine-config", "api-mgmt-lb-path", "api-mgmt-lb-or-api", "api-mgmt-machine-config"}; !slices.Equal(terms, want) {
 		t.Errorf("track files %v, want %v", terms, want)
 	}
 	if got := instances(New(c, node("bootstrap", 9, "master:10"))); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) {

@@ -134,7 +134,7 @@ func counts(check string, terms []events.Term) bool {
 	case router:
 		return has(func(term string) bool { return strings.HasPrefix(term, group+"-") })
 	case check == "machine-config" || check == "dns":
-		return has(func(term string) bool { return term == check })
+		return has(func(term string) bool { return strings.HasSuffix(term, check) })
 	}
 	return has(func(term string) bool {
 		return strings.HasSuffix(term, "lb-path") || strings.HasSuffix(term, "lb-or-api")
