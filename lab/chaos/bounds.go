@@ -15,7 +15,7 @@ import (
 )
 
 // Bounds are the times that the invariants allow. All but Slack follow from the
-// settings of the cluster and of the agent; docs/testing.md says how.
+// settings of the cluster and of the agent.
 type Bounds struct {
 	// Advert is the longest interval of adverts in force.
 	Advert time.Duration

@@ -1,7 +1,6 @@
 package reference
 
 // figures are today's intervals and counts, in seconds where they are times.
-// docs/testing.md says which source each is from.
 type figures struct {
 	// KeepalivedPoll is how often keepalived-monitor looks for another
 	// configuration, and whether the redirect is there (baremetal-runtimecfg,
@@ -57,7 +56,8 @@ type script struct {
 	Rise, Fall int
 }
 
-// apiScripts are those of the API VIP on the control plane.
+// apiScripts are those of the API VIP on the control plane. chk_mcs is from
+// machine-config-operator 4129, its interval from its neighbours.
 func apiScripts() []script {
 	return []script{
 		{Name: "chk_ocp_lb", Command: checkDir + "/chk_ocp_lb.sh", Timeout: "1.9", Interval: 2, Weight: 20, Rise: 3, Fall: 3},
@@ -67,7 +67,8 @@ func apiScripts() []script {
 }
 
 // ingressScripts are those of the ingress VIP on every node. router is where the
-// router answers for its health.
+// router answers for its health. chk_ingress is from machine-config-operator 3698, its
+// rise and fall are those of chk_ingress_ready.
 func ingressScripts(router string) []script {
 	return []script{
 		{Name: "chk_ingress", Command: "/usr/bin/curl -o /dev/null -Lfs " + router + "/healthz", Timeout: "0.9", Interval: 1, Rise: 3, Fall: 2},
