@@ -1,6 +1,7 @@
 // Package operator models decisions of the operator's own programs on a node, for tests that
-// compare vipgen with them. It is written from the rules, which docs/output.md lists with
-// the functions of baremetal-runtimecfg that have them, not from its code.
+// compare vipgen with them. It is written from the rules, with the names of the functions of
+// baremetal-runtimecfg that have them, not from its code. Arguments and hints of units are those
+// of templates/common/on-prem and templates/common/_base of the machine-config-operator.
 package operator
 
 import (
