@@ -309,7 +309,9 @@ func contractTable() string {
 	for _, e := range assets.Contract {
 		name := "`" + e.Name + "`"
 		if e.Treatment == assets.Kept {
-			add(kept, cmp.Or(e.Why, "nothing relies on it"), name)
+			if e.Why != "" {
+				add(kept, e.Why, name)
+			}
 			continue
 		}
 		var on []string
