@@ -215,14 +215,14 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 		testkit.Await(t, n.Name+" to know whether it takes part", func() bool {
 			var err error
 			s, err = Published[state.Keepalived](n)
-			return err == nil && s != nil && len(s.Instances)+len(s.Idle) >= 2
+			return err == nil && s != nil && len(s.Instances)+len(s.LeftOut) >= 2
 		})
 		at := slices.IndexFunc(s.Instances, func(i state.Instance) bool { return i.VIP == mgmt })
 		switch {
-		case n.Name == without.Name && (at >= 0 || !strings.Contains(fmt.Sprint(s.Idle), "this node has none")):
-			t.Errorf("%s takes part: %+v, left out %q", n.Name, s.Instances, s.Idle)
+		case n.Name == without.Name && (at >= 0 || !strings.Contains(fmt.Sprint(s.LeftOut), "this node has none")):
+			t.Errorf("%s takes part: %+v, left out %q", n.Name, s.Instances, s.LeftOut)
 		case n.Name != without.Name && (at < 0 || len(s.Instances[at].Peers) != 1 || s.Instances[at].Peers[0].As4()[0] != 198):
-			t.Errorf("%s: %+v, left out %q", n.Name, s.Instances, s.Idle)
+			t.Errorf("%s: %+v, left out %q", n.Name, s.Instances, s.LeftOut)
 		}
 	}
 	first := c.await(t, ctx, mgmt)

@@ -226,9 +226,9 @@ func (n *node) awaitState(what string, ok func(state.Keepalived) bool) (s state.
 
 func running(s state.Keepalived) bool { return s.Wanted && s.PID != 0 && s.Reloads > 0 }
 
-func idle(why string) func(state.Keepalived) bool {
+func isLeftOut(why string) func(state.Keepalived) bool {
 	return func(s state.Keepalived) bool {
-		return !s.Wanted && slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, why) })
+		return !s.Wanted && slices.ContainsFunc(s.LeftOut, func(i string) bool { return strings.Contains(i, why) })
 	}
 }
 

@@ -40,20 +40,20 @@ func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
 	return out
 }
 
-// decide returns the configuration for a node with these facts after an election.
-func decide(f *facts.Facts, e elected, lifetimeOver bool) *decision {
-	d := &decision{cluster: f.Cluster, node: f.Node, conf: e.conf, self: f.Self, moves: e.moves, migration: e.migration}
+// decide returns the configuration for a node with these facts and settings.
+func decide(f *facts.Facts, c chosenSettings, lifetimeOver bool) *decision {
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: c.conf, self: f.Self, moves: c.moves, migration: c.migration}
 	if d.conf == nil {
 		d.conf = keepalived.New(f.Cluster, f.Node)
 		if d.takesPart() {
-			d.conf.Disable("this node is finding out which VRRP settings the others have")
+			d.conf.LeaveOutAll("this node is finding out which VRRP settings the others have")
 		}
 	}
 	switch {
 	case f.RemoteWorker && f.Node.Role != v1alpha1.RoleBootstrap:
-		d.conf.Disable(vrrp.IdleRemoteWorker)
+		d.conf.LeaveOutAll(vrrp.LeftOutRemoteWorker)
 	case lifetimeOver:
-		d.conf.Disable(vrrp.IdleBootstrapGone)
+		d.conf.LeaveOutAll(vrrp.LeftOutBootstrapGone)
 	}
 	return d
 }

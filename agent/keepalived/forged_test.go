@@ -80,7 +80,7 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
 	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
-		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, vrrp.IdleWithout)
+		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, vrrp.LeftOutByModeFile)
 	})
 	for _, name := range others {
 		c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))

@@ -86,7 +86,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	lone.start()
-	lone.awaitState("no peers", idle("no other control-plane node"))
+	lone.awaitState("no peers", isLeftOut("no other control-plane node"))
 	testkit.Await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 	lone.awaitProcesses(1)
 	if out, err := lone.probe(); err != nil {
@@ -96,7 +96,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	c.list.setNode("cp-2", "master", "192.168.111.12")
 	c.holder("cp-1")
 	c.list.removeNode("cp-2")
-	lone.awaitState("no peers", idle("no other control-plane node"))
+	lone.awaitState("no peers", isLeftOut("no other control-plane node"))
 	testkit.Await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 
 	boot := c.add("bootstrap", "bootstrap", 10)
@@ -113,7 +113,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	holder := c.holder(c.all()...)
 	late := c.add("cp-3", "master", 13)
 	late.start()
-	late.awaitState("not registered", idle("not registered"))
+	late.awaitState("not registered", isLeftOut("not registered"))
 	late.awaitProcesses(1)
 	if strings.Contains(late.agent.Output(), "daemon started") {
 		t.Error("keepalived has run")
@@ -123,7 +123,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	c.holder(holder)
 
 	c.list.removeNode(holder)
-	c.nodes[holder].awaitState("not registered", idle("not registered"))
+	c.nodes[holder].awaitState("not registered", isLeftOut("not registered"))
 	c.holder(c.others(holder)...)
 }
 
@@ -174,7 +174,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	c.holder("bootstrap")
 
 	boot.unready() // and lists go on working
-	boot.awaitState("it is over", idle("has gone"))
+	boot.awaitState("it is over", isLeftOut("has gone"))
 	c.holder("cp-1", "cp-2")
 	boot.awaitProcesses(1)
 	if out, err := boot.probe(); err != nil {
@@ -182,7 +182,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	}
 	boot.agent.Kill()
 	boot.start()
-	boot.awaitState("it is still over", idle("has gone"))
+	boot.awaitState("it is still over", isLeftOut("has gone"))
 	c.holder("cp-1", "cp-2")
 	stop := c.neverTwo()
 	boot.ready()
@@ -206,7 +206,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	c.register(far)
 	c.list.setNode("worker-2", "worker", "192.168.111.32")
 	far.start()
-	far.awaitState("it is remote", idle("no network with a VIP"))
+	far.awaitState("it is remote", isLeftOut("no network with a VIP"))
 	far.awaitProcesses(1)
 	if strings.Contains(far.agent.Output(), "daemon started") {
 		t.Error("keepalived has run")
@@ -323,7 +323,7 @@ func TestHardCase15PeersFollowAddresses(t *testing.T) {
 	if err := moved.AddAddress("eth0", moved.address); err != nil {
 		t.Fatal(err)
 	}
-	moved.awaitState("it is listed elsewhere", idle("lists this node at an address"))
+	moved.awaitState("it is listed elsewhere", isLeftOut("lists this node at an address"))
 	c.holder(c.others("cp-3")...)
 	c.register(moved)
 	says := func(n *node, what, not string) {

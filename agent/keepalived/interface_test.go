@@ -71,7 +71,7 @@ func TestInterfaceFaults(t *testing.T) {
 	t.Run("down", func(t *testing.T) {
 		n := c.nodes[c.holder(c.all()...)]
 		n.setLink(false)
-		n.awaitState("it has no link", idle("no address of the family"))
+		n.awaitState("it has no link", isLeftOut("no address of the family"))
 		c.holder(c.others(n.name)...)
 		n.setLink(true)
 		n.awaitState("it runs", running)

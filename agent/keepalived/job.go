@@ -44,7 +44,7 @@ type Job struct {
 
 	loop      *daemon.Debouncer
 	decided   atomic.Pointer[decision] // nil before the first decision
-	election  election
+	settings  settingsMove
 	members   *membership.Membership
 	bootstrap *bootstrapLifetime // nil except on the bootstrap
 

@@ -40,7 +40,7 @@ keepalived releases its VIPs and ends.`,
 
 func rows(s *state.Keepalived) [][]string {
 	out := [][]string{{jobName, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
-	for _, why := range s.Idle {
+	for _, why := range s.LeftOut {
 		out = append(out, []string{"", why})
 	}
 	if s.Scheduling != "" {

@@ -20,7 +20,7 @@ import (
 // reloaded.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	d, err := j.decide()
-	j.election.deciding.Error(j.Log, err, "cannot decide on the configuration of keepalived: the current one stays", "configuration of keepalived decided again")
+	j.settings.deciding.Error(j.Log, err, "cannot decide on the configuration of keepalived: the current one stays", "configuration of keepalived decided again")
 	if err != nil {
 		return false, err
 	}
@@ -28,7 +28,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	if err != nil && d.takesPart() {
 		return false, err
 	}
-	j.leaveOut(d.conf.Idle)
+	j.logLeftOut(d.conf.Idle)
 	held := j.record.Addresses()
 	here := append(d.vips(), held...)
 	j.vips.add(vipsOf(d.conf), func(a netip.Addr) bool { return held != nil && !slices.Contains(here, a) })
@@ -44,20 +44,20 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	}
 	j.neighbours.Limit(d.conf.Instances)
 	j.tickler.Follow(tickled(d))
-	j.guard.admit(guardGroups(append(j.election.adverts.instances(), d.conf.Instances...), d.node.Peers))
+	j.guard.admit(guardGroups(append(j.settings.adverts.instances(), d.conf.Instances...), d.node.Peers))
 	if changed, err = j.daemon.Apply(ctx, target); err != nil {
 		return changed, err
 	}
 	j.guard.applied(time.Now())
 	err = writeSettings(j.below(keptSettings), *d.node.VRRP)
-	j.election.storing.Error(j.Log, err, "cannot store the VRRP settings in force", "VRRP settings in force stored again")
+	j.settings.storing.Error(j.Log, err, "cannot store the VRRP settings in force", "VRRP settings in force stored again")
 	return changed, err
 }
 
-// leaveOut logs the reasons for left-out VIPs when they change.
-func (j *Job) leaveOut(why []string) {
-	if !slices.Equal(why, j.election.idle) {
-		j.election.idle = slices.Clone(why)
+// logLeftOut logs the reasons for left-out VIPs when they change.
+func (j *Job) logLeftOut(why []string) {
+	if !slices.Equal(why, j.settings.leftOut) {
+		j.settings.leftOut = slices.Clone(why)
 		j.Log.Info("VIPs left out", "why", why)
 	}
 }
@@ -68,20 +68,20 @@ func (j *Job) decide() (*decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := j.election.last
-	e.conf = nil
+	chosen := j.settings.last
+	chosen.conf = nil
 	if f.Cluster.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
-		e = j.elect(f)
-		f.Node.VRRP = &e.settings
+		chosen = j.chooseSettings(f)
+		f.Node.VRRP = &chosen.settings
 	}
 	over, resumed := j.bootstrap.state()
-	d := decide(f, e, over)
+	d := decide(f, chosen, over)
 	n := &membership.Node{
 		Facts: f, Conf: d.conf, Wanted: j.daemon.Wanted(), Since: j.record.Since, RemoveVIPs: func() { j.vips.remove(d.vips()) },
 	}
 	switch {
-	case e.leftOut:
-		d.conf.Disable(vrrp.IdleWithout)
+	case chosen.byModeFile:
+		d.conf.LeaveOutAll(vrrp.LeftOutByModeFile)
 		j.members.Suspend()
 	case j.bootstrap == nil:
 		j.members.Evaluate(n)

@@ -69,7 +69,7 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	d.Problem = cmp.Or(s.ClusterProblem, d.Problem)
 	monitor.CollectDaemon(to, jobName, s.Wanted, &d)
 	takesPart.PutBool(to, s.Wanted)
-	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.Idle))) {
+	for _, why := range slices.Compact(slices.Sorted(slices.Values(s.LeftOut))) {
 		leftOut.Put(to, 1, why)
 	}
 	guarded.PutBool(to, s.Guard.InPlace)

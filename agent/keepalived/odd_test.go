@@ -35,7 +35,7 @@ var misread = map[string]func(c *cluster, n *node){
 // mismatched is a node that stays out of the API group for what its Node says. In the
 // role of a worker it may be in another group.
 func mismatched(s state.Keepalived) bool {
-	return slices.ContainsFunc(s.Idle, func(i string) bool { return strings.Contains(i, membership.IdleMismatch) }) &&
+	return slices.ContainsFunc(s.LeftOut, func(i string) bool { return strings.Contains(i, membership.LeftOutMismatch) }) &&
 		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 

@@ -70,13 +70,13 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				defer c.neverTwo()()
 				for range triesEach { // each time it has its files from before
 					gone.start()
-					gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
+					gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 					gone.agent.Stop()
 				}
 				tries += triesEach
 				c.stayed("a deleted node returns", holder, []string{c.holder(c.all()...)}, machine.End())
 				gone.start()
-				gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
+				gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 				gone.admit(c.list)
 				c.register(gone)
 				gone.awaitState("it runs", running)
@@ -109,7 +109,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 					gone.awaitMetric("vipgen_nodes_stale", 1)
 					stop := c.countTwo(gone.name)
 					c.list.removeNode(gone.name)
-					gone.awaitState("it is in doubt", idle("no API server says that the cluster has it"))
+					gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 					c.holder(c.others(gone.name)...)
 					t.Logf("it held the VIP beside another for %v", stop())
 					if what == "a backup" {
@@ -121,7 +121,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 					c.holder(gone.name)
 					back := c.nodes[c.others(gone.name)[0]]
 					back.start()
-					gone.awaitState("it is in doubt again", idle("no API server says that the cluster has it"))
+					gone.awaitState("it is in doubt again", isLeftOut("no API server says that the cluster has it"))
 					c.holder(back.name)
 				})
 			}

@@ -56,7 +56,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.checks.stop()
 	j.guard.end()
 	j.neighbours.Limit(nil)
-	j.election.adverts.follow(nil, nil)
+	j.settings.adverts.follow(nil, nil)
 	j.members.Close()
 	j.neighbours.Defend(nil)
 	return errors.Join(failed, j.clean(context.Background()))
@@ -84,7 +84,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.daemon = newDaemon(ctx, j.Program, j.Root, j.below(v1alpha1.KeepalivedConf), j.starting, j.died, j.Log)
 	j.daemon.Drain = j.handOver
 	j.loop = daemon.NewDebouncer(j.apply)
-	j.election.begun, j.election.adverts = time.Now(), &advertListener{log: j.Log, changed: j.loop.Now}
+	j.settings.begun, j.settings.adverts = time.Now(), &advertListener{log: j.Log, changed: j.loop.Now}
 	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
 	j.members = membership.New(readSettings(j.below(keptSettings)) != nil, j.Source.Nodes, j.loop, j.Log)
 	if j.Source.Role == v1alpha1.RoleBootstrap {

@@ -90,7 +90,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	c.holder("bootstrap")
 	c.register(first)
 	first.start()
-	first.awaitState("nobody else is known", idle("no other control-plane node"))
+	first.awaitState("nobody else is known", isLeftOut("no other control-plane node"))
 	boot.awaitState("it knows the first", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
 
 	c.list.setBootstrap("192.168.111.10")
@@ -100,7 +100,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	c.holder("bootstrap")
 
 	boot.unready()
-	boot.awaitState("it is over", idle("has gone"))
+	boot.awaitState("it is over", isLeftOut("has gone"))
 	c.holder("cp-1")
 	c.list.setBootstrap("")
 	first.awaitGone()
@@ -121,7 +121,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 
 	// The second was never told of it: it does not come back beside that.
 	boot.ready()
-	boot.awaitState("it stays out", idle("does without this bootstrap host"))
+	boot.awaitState("it stays out", isLeftOut("does without this bootstrap host"))
 	first.agent.Kill()
 	c.holder("cp-2")
 }
@@ -156,7 +156,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.holder("bootstrap")
 	stop()
 	boot.unready()
-	boot.awaitState("it is over", idle("has gone"))
+	boot.awaitState("it is over", isLeftOut("has gone"))
 	c.holder("cp-1", "cp-2")
 }
 

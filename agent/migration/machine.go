@@ -68,8 +68,8 @@ type Output struct {
 	// mix of old and new settings during a move; nil while they are not known.
 	Settings v1alpha1.VRRPSettings
 	Conf     *keepalived.Conf
-	// LeftOut reports that the mode file leaves this node out.
-	LeftOut bool
+	// ByModeFile reports that the mode file leaves this node out (without).
+	ByModeFile bool
 	// Announce is the announcement from now on; nil if unchanged.
 	Announce *Announcement
 	// Listen are the instances whose adverts to listen for.
@@ -169,7 +169,7 @@ func (m *Machine) Step(in Input) (out Output) {
 func (m *Machine) step(in *Input, out *Output) {
 	t := &in.Target
 	out.Settings = in.Initial
-	if out.LeftOut = slices.Contains(t.Without, in.Self); out.LeftOut {
+	if out.ByModeFile = slices.Contains(t.Without, in.Self); out.ByModeFile {
 		m.stayOut(t, out)
 		return
 	}
@@ -208,9 +208,9 @@ func (m *Machine) step(in *Input, out *Output) {
 // settings as after a start.
 func (m *Machine) stayOut(t *Target, out *Output) {
 	m.running, m.move, m.agreement, m.instants = nil, nil, agreement{}, nil
-	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.IdleWithout}
+	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.LeftOutByModeFile}
 	m.logWait(m.status.WaitsFor, out)
-	out.Announce = &Announcement{Running: "nothing", Why: vrrp.IdleWithout}
+	out.Announce = &Announcement{Running: "nothing", Why: vrrp.LeftOutByModeFile}
 }
 
 // learn determines the VRRP settings of a starting node. The last ones need not be those

@@ -150,7 +150,7 @@ func TestMachine(t *testing.T) {
 			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", moved: 1, back: 1},
 		}},
 		{"left out", []step{
-			{in: cluster(0).with(func(in *Input) { in.Target.Without = []string{"a"} }), waits: vrrp.IdleWithout, announces: `"running":"nothing"`},
+			{in: cluster(0).with(func(in *Input) { in.Target.Without = []string{"a"} }), waits: vrrp.LeftOutByModeFile, announces: `"running":"nothing"`},
 			{in: cluster(s).with(func(in *Input) { in.Target.Without = []string{"b"} }), runs: classic, waits: "a and 1 more to agree"},
 		}},
 		{"another one is left out", []step{

@@ -15,8 +15,9 @@ type Keepalived struct {
 	// Scheduling is the scheduling policy of the process that sends adverts, by its name
 	// in sched(7).
 	Scheduling string `json:"scheduling,omitempty"`
-	// Idle has a line for each reason why VIPs of this node's role are left out.
-	Idle []string `json:"idle,omitempty"`
+	// LeftOut, idle in JSON, has a line for each reason why VIPs of this node's role are left
+	// out.
+	LeftOut []string `json:"idle,omitempty"`
 	// VRRP are the settings in force.
 	VRRP *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
 	// Migration is the pending move to other settings; nil for none.

@@ -42,14 +42,14 @@ func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSe
 }
 
 // Join determines the VIPs of a group in whose election a node takes part with these
-// settings, and its peers. idle has a line for each VIP of its role in which it takes no
+// settings, and its peers. leftOut has a line for each VIP of its role in which it takes no
 // part.
-func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v v1alpha1.VRRPSettings) (members []Member, idle []string) {
+func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v v1alpha1.VRRPSettings) (members []Member, leftOut []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
-			idle = []string{IdleArbiter}
+			leftOut = []string{LeftOutArbiter}
 		}
-		return nil, idle
+		return nil, leftOut
 	}
 	peers := peersOf(s, n, g)
 	if why := reasonToStayOut(s, n, g, peers); why != "" {
@@ -58,20 +58,20 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 	for i, vip := range g.VIPs {
 		at, ok := Bind(n, g, vip, v)
 		if !ok {
-			idle = append(idle, fmt.Sprintf("no address of the family of %s on this node", vip))
+			leftOut = append(leftOut, fmt.Sprintf("no address of the family of %s on this node", vip))
 			continue
 		}
 		heard, why := reachablePeers(s, n, g, at, vip, peers, v.Mode)
 		if why != "" {
-			idle = append(idle, why)
+			leftOut = append(leftOut, why)
 			continue
 		}
 		members = append(members, Member{VIP: vip, Index: i, At: at, Peers: heard, AllKnown: allKnown(s, n, g, at, heard)})
 	}
 	if g.Together && len(members) < len(g.VIPs) {
-		return nil, idle
+		return nil, leftOut
 	}
-	return members, idle
+	return members, leftOut
 }
 
 // allKnown reports whether all senders of adverts are among the peers. The bootstrap
@@ -163,7 +163,7 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
 	case !here && ingress && networkHasNodes(s, n, vip, within):
-		return nil, IdleElsewhere + vip.String()
+		return nil, LeftOutElsewhere + vip.String()
 	case !here && ingress, asListed:
 		return peers, ""
 	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
@@ -171,7 +171,7 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 	case here && len(heard) > 0:
 		return heard, ""
 	case !here && len(heard) > 0:
-		return nil, IdleElsewhereAPI + vip.String() + ", and this node has none"
+		return nil, LeftOutElsewhereAPI + vip.String() + ", and this node has none"
 	case here && unicast:
 		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
 	}

@@ -153,7 +153,7 @@ func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
 	for _, vip := range g.VIPs {
 		i := slices.IndexFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip })
 		if i < 0 {
-			return fmt.Errorf("it takes no part for %v: %v", vip, s.Idle)
+			return fmt.Errorf("it takes no part for %v: %v", vip, s.LeftOut)
 		}
 		if s.Instances[i].Fault || s.Instances[i].Priority != full {
 			return fmt.Errorf("its priority for %v is %d of %d", vip, s.Instances[i].Priority, full)

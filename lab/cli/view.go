@@ -33,7 +33,7 @@ func (v labView) lines(s *control.Status) []string {
 	out = append(out, v.table(v.vips(s))...)
 	out = append(out, "")
 	out = append(out, v.table(v.nodes(s))...)
-	for _, line := range idle(s) {
+	for _, line := range leftOut(s) {
 		out = append(out, v.row(nil, cell{line, command.Yellow}))
 	}
 	if len(s.CutOff) > 0 {
@@ -42,12 +42,12 @@ func (v labView) lines(s *control.Status) []string {
 	return out
 }
 
-// idle says which nodes take no part and why, a line for each reason.
-func idle(s *control.Status) (lines []string) {
+// leftOut says which nodes take no part and why, a line for each reason.
+func leftOut(s *control.Status) (lines []string) {
 	nodes := map[string][]string{}
 	var reasons []string
 	for _, n := range s.Nodes {
-		for _, why := range n.Idle {
+		for _, why := range n.LeftOut {
 			if nodes[why] == nil {
 				reasons = append(reasons, why)
 			}

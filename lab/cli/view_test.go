@@ -27,7 +27,7 @@ func labStatus(now time.Time) *control.Status {
 	dead.Power, dead.Stopped = false, []string{"haproxy"}
 	worker.Priorities = []control.Priority{{Group: "ingress", Priority: 20, Base: 20, Fault: true, Terms: []state.Term{{Meaning: "no router"}}}}
 	worker.Stopped = []string{"coredns", "router"}
-	worker.Idle = []string{"the others\ndo not know it"}
+	worker.LeftOut = []string{"the others\ndo not know it"}
 	lone.Link = false
 	return &control.Status{
 		Name: "demo", Domain: "demo.example.com", Dir: "/labs/demo", Since: now.Add(-2*time.Hour - 5*time.Minute),

@@ -58,8 +58,8 @@ type Node struct {
 	// Services are what can be stopped, Stopped those that do not run.
 	Services []string `json:"services"`
 	Stopped  []string `json:"stopped"`
-	// Idle says why the node takes no part in elections.
-	Idle []string `json:"idle,omitempty"`
+	// LeftOut says why the node takes no part in elections.
+	LeftOut []string `json:"idle,omitempty"`
 	// Priorities are those of the groups in which it takes part.
 	Priorities []Priority `json:"priorities"`
 	// Backends are those of its HAProxy; absent where none runs.
@@ -138,7 +138,7 @@ func (l *Lab) jobs(n *lab.Node, out *Node) error {
 	}
 	if k != nil {
 		out.Restarts += k.Restarts
-		out.Idle = k.Idle
+		out.LeftOut = k.LeftOut
 		out.Priorities = l.priorities(k.Instances)
 	}
 	h, err := published[state.HAProxy](n)

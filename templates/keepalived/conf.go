@@ -21,7 +21,8 @@ var Template string
 type Conf struct {
 	Cluster string
 	Node    string
-	// Idle has a line for each reason why VIPs of this node's role are left out.
+	// Idle has a line for each reason why VIPs of this node's role are left out (vrrp.LeftOut...).
+	// The template of every release names the field: another name would change nodes' files.
 	Idle []string
 	// TrackFiles are the track files used by Instances and SyncGroups.
 	TrackFiles []TrackFile
@@ -104,7 +105,7 @@ const (
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
-		k.Idle = []string{vrrp.IdleLoadBalancer + string(c.Spec.LoadBalancer)}
+		k.Idle = []string{vrrp.LeftOutLoadBalancer + string(c.Spec.LoadBalancer)}
 		return k
 	}
 	for i := range c.Spec.Groups {
@@ -123,8 +124,8 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 	if n.VRRP != nil {
 		settings = *n.VRRP
 	}
-	members, idle := vrrp.Join(s, n, g, settings)
-	for _, why := range idle {
+	members, leftOut := vrrp.Join(s, n, g, settings)
+	for _, why := range leftOut {
 		k.Idle = append(k.Idle, g.Name+": "+why)
 	}
 	if len(members) == 0 {

@@ -75,7 +75,7 @@ func TestParticipation(t *testing.T) {
 		node    *v1alpha1.Node
 		change  func(*v1alpha1.Node)
 		want    []string
-		idle    []string
+		leftOut []string
 	}{
 		{name: "control plane", node: node("master", 10, "master:11", "master:12"), want: both},
 		{name: "control plane, schedulable", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Schedulable = true }, node: node("master", 10, "master:11"), want: append(slices.Clone(both), ingress...)},
@@ -83,26 +83,26 @@ func TestParticipation(t *testing.T) {
 		{name: "worker alone", node: node("worker", 20), want: ingress},
 		{name: "bootstrap alone (hard case 2)", node: node("bootstrap", 9), want: both},
 		{name: "bootstrap, not in the list of nodes", node: node("bootstrap", 9), change: func(n *v1alpha1.Node) { n.Unregistered = true }, want: both},
-		{name: "no peers (hard case 2)", node: node("master", 10), idle: []string{"api: no other control-plane node is known"}},
-		{name: "no peers but workers (hard case 2)", node: node("master", 10, "worker:20"), idle: []string{"api: no other control-plane node is known"}},
-		{name: "no peers, bootstrap gone, three nodes (hard case 2)", node: node("master", 10), change: gone, idle: []string{"api: no other control-plane node is known"}},
-		{name: "only itself in the list", node: node("master", 10, "master:10"), idle: []string{"api: no other control-plane node is known"}},
+		{name: "no peers (hard case 2)", node: node("master", 10), leftOut: []string{"api: no other control-plane node is known"}},
+		{name: "no peers but workers (hard case 2)", node: node("master", 10, "worker:20"), leftOut: []string{"api: no other control-plane node is known"}},
+		{name: "no peers, bootstrap gone, three nodes (hard case 2)", node: node("master", 10), change: gone, leftOut: []string{"api: no other control-plane node is known"}},
+		{name: "only itself in the list", node: node("master", 10, "master:10"), leftOut: []string{"api: no other control-plane node is known"}},
 		{name: "the bootstrap as the only peer", node: node("master", 10, "bootstrap:9"), want: both},
-		{name: "the bootstrap as the only peer, gone", node: node("master", 10, "bootstrap:9"), change: gone, idle: []string{"api: no other control-plane node is known"}},
-		{name: "not registered (hard case 3)", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, idle: []string{"api: this node is not registered with the cluster"}},
-		{name: "worker, not registered (hard case 3)", node: node("worker", 20, "worker:21"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, idle: []string{"ingress: this node is not registered with the cluster"}},
+		{name: "the bootstrap as the only peer, gone", node: node("master", 10, "bootstrap:9"), change: gone, leftOut: []string{"api: no other control-plane node is known"}},
+		{name: "not registered (hard case 3)", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, leftOut: []string{"api: this node is not registered with the cluster"}},
+		{name: "worker, not registered (hard case 3)", node: node("worker", 20, "worker:21"), change: func(n *v1alpha1.Node) { n.Unregistered = true }, leftOut: []string{"ingress: this node is not registered with the cluster"}},
 		{name: "single node", cluster: func(s *v1alpha1.ClusterConfigSpec) {
 			s.ControlPlane = v1alpha1.ControlPlane{Replicas: 1, Schedulable: true}
 		}, node: node("master", 10), want: append(slices.Clone(both), ingress...)},
-		{name: "one of two, bootstrap there (hard case 13)", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10), idle: []string{"api: no other control-plane node is known"}},
+		{name: "one of two, bootstrap there (hard case 13)", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10), leftOut: []string{"api: no other control-plane node is known"}},
 		{name: "one of two, bootstrap gone (hard case 13)", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10), change: gone, want: both},
 		{name: "one of two with an arbiter", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("master", 10, "arbiter:12"), want: both},
 		{name: "arbiter", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.ControlPlane.Replicas = 2 }, node: node("arbiter", 12, "master:10"), want: both},
 		{name: "one family only", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces[0].Addresses = n.Interfaces[0].Addresses[:1] }, want: both[:1],
-			idle: []string{"api: no address of the family of 2001:db8::2 on this node"}},
+			leftOut: []string{"api: no address of the family of 2001:db8::2 on this node"}},
 		{name: "no address", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces = nil },
-			idle: []string{"api: no address of the family of 192.0.2.2 on this node", "api: no address of the family of 2001:db8::2 on this node"}},
-		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), idle: []string{"the nodes hold no VIPs: the load balancer is External"}},
+			leftOut: []string{"api: no address of the family of 192.0.2.2 on this node", "api: no address of the family of 2001:db8::2 on this node"}},
+		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), leftOut: []string{"the nodes hold no VIPs: the load balancer is External"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestParticipation(t *testing.T) {
 			if diff := cmp.Diff(tt.want, instances(k)); diff != "" {
 				t.Errorf("instances:\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.idle, k.Idle); diff != "" {
-				t.Errorf("idle:\n%s", diff)
+			if diff := cmp.Diff(tt.leftOut, k.Idle); diff != "" {
+				t.Errorf("left out:\n%s", diff)
 			}
 			if text, err := Render(Template, cluster(tt.cluster), tt.node); err != nil || strings.Count(string(text), "vrrp_instance") != len(tt.want) {
 				t.Errorf("%v\n%s", err, text)

@@ -6,8 +6,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Disable leaves out all instances.
-func (k *Conf) Disable(why string) {
+// LeaveOutAll leaves out all instances.
+func (k *Conf) LeaveOutAll(why string) {
 	k.Instances, k.SyncGroups, k.TrackFiles = nil, nil, nil
 	k.Idle = []string{why}
 }
@@ -24,7 +24,7 @@ func (k *Conf) LeaveOut(names []string, why string) {
 	}
 	out := func(i Instance) bool { return slices.Contains(names, i.Name) }
 	if !slices.ContainsFunc(k.Instances, func(i Instance) bool { return !out(i) }) {
-		k.Disable(why)
+		k.LeaveOutAll(why)
 		return
 	}
 	for _, i := range k.Instances {

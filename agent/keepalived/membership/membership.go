@@ -98,7 +98,7 @@ func (m *Membership) Evaluate(n *Node) {
 	}
 	m.inDoubt.Store(m.join.doubt)
 	if wait > 0 && len(n.Conf.Instances) > 0 {
-		n.Conf.Disable(why)
+		n.Conf.LeaveOutAll(why)
 	}
 	for _, w := range []time.Duration{wait, again} {
 		if w > 0 {
@@ -117,9 +117,9 @@ func (m *Membership) Evaluate(n *Node) {
 func (m *Membership) Resume(n *Node) {
 	switch {
 	case n.Facts.Node.BootstrapGone:
-		n.Conf.Disable(vrrp.IdleBootstrapLate)
+		n.Conf.LeaveOutAll(vrrp.LeftOutBootstrapLate)
 	case !n.Wanted && len(n.Conf.Instances) > 0 && m.pollLink(n, n.Conf.Instances) == unknownTo:
-		n.Conf.Disable("the holder of a VIP does not know this bootstrap host any more")
+		n.Conf.LeaveOutAll("the holder of a VIP does not know this bootstrap host any more")
 		time.AfterFunc(doubtTime, m.loop.Trigger)
 	}
 }

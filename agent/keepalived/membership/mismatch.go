@@ -120,12 +120,12 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 			alone = append(alone, i)
 		}
 	}
-	n.Conf.LeaveOut(out, IdleMismatch)
+	n.Conf.LeaveOut(out, LeftOutMismatch)
 	return alone, again
 }
 
-// IdleMismatch is the reason for left-out instances.
-const IdleMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
+// LeftOutMismatch is the reason for left-out instances.
+const LeftOutMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
 
 // turnOf returns the rank of a node among the others, by name.
 func turnOf(n *v1alpha1.Node) (turn int) {

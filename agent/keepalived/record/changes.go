@@ -19,8 +19,8 @@ func changes(before, now *state.Keepalived) (out []events.Event) {
 	if e, changed := moveChange(before.Migration, now.Migration); changed {
 		out = append(out, e)
 	}
-	if !slices.Equal(before.Idle, now.Idle) {
-		out = append(out, events.Event{Kind: events.LeftOut, Reasons: now.Idle})
+	if !slices.Equal(before.LeftOut, now.LeftOut) {
+		out = append(out, events.Event{Kind: events.LeftOut, Reasons: now.LeftOut})
 	}
 	for i := range now.Instances {
 		out = append(out, instanceChanges(instanceOf(before, now.Instances[i].Name), &now.Instances[i])...)

@@ -130,7 +130,7 @@ func TestChanges(t *testing.T) {
 		"none":                         {func(*state.Keepalived) {}, nil},
 		"held, which is noted at once": {func(s *state.Keepalived) { s.Instances[0].Holds = true }, nil},
 		"settings":                     {func(s *state.Keepalived) { s.VRRP = &classic }, []events.Event{{Kind: events.Settings, Settings: &classic}}},
-		"left out":                     {func(s *state.Keepalived) { s.Idle = []string{"why"} }, []events.Event{{Kind: events.LeftOut, Reasons: []string{"why"}}}},
+		"left out":                     {func(s *state.Keepalived) { s.LeftOut = []string{"why"} }, []events.Event{{Kind: events.LeftOut, Reasons: []string{"why"}}}},
 		"stopped":                      {func(s *state.Keepalived) { s.Wanted = false }, []events.Event{{Kind: events.KeepalivedStopped}}},
 		"refused":                      {func(s *state.Keepalived) { s.Problem = "no\nline 2" }, []events.Event{{Kind: events.Refused, Why: "no"}}},
 		"unguarded":                    {func(s *state.Keepalived) { s.Guard.InPlace = false }, []events.Event{{Kind: events.Guard}}},

@@ -72,7 +72,7 @@ func (n *Node) describe() {
 
 func (n *Node) keepalived(k *state.Keepalived) {
 	n.Jobs[k.JobName()] = either(k.Wanted, "takes part", "takes no part")
-	n.LeftOut = k.Idle
+	n.LeftOut = k.LeftOut
 	if k.VRRP != nil {
 		n.Settings = k.VRRP.String()
 	}

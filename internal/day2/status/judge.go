@@ -129,7 +129,7 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 	if k == nil {
 		return
 	}
-	for _, why := range k.Idle {
+	for _, why := range k.LeftOut {
 		if !vrrp.IsIntended(why) {
 			c.find(leftOut, n.Name, "", "%s", firstLine(why))
 		}

@@ -135,9 +135,9 @@ func TestFindings(t *testing.T) {
 		"peers": {instance("master-2", func(i *state.Instance) { i.Peers = i.Peers[:1] }),
 			[]string{"peers-differ  192.0.2.5 the nodes do not know the same peers for demo_API: master-2: 1; master-0, master-1: 2"}},
 		"left out": {change("master-2", func(r *state.Report) {
-			r.Keepalived.Idle = []string{"api: this node is not registered with the cluster"}
+			r.Keepalived.LeftOut = []string{"api: this node is not registered with the cluster"}
 		}), []string{"left-out master-2  api: this node is not registered with the cluster"}},
-		"left out by intent": {change("master-2", func(r *state.Report) { r.Keepalived.Idle = []string{"this node is in no network with a VIP"} }), nil},
+		"left out by intent": {change("master-2", func(r *state.Report) { r.Keepalived.LeftOut = []string{"this node is in no network with a VIP"} }), nil},
 		"keepalived is down": {change("master-2", func(r *state.Report) { r.Keepalived.PID = 0 }), []string{"not-running master-2  keepalived is to run and does not"}},
 		"no guard": {change("master-2", func(r *state.Report) { r.Keepalived.Guard.InPlace = false }),
 			[]string{"guard-missing master-2  VRRP packets of strangers reach keepalived: the guard is not in place"}},

@@ -2,25 +2,64 @@ package keepalived
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
+	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/atomicfile"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// elect returns the VRRP settings of the node and the configuration to run, and advances
-// a migration.
-func (j *Job) elect(f *facts.Facts) elected {
-	spec, t, e := &f.Cluster.Spec, readTarget(j.Root, &f.Cluster.Spec), &j.election
-	e.modeFile.report(t.Problem, j.Log)
+// settingsMove moves the node to other VRRP settings together with the other nodes. It is
+// owned by the loop goroutine, except for adverts.
+type settingsMove struct {
+	machine migration.Machine
+	adverts *advertListener
+	begun   time.Time // start of the job
+	timer   *time.Timer
+
+	modeFile   modeFile
+	checked    string // the last configuration given to keepalived's parser
+	checkedErr error
+	storing    logging.Transitions
+	last       chosenSettings
+	leftOut    []string // reasons for left-out VIPs, as logged last
+	deciding   logging.Transitions
+}
+
+// chosenSettings is the outcome of chooseSettings.
+type chosenSettings struct {
+	settings   v1alpha1.VRRPSettings
+	conf       *keepalived.Conf // nil while the settings are not known
+	byModeFile bool             // left out by the mode file (without)
+	moves      state.Moves
+	migration  *state.Migration
+}
+
+// wake calls now after a delay; a pending call is replaced.
+func (m *settingsMove) wake(after time.Duration, now func()) {
+	if m.timer == nil {
+		m.timer = time.AfterFunc(after, now)
+	} else {
+		m.timer.Reset(after)
+	}
+}
+
+// chooseSettings returns the VRRP settings of the node and the configuration to run, and
+// advances a migration.
+func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
+	spec, t, m := &f.Cluster.Spec, readTarget(j.Root, &f.Cluster.Spec), &j.settings
+	m.modeFile.report(t.Problem, j.Log)
 	conf := func(v v1alpha1.VRRPSettings) *keepalived.Conf {
 		n := *f.Node
 		n.VRRP = &v
@@ -29,7 +68,7 @@ func (j *Job) elect(f *facts.Facts) elected {
 	kept := readSettings(j.below(keptSettings))
 	if j.bootstrap != nil { // not a node of the cluster: keeps its initial settings
 		v := migration.InForce(spec.VRRP, kept)
-		return elected{settings: v, conf: conf(v)}
+		return chosenSettings{settings: v, conf: conf(v)}
 	}
 	var list nodes.Snapshot
 	if j.Source.Nodes != nil {
@@ -37,12 +76,12 @@ func (j *Job) elect(f *facts.Facts) elected {
 	}
 	now := time.Now()
 	in := migration.Input{
-		Now: now, Up: now.Sub(e.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
+		Now: now, Up: now.Sub(m.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: e.adverts.received(now),
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: m.adverts.received(now),
 	}
-	if e.machine.Pending(&in) {
+	if m.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)
 		if in.Unready == "" {
 			if err := j.tryOut(conf(t.Settings)); err != nil {
@@ -50,23 +89,23 @@ func (j *Job) elect(f *facts.Facts) elected {
 			}
 		}
 	}
-	out := e.machine.Step(in)
+	out := m.machine.Step(in)
 	for _, l := range out.Log {
 		j.Log.Log(context.Background(), l.Level, l.Text, l.Args...)
 	}
-	e.adverts.follow(out.Listen, membership.Addresses(f.Node.Peers))
+	m.adverts.follow(out.Listen, membership.Addresses(f.Node.Peers))
 	if out.Announce != nil && j.Source.Nodes != nil {
 		j.Source.Nodes.Announce(out.Announce.Encode())
 	}
 	if out.Again > 0 {
-		e.wake(out.Again, j.loop.Now)
+		m.wake(out.Again, j.loop.Now)
 	}
 	if kept != nil && out.Conf != nil && out.Settings != *kept {
 		j.announceHeld(out.Conf) // another node may have held a VIP for a moment
 	}
-	moves := state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: e.modeFile.count}
-	e.last = elected{settings: out.Settings, conf: out.Conf, leftOut: out.LeftOut, moves: moves, migration: out.Status}
-	return e.last
+	moves := state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: m.modeFile.count}
+	m.last = chosenSettings{settings: out.Settings, conf: out.Conf, byModeFile: out.ByModeFile, moves: moves, migration: out.Status}
+	return m.last
 }
 
 // tryOut checks a future configuration with keepalived's parser.
@@ -75,10 +114,10 @@ func (j *Job) tryOut(conf *keepalived.Conf) error {
 	if err != nil {
 		return err
 	}
-	if e := &j.election; e.checked != string(data) || e.checkedErr != nil {
-		e.checked, e.checkedErr = string(data), j.daemon.Accepts(context.Background(), data)
+	if m := &j.settings; m.checked != string(data) || m.checkedErr != nil {
+		m.checked, m.checkedErr = string(data), j.daemon.Accepts(context.Background(), data)
 	}
-	return j.election.checkedErr
+	return j.settings.checkedErr
 }
 
 // announceHeld announces the VIPs of a configuration that are on this node.
@@ -114,4 +153,31 @@ func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nod
 		return "waiting for the bootstrap to leave the annotations of ConfigMap etcd-endpoints in openshift-etcd"
 	}
 	return ""
+}
+
+// readSettings returns the settings stored by writeSettings, nil if the file is missing
+// or invalid.
+func readSettings(path string) *v1alpha1.VRRPSettings {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var v v1alpha1.VRRPSettings
+	if json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	n := v1alpha1.Node{Name: "node", Role: v1alpha1.RoleMaster, VRRP: &v}
+	if n.Validate().Err() != nil {
+		return nil
+	}
+	return &v
+}
+
+func writeSettings(path string, v v1alpha1.VRRPSettings) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(path, append(data, '\n'), 0o644)
+	return err
 }
