@@ -51,7 +51,7 @@ const (
 // stopped. Only one Monitor at a time may run on a Board.
 func (m *Monitor) Run(ctx context.Context, checks []Check) {
 	for i := range m.Groups {
-		_, terms := vrrp.Terms(&m.Groups[i], m.Role)
+		_, terms := vrrp.PriorityTerms(&m.Groups[i], m.Role)
 		m.terms = append(m.terms, terms)
 	}
 	var running sync.WaitGroup

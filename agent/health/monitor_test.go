@@ -46,7 +46,7 @@ func openTrack(t testing.TB, dir string) *trackfile.Files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, terms := vrrp.Terms(&apiGroup, v1alpha1.RoleMaster)
+	_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
 	if err := files.Ensure(terms); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func priority(t *testing.T, g v1alpha1.Group, role string, facts ...state.Fact) 
 	for _, f := range facts {
 		b.Set(f)
 	}
-	sum, terms := vrrp.Terms(&g, role)
+	sum, terms := vrrp.PriorityTerms(&g, role)
 	for _, term := range terms {
 		on := term.On(b.health(&g))
 		switch {

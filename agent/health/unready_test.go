@@ -32,7 +32,7 @@ func TestHardCase45Unready(t *testing.T) {
 			b.Set(f)
 		}
 		path := func() bool {
-			_, terms := vrrp.Terms(&apiGroup, v1alpha1.RoleMaster)
+			_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
 			return terms[0].On(b.health(&apiGroup))
 		}
 		ctx, stop := context.WithCancel(t.Context())

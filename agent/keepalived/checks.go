@@ -93,7 +93,7 @@ func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[stri
 }
 
 func (c *checks) ensure(g *v1alpha1.Group, role string) error {
-	_, terms := vrrp.Terms(g, role)
+	_, terms := vrrp.PriorityTerms(g, role)
 	return c.files.Ensure(terms)
 }
 

@@ -130,8 +130,8 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	more.Groups = slices.Clone(spec.Groups)
 	extra := v1alpha1.Group{Name: "extra", Role: v1alpha1.GroupIngress, Instance: "demo_extra", VirtualRouterID: 98}
 	more.Groups = append(more.Groups, extra)
-	_, added := vrrp.Terms(&extra, v1alpha1.RoleWorker)
-	_, old := vrrp.Terms(&spec.Groups[0], v1alpha1.RoleWorker)
+	_, added := vrrp.PriorityTerms(&extra, v1alpha1.RoleWorker)
+	_, old := vrrp.PriorityTerms(&spec.Groups[0], v1alpha1.RoleWorker)
 	blocked := firstNew(added, old)
 	if err := os.Mkdir(filepath.Join(root, "track", blocked), 0o755); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 func TestInstances(t *testing.T) {
 	vip := netip.MustParsePrefix("192.0.2.2/32")
-	_, api := vrrp.Terms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
-	_, ingress := vrrp.Terms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
+	_, api := vrrp.PriorityTerms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
+	_, ingress := vrrp.PriorityTerms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
 	tests := []struct {
 		name     string
 		conf     keepalived.Conf

@@ -28,10 +28,10 @@ func ExamplePacedInterval() {
 
 // The priority of a control-plane node for the API VIP, while HAProxy is down and its own API
 // server and machine config server work.
-func ExampleTerms() {
+func ExamplePriorityTerms() {
 	api := &v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}
 	node := vrrp.Health{API: true, MachineConfig: true}
-	priority, terms := vrrp.Terms(api, "master")
+	priority, terms := vrrp.PriorityTerms(api, "master")
 	for _, t := range terms {
 		if t.On(node) {
 			priority += t.Points

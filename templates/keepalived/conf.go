@@ -131,7 +131,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 	if len(members) == 0 {
 		return
 	}
-	base, terms := vrrp.Terms(g, n.Role)
+	base, terms := vrrp.PriorityTerms(g, n.Role)
 	var instances []Instance
 	for _, m := range members {
 		inst := Instance{

@@ -169,7 +169,7 @@ func TestSyncGroups(t *testing.T) {
 		}
 	}
 	k := New(cluster(together), node("master", 10, "master:11"))
-	_, terms := vrrp.Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
+	_, terms := vrrp.PriorityTerms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, "master")
 	want := []SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}, Terms: terms}}
 	testkit.Equal(t, want, k.SyncGroups, sameTerm)
 	for _, i := range k.Instances {
@@ -411,7 +411,7 @@ func TestInstances(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.node.VRRP = &tt.settings
-			base, terms := vrrp.Terms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
+			base, terms := vrrp.PriorityTerms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
 			for i := range tt.want {
 				w := &tt.want[i]
 				w.Name, w.Interface, w.RouterID, w.Priority, w.Terms = fmt.Sprintf("demo_API_%d", i), "br-ex", 10, base, terms

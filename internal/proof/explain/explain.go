@@ -129,7 +129,7 @@ func holders(s *verify.Setup) []Holder {
 }
 
 func holder(g *v1alpha1.Group, role string) Holder {
-	base, terms := vrrp.Terms(g, role)
+	base, terms := vrrp.PriorityTerms(g, role)
 	h := Holder{Role: role, Priority: base, Most: vrrp.FullPriority(g, role)}
 	for _, t := range terms {
 		h.Terms = append(h.Terms, Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning})

@@ -66,7 +66,7 @@ func (p *player) files(u *unit, at situation, x int) (map[string]string, error) 
 		api = api || u.nodes[y].classes[c].serves
 	}
 	out := map[string]string{}
-	_, terms := vrrp.Terms(u.group, p.role)
+	_, terms := vrrp.PriorityTerms(u.group, p.role)
 	for _, t := range terms {
 		on := t.On(p.kind.health(p.classes[at[x]].likeness, api))
 		out[v1alpha1.TrackDir+"/"+t.Name] = map[bool]string{false: "0\n", true: "1\n"}[on]

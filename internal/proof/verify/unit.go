@@ -163,7 +163,7 @@ func (p *player) standingIn(g *v1alpha1.Group, c *keepalivedconf.Config, class c
 // trackFileUp reports whether the agent's track file is up. The agent writes those of the node's
 // terms and no others.
 func trackFileUp(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bool, error) {
-	_, terms := vrrp.Terms(g, role)
+	_, terms := vrrp.PriorityTerms(g, role)
 	i := slices.IndexFunc(terms, func(t vrrp.Term) bool { return t.Name == file })
 	if i < 0 {
 		return false, fmt.Errorf("track file %s is none that the agent of a %s writes for group %s", file, role, g.Name)

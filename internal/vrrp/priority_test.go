@@ -25,7 +25,7 @@ func TestPriorities(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for _, tt := range tests {
-		base, terms := Terms(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
+		base, terms := PriorityTerms(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
 		var points []int
 		most := FullPriority(&v1alpha1.Group{Name: "g", Role: tt.group}, tt.role)
 		for _, term := range terms {

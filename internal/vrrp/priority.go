@@ -72,7 +72,7 @@ type Term struct {
 	on      func(Health) bool
 }
 
-// On reports whether the term, one of Terms, is on at that health.
+// On reports whether the term, one of PriorityTerms, is on at that health.
 func (t Term) On(h Health) bool { return t.on(h) }
 
 // apiTerms are the terms of the API VIP on a control-plane node.
@@ -98,8 +98,8 @@ var ingressTerms = []Term{
 		on: func(h Health) bool { return !h.RouterAnswers || h.RouterForeign }},
 }
 
-// Terms returns the base and the terms of a group's priority on a node of a role.
-func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
+// PriorityTerms returns the base and the terms of a group's priority on a node of a role.
+func PriorityTerms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 	switch {
 	case g.Role == v1alpha1.GroupIngress:
 		return IngressPriority, prefixNames(g, ingressTerms)
@@ -118,7 +118,7 @@ func Terms(g *v1alpha1.Group, role string) (base int, terms []Term) {
 
 // FullPriority returns the priority of a node on which everything works.
 func FullPriority(g *v1alpha1.Group, role string) int {
-	sum, terms := Terms(g, role)
+	sum, terms := PriorityTerms(g, role)
 	for _, t := range terms {
 		sum += t.Points
 	}
