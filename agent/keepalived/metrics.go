@@ -2,9 +2,6 @@ package keepalived
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -117,30 +114,4 @@ func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {
 		termOn.PutBool(to, t.On, i.Name, vip, t.Name)
 		termPoints.Put(to, float64(t.Points), i.Name, vip, t.Name)
 	}
-}
-
-// stuckAfter is many times the duration of a turn of the publishing loop.
-const stuckAfter = 30 * time.Second
-
-// answerTime bounds how long keepalived may take to answer.
-const answerTime = 3 * time.Second
-
-// Stuck returns an error if one of the job's loops hangs, for its liveness probe.
-func (j *Job) Stuck() error {
-	return errors.Join(j.loop.Stuck(), j.publisher.watchdog.Stuck("the loop that watches the node", stuckAfter))
-}
-
-// Health returns a problem of the job for /healthz: a loop that hangs, or a wanted
-// keepalived that does not run or answer. A node that takes no part has none.
-func (j *Job) Health(ctx context.Context) error {
-	s := j.publisher.last.Load()
-	if s == nil {
-		return errors.New("the job has not begun")
-	}
-	if err := j.Stuck(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("waited for %v", answerTime))
-	defer cancel()
-	return askDaemon(ctx, s, j.Root)
 }
