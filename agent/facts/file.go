@@ -49,7 +49,7 @@ func (f *File) Run(ctx context.Context) error {
 	if err := w.Add(filepath.Dir(f.path)); err != nil {
 		return fmt.Errorf("watching the list of nodes: %w", err)
 	}
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(resyncEvery)
 	defer tick.Stop()
 	for {
 		f.read()

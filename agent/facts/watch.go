@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/agent/nodeip"
 )
 
-// pollEvery is the interval at which a change is assumed without a notification: a
+// resyncEvery is the interval at which a change is assumed without a notification: a
 // directory may be new or replaced, and not watched.
-const pollEvery = 30 * time.Second
+const resyncEvery = 30 * time.Second
 
 // Watch calls changed, at once and after possible changes of facts or templates, until
 // ctx ends. Calls without a change are possible. settled reports a change whose source
@@ -33,7 +33,7 @@ func (s *Source) Watch(ctx context.Context, changed func(settled bool)) error {
 	if s.Nodes != nil {
 		nodes = s.Nodes.Changed()
 	}
-	tick := time.NewTicker(pollEvery)
+	tick := time.NewTicker(resyncEvery)
 	defer tick.Stop()
 	paths, settled := s.paths(), false
 	for {

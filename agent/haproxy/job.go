@@ -43,9 +43,9 @@ const (
 	// drain bounds how long existing connections may continue. With job.ShutdownBound,
 	// parting and the supervisor's grace it stays well below the pod's 60 seconds.
 	drain = 20 * time.Second
-	// pollEvery is the interval at which backends are polled, besides changes in
+	// backendPollEvery is the interval at which backends are polled, besides changes in
 	// HAProxy's log.
-	pollEvery = time.Second
+	backendPollEvery = time.Second
 )
 
 // logLimit is many times what HAProxy logs at a start, or when all servers go down and

@@ -59,7 +59,7 @@ func (j *Job) watch(ctx context.Context) {
 			j.checkLife(ctx)
 		}
 	})
-	tick := ticker.New(pollEvery)
+	tick := ticker.New(backendPollEvery)
 	defer tick.Stop()
 	for {
 		j.poll(ctx)

@@ -24,13 +24,13 @@ const ShutdownBound = MostPriority + 3*time.Second
 // from a running holder: with an advert per second that takes four seconds.
 const MostPriority = 5 * time.Second
 
-// pollEvery is the poll interval.
-const pollEvery = 5 * time.Millisecond
+// vipPollEvery is the poll interval for VIPs on the node.
+const vipPollEvery = 5 * time.Millisecond
 
 // AwaitVIPs waits until none of the VIPs is on the node, up to a bound, and reports
 // whether they have gone; not if the addresses cannot be read.
 func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
-	for deadline := time.Now().Add(bound); ; time.Sleep(pollEvery) {
+	for deadline := time.Now().Add(bound); ; time.Sleep(vipPollEvery) {
 		here, err := VIPsHere(vips)
 		if err == nil && !here {
 			return true

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// pollEvery is the poll interval for facts without notifications, pollBootstrapEvery
+	// nodePollEvery is the poll interval for facts without notifications, bootstrapPollEvery
 	// the one on the bootstrap.
-	pollEvery          = time.Second
-	pollBootstrapEvery = 250 * time.Millisecond
+	nodePollEvery      = time.Second
+	bootstrapPollEvery = 250 * time.Millisecond
 )
 
 // watch polls the node and publishes its state.
 func (j *Job) watch(ctx context.Context) {
-	every := pollEvery
+	every := nodePollEvery
 	if j.bootstrap != nil {
-		every = pollBootstrapEvery
+		every = bootstrapPollEvery
 	}
 	tick := ticker.New(0)
 	defer tick.Stop()

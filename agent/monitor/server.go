@@ -57,7 +57,7 @@ const (
 	maxHeader      = 8 << 10 // bytes
 	maxScrapes     = 2       // at once
 	headerTime     = 5 * time.Second
-	answerTime     = 10 * time.Second
+	responseTime   = 10 * time.Second
 )
 
 // Run serves until ctx ends. Errors are logged once and retried: a job does not depend on
@@ -211,7 +211,7 @@ type socket struct {
 
 func serve(on net.Listener, handler http.Handler, log *slog.Logger) *socket {
 	s := &socket{done: make(chan struct{}), server: &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime,
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: responseTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 	s.server.SetKeepAlivesEnabled(false)

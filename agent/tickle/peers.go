@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// answerTime bounds the time of a peer to accept a message.
-	answerTime = time.Second
+	// deliveryTimeout bounds the time of a peer to accept a message.
+	deliveryTimeout = time.Second
 	// tries is the number of consecutive failures that are more than a restart of the
 	// peer.
 	tries = 5
@@ -57,7 +57,7 @@ type sender struct {
 func newSender(ctx context.Context, p peer, port int, all *sync.WaitGroup) *sender {
 	t := &sender{
 		all: all, to: netip.AddrPortFrom(p.to, uint16(port)),
-		dialer: net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from.AsSlice()}, Timeout: answerTime},
+		dialer: net.Dialer{LocalAddr: &net.TCPAddr{IP: p.from.AsSlice()}, Timeout: deliveryTimeout},
 	}
 	t.ctx, t.stop = context.WithCancel(ctx)
 	return t
@@ -113,7 +113,7 @@ var errRefused = errors.New("the peer refuses it")
 
 // exchange closes the connection on failure.
 func (p *sender) exchange(message []byte) error {
-	_ = p.conn.SetDeadline(time.Now().Add(answerTime))
+	_ = p.conn.SetDeadline(time.Now().Add(deliveryTimeout))
 	_, err := p.conn.Write(message)
 	var answer [1]byte
 	if err == nil {

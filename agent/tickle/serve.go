@@ -21,6 +21,8 @@ const (
 	// idleTime is how long a connection may be idle: holders send at least every ten
 	// seconds.
 	idleTime = time.Minute
+	// listenEvery is the interval at which the port is tried again while it is taken.
+	listenEvery = 4 * time.Second
 	// minGap is the least interval between two messages of a peer.
 	minGap = 500 * time.Millisecond
 	// maxKnown bounds the stored clients of all peers together.
@@ -37,7 +39,7 @@ func (t *Tickler) serve(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pollEvery):
+		case <-time.After(listenEvery):
 		}
 	}
 }
@@ -132,7 +134,7 @@ func (t *Tickler) receive(ctx context.Context, from netip.Addr, conn net.Conn) {
 		if err != nil {
 			return
 		}
-		_ = conn.SetDeadline(time.Now().Add(2 * answerTime))
+		_ = conn.SetDeadline(time.Now().Add(2 * deliveryTimeout))
 		body := make([]byte, length)
 		if _, err := io.ReadFull(conn, body); err != nil {
 			return

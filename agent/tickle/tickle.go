@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// pollEvery is the interval at which a holder lists its clients. A connection younger
+	// listEvery is the interval at which a holder lists its clients. A connection younger
 	// than that is not known to its peers when it dies.
-	pollEvery = 4 * time.Second
-	// rate bounds what a holder sends, in bytes a second: with many clients and peers it
-	// looks less often.
-	rate = 250_000
+	listEvery = 4 * time.Second
 	// rate bounds the data sent by a holder, in bytes per second: with many clients and
 	// peers it sends less often.
+	rate = 250_000
+	// resendAfter is the interval at which a peer gets an unchanged list again, which a
+	// restart may have lost, and one that failed repeatedly is tried again.
 	resendAfter = 10 * time.Second
 	// maxAge is how long a received list counts.
 	maxAge = 5 * time.Minute
@@ -178,7 +178,7 @@ func (t *Tickler) holds(vip netip.Addr) bool {
 
 // share sends the lists of clients to peers while this node holds VIPs.
 func (t *Tickler) share(ctx context.Context) {
-	tick := ticker.New(pollEvery)
+	tick := ticker.New(listEvery)
 	defer tick.Stop()
 	s := shareState{t: t, peers: map[peer]*sender{}}
 	defer s.all.Wait()
@@ -240,8 +240,8 @@ func (s *shareState) turn(ctx context.Context) (again bool) {
 		s.peers[p].send(message, now)
 		size += len(message)
 	}
-	pace := max(pollEvery, time.Duration(size)*time.Second/rate)
-	s.due = now.Add(pace - pollEvery/4) // ticks are aligned, and may come a little early
+	pace := max(listEvery, time.Duration(size)*time.Second/rate)
+	s.due = now.Add(pace - listEvery/4) // ticks are aligned, and may come a little early
 	t.failing.Warn(t.Log, s.unreachable(), "cannot send lists of clients to peers: clients that only listen may wait when these acquire a VIP", "lists of clients sent to all peers again")
 	return true
 }

@@ -21,8 +21,8 @@ import (
 // socket is the name of a job's socket, in the directory of that job.
 const socket = "alive"
 
-// answerTime bounds the time to write an answer.
-const answerTime = time.Second
+// replyTimeout bounds the time to write an answer.
+const replyTimeout = time.Second
 
 // Answer serves the state of a job's loops, in the directory of that job, until ctx ends: an
 // empty answer means that none is stuck. Errors are logged: a job does not depend on its probe,
@@ -54,7 +54,7 @@ func Serve(ctx context.Context, dir, socket string, answer func() string, log *s
 			return
 		}
 		text := answer()
-		c.SetDeadline(time.Now().Add(answerTime))
+		c.SetDeadline(time.Now().Add(replyTimeout))
 		io.WriteString(c, text)
 		c.Close()
 	}

@@ -150,7 +150,7 @@ func backendsChange(ctx context.Context, r *run) error {
 // configured returns when every HAProxy has a backend at that address, or none.
 func (r *run) configured(ctx context.Context, at netip.Addr, has bool) error {
 	for _, n := range r.ControlPlane() {
-		err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("HAProxy on %s to know of a change", n.Name), func() (bool, error) {
+		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to know of a change", n.Name), func() (bool, error) {
 			text, err := n.Read(v1alpha1.HAProxyConf)
 			return strings.Contains(string(text), at.String()+":") == has, err
 		})

@@ -150,7 +150,7 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 	}
 	full := vrrp.FullPriority(g, n.Role)
 	now := 0
-	err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
+	err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("%s to have its full priority for %s", n.Name, g.Name), func() (done bool, err error) {
 		now, err = s.priority(n, g)
 		return now == full, err
 	})
@@ -166,7 +166,7 @@ func (s *subject) ownWays(ctx context.Context) error {
 		if s.Reference || !s.Spec().LocalAPI(n.Role) {
 			continue
 		}
-		err := lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("%s to have its own way to the API", n.Name), func() (bool, error) {
+		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("%s to have its own way to the API", n.Name), func() (bool, error) {
 			f, err := lab.Published[state.Firewall](n)
 			return f != nil && f.Own, err
 		})
@@ -181,8 +181,8 @@ func (s *subject) ownWays(ctx context.Context) error {
 func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
 	at := netip.AddrPortFrom(n.Address(), uint16(s.Spec().Ports.HAProxy))
 	var servers []string
-	return lab.AwaitEvery(ctx, pollEvery, fmt.Sprintf("HAProxy on %s to pass on to every API server", n.Name), func() (bool, error) {
-		p, err := probe.Start(probe.Config{Target: probe.Target{URL: "https://" + at.String() + "/readyz", Dial: s.Client.DialContext}, Every: pollEvery / 10})
+	return lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to pass on to every API server", n.Name), func() (bool, error) {
+		p, err := probe.Start(probe.Config{Target: probe.Target{URL: "https://" + at.String() + "/readyz", Dial: s.Client.DialContext}, Every: costlyPollEvery / 10})
 		if err != nil {
 			return false, err
 		}
@@ -200,5 +200,5 @@ func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
 	})
 }
 
-// pollEvery is how often a condition is looked at where looking costs something.
-const pollEvery = 200 * time.Millisecond
+// costlyPollEvery is how often a condition is looked at where looking costs something.
+const costlyPollEvery = 200 * time.Millisecond

@@ -25,7 +25,7 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 		since, held := n.Since(i.VIP.Addr())
 		at := m.stale.Announced(i.VIP.Addr(), since)
 		if !held && m.stale.AnnouncedAfter(i.VIP.Addr(), now.Add(-time.Second)) {
-			again = pollEvery // this node may be acquiring the VIP, and announcements notify once a second
+			again = announcementPollEvery // this node may be acquiring the VIP, and announcements notify once a second
 		}
 		if !held || at.IsZero() {
 			continue
@@ -37,7 +37,7 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 			m.stale.Follow(nil)
 			return doubtTime, true
 		}
-		again = pollEvery
+		again = announcementPollEvery
 	}
 	return again, false
 }
@@ -45,6 +45,6 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 const (
 	// giveWay is longer than a peer takes to receive an advert and remove the VIP.
 	giveWay = 200 * time.Millisecond
-	// pollEvery is the poll interval for announcements of the VIP by another host.
-	pollEvery = 50 * time.Millisecond
+	// announcementPollEvery is the poll interval for announcements of the VIP by another host.
+	announcementPollEvery = 50 * time.Millisecond
 )
