@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/vipgen/vipgen/api/problem"
@@ -31,7 +32,7 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cluster, data, err := readCluster(s.ClusterConfig)
-	s.reportProblem(err)
+	first := s.cluster == nil
 	switch {
 	case err == nil:
 		// The same value for the same content, so that changes show.
@@ -46,6 +47,7 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 			s.set(cluster)
 		}
 	}
+	s.reportProblem(err, first)
 	if s.cluster == nil {
 		return nil, err
 	}
@@ -92,8 +94,24 @@ func (s *Source) storeCopy() {
 	s.storing.Warn(s.Log, err, "cannot store a copy of cluster.yaml", "copy of cluster.yaml stored again", "file", s.Kept)
 }
 
-func (s *Source) reportProblem(err error) {
-	s.reading.Error(s.Log, err, "cluster.yaml invalid: the last valid one stays in use", "cluster.yaml valid again", "file", s.ClusterConfig)
+// reportProblem logs and stores the result of reading the file; first reports that there
+// was no valid one before.
+func (s *Source) reportProblem(err error, first bool) {
+	what, over := "cluster.yaml invalid", "cluster.yaml valid again"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		what = "cluster.yaml missing"
+	case errors.As(err, new(*fs.PathError)):
+		what = "cannot read cluster.yaml"
+	case first:
+		over = "cluster.yaml valid"
+	}
+	if s.cluster == nil {
+		what += ": there is no earlier one to use"
+	} else {
+		what += ": the last valid one stays in use"
+	}
+	s.reading.Error(s.Log, err, what, over, "file", s.ClusterConfig)
 	s.problem = ""
 	if err != nil {
 		s.problem = err.Error()

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,9 +62,7 @@ func TestLastGoodCluster(t *testing.T) {
 			t.Error("another value for a file that is not right")
 		}
 	}
-	if n := strings.Count(log.String(), "cluster.yaml invalid"); n != 2 { // it was missing, then wrong
-		t.Errorf("said %d times what is wrong:\n%s", n, log)
-	}
+	expectLogged(t, log, "cluster.yaml missing: there is no earlier one to use", "cluster.yaml valid", "cluster.yaml invalid: the last valid one stays in use")
 
 	s, log = source(t, dir) // started anew
 	if got := load(true); got.Metadata.Name != first.Metadata.Name {
@@ -76,8 +76,36 @@ func TestLastGoodCluster(t *testing.T) {
 	if data, err := os.ReadFile(s.Kept); err != nil || !bytes.Equal(data, changed) {
 		t.Errorf("the copy: %v:\n%s", err, data)
 	}
-	if !strings.Contains(log.String(), "valid again") {
-		t.Errorf("the log:\n%s", log)
+	if err := os.Remove(s.ClusterConfig); err != nil {
+		t.Fatal(err)
+	}
+	load(true)
+	if err := os.Mkdir(s.ClusterConfig, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	load(true)
+	expectLogged(t, log, "cluster.yaml invalid: the last valid one stays in use", "cluster.yaml valid again",
+		"cluster.yaml missing: the last valid one stays in use", "cannot read cluster.yaml: the last valid one stays in use")
+
+	s, log = source(t, t.TempDir())
+	testkit.WriteFile(t, s.ClusterConfig, []byte("spec: ["))
+	if f, err := s.Facts(); err == nil {
+		t.Fatalf("%+v with an invalid cluster.yaml alone", f)
+	}
+	expectLogged(t, log, "cluster.yaml invalid: there is no earlier one to use")
+}
+
+var clusterMessage = regexp.MustCompile(`msg="([^"]*cluster\.yaml (?:missing|invalid|valid)[^"]*|cannot read cluster\.yaml[^"]*)"`)
+
+// expectLogged compares the messages about reading cluster.yaml.
+func expectLogged(t *testing.T, log *bytes.Buffer, want ...string) {
+	t.Helper()
+	var got []string
+	for _, m := range clusterMessage.FindAllStringSubmatch(log.String(), -1) {
+		got = append(got, m[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("logged %q, want %q:\n%s", got, want, log)
 	}
 }
 
