@@ -159,7 +159,7 @@ test-all: test test-live test-variants test-measured test-image test-e2e ## Run 
 
 test-live: setup tools ## Run live tests, whose daemons may be late, but for the elections; a failed one again, alone (needs root)
 	$(LIVE) $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(patsubst %,./%,$(filter-out $(ELECTIONS),$(WITH_LIVE)))
-	$(LIVE) -C lab $(NOVET) -timeout 23m -p 3 -parallel 4 $(TESTFLAGS) $(LAB_LIVE)
+	$(LIVE) -C lab $(NOVET) -timeout 23m -p 1 -parallel 4 $(TESTFLAGS) $(LAB_LIVE)
 
 test-elections: setup tools ## Run live tests of agents and keepalived that elect nodes for minutes; a failed one again, alone (needs root)
 	$(LIVE) $(NOVET) -timeout 40m -p 1 -parallel 6 $(TESTFLAGS) $(ELECTIONS:%=./%)
