@@ -6,8 +6,8 @@ import (
 	"os/exec"
 )
 
-// become runs a program with the streams of this one, and returns its exit code.
-func become(program string, args []string) (code int, err error) {
+// execPlugin runs a program with the streams of this one, and returns its exit code.
+func execPlugin(program string, args []string) (code int, err error) {
 	cmd := exec.Command(program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
