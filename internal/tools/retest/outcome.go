@@ -125,6 +125,11 @@ func (o *outcome) names(t *test) bool {
 	return strings.Contains(panicked.FindString(all.String()), "."+top(t.name)+".") || strings.Contains(panicked.FindString(all.String()), "."+top(t.name)+"(")
 }
 
+// subtestFailed reports whether a subtest of a test failed.
+func (o *outcome) subtestFailed(t *test) bool {
+	return slices.ContainsFunc(o.order, func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" })
+}
+
 // isLive reports whether every failure of a test is live: each is in a live test, or that is a
 // part of one or has one as a part.
 func (o *outcome) isLive(name string) bool {
@@ -132,9 +137,8 @@ func (o *outcome) isLive(name string) bool {
 		if !under(t.name, name) || t.state == "pass" || t.state == "skip" || t.state == "pause" {
 			continue
 		}
-		part := func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" }
-		if slices.ContainsFunc(o.order, part) {
-			continue // its subtest is reported
+		if o.subtestFailed(t) {
+			continue // which is reported
 		}
 		if !slices.ContainsFunc(o.order, func(other *test) bool {
 			return other.live && (under(t.name, other.name) || under(other.name, t.name))
@@ -197,8 +201,7 @@ var said = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 // why returns the first lines of each failed test without a failed subtest.
 func (o *outcome) why() (lines []string) {
 	for _, t := range o.order {
-		part := func(other *test) bool { return other != t && under(other.name, t.name) && other.state == "fail" }
-		if t.state != "fail" || slices.ContainsFunc(o.order, part) {
+		if t.state != "fail" || o.subtestFailed(t) {
 			continue
 		}
 		own := slices.DeleteFunc(slices.Clone(t.output), func(line string) bool { return !said.MatchString(line) })
