@@ -88,6 +88,11 @@ func TestFindingsAreDocumented(t *testing.T) {
 	}
 }
 
+var (
+	testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	hardCase = regexp.MustCompile(`HardCase(\d\d)`)
+)
+
 func TestHardCasesAreListed(t *testing.T) {
 	page := read(t, "hard-cases.md")
 	for n := 1; n <= 60; n++ {
@@ -106,10 +111,11 @@ func TestHardCasesAreListed(t *testing.T) {
 		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllStringSubmatch(read(t, path), -1) {
+		text := read(t, path)
+		for _, m := range testName.FindAllStringSubmatch(text, -1) {
 			tests[m[1]] = true
 		}
-		for _, m := range regexp.MustCompile(`HardCase(\d\d)`).FindAllStringSubmatch(read(t, path), -1) {
+		for _, m := range hardCase.FindAllStringSubmatch(text, -1) {
 			folders[m[1]+" "+strings.TrimPrefix(filepath.Dir(path), "../")] = true
 		}
 		return nil
