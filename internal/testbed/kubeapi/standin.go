@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -150,21 +148,12 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// listen opens the port at all addresses of a node, or at one of this machine. The kernel may take
-// a moment to let go of the port after the last server's end.
-func (s *standInServer) listen() (l *process.Listener, err error) {
-	for range 100 {
-		if s.node == nil {
-			l, err = process.ListenAt(nil, s.addr)
-		} else {
-			l, err = process.ListenAll(s.node, int(s.addr.Port()))
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+// listen opens the port at all addresses of a node, or at one of this machine.
+func (s *standInServer) listen() (*process.Listener, error) {
+	if s.node == nil {
+		return process.ListenAt(nil, s.addr)
 	}
-	return l, err
+	return process.ListenAll(s.node, int(s.addr.Port()))
 }
 
 // current is the life that goes on; nil if none does.

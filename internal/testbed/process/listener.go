@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
@@ -47,7 +48,14 @@ func open(node *netns.Node, listen func() (net.Listener, error)) (*Listener, err
 		enter, where = node.Do, node.Name
 	}
 	err := enter(func() (err error) {
-		l.Listener, err = listen()
+		for range 100 {
+			if l.Listener, err = listen(); !errors.Is(err, syscall.EADDRINUSE) {
+				break
+			}
+			// A child of this process that has not reached its program yet has the socket of the
+			// last listener, too.
+			time.Sleep(10 * time.Millisecond)
+		}
 		return err
 	})
 	if err != nil {
