@@ -37,37 +37,31 @@ func TestChangeVIP(t *testing.T) {
 	t.Parallel()
 	before := load(t, demo)
 	groups := before.Config.Spec.Groups
-	both := loadWith(t, renumbered, fmt.Sprintf(bothVIPs, groups[0].VirtualRouterID, groups[1].VirtualRouterID))
 	after := loadWith(t, renumbered, freshIDs)
 	c := newClusterOf(t, Config{Cluster: before, Plan: planOf(3, 2)})
+	step1 := trees(t, loadWith(t, renumbered, fmt.Sprintf(bothVIPs, groups[0].VirtualRouterID, groups[1].VirtualRouterID)))
+	step2 := trees(t, after)
 	restarts := c.restarts()
-	files := trees(t, before)
-	var masters, workers []*exchanged
-	for _, n := range c.nodes {
-		if x := (&exchanged{n, files[n.Role]}); n.Role == v1alpha1.RoleMaster {
-			masters = append(masters, x)
-		} else {
-			workers = append(workers, x)
-		}
-	}
+	nodes := c.exchangedNodes(trees(t, before))
+	masters, workers := ofPool(nodes, v1alpha1.RoleMaster), ofPool(nodes, v1alpha1.RoleWorker)
 	c.check(t)
 	awaitWell(t, c.Cluster)
 	old, fresh := vipsOf(before), vipsOf(after)
 
 	clients := c.askAll(t, old)
-	c.changes(workers[:1], trees(t, both), 4)
+	c.changes(workers[:1], step1, 4)
 	more := c.askAll(t, fresh[2:])
-	c.changes(workers[1:], trees(t, both), 4)
-	c.changes(masters[:1], trees(t, both), 4)
+	c.changes(workers[1:], step1, 4)
+	c.changes(masters[:1], step1, 4)
 	more = append(more, c.askAll(t, fresh[:2])...)
-	c.changes(masters[1:], trees(t, both), 4)
+	c.changes(masters[1:], step1, 4)
 	for _, p := range clients {
 		p.answers(t, 100)
 		p.expect(t, 0)
 	}
 	c.resolves(t, "192.0.2.15", "2001:db8::15", "192.0.2.16", "2001:db8::16")
 
-	c.changes(append(workers, masters...), trees(t, after), 2)
+	c.changes(append(workers, masters...), step2, 2)
 	for _, vip := range old {
 		if h := c.holders(vip); len(h) > 0 {
 			t.Errorf("%s holds %v still", h[0].Name, vip)

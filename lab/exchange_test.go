@@ -62,6 +62,19 @@ type exchanged struct {
 	files tree
 }
 
+// exchangedNodes returns the nodes of a cluster with the files of their pools.
+func (c *cluster) exchangedNodes(files map[string]tree) (out []*exchanged) {
+	for _, n := range c.nodes {
+		out = append(out, &exchanged{n, files[n.Role]})
+	}
+	return out
+}
+
+// ofPool returns the nodes of a pool.
+func ofPool(list []*exchanged, role string) []*exchanged {
+	return slices.DeleteFunc(slices.Clone(list), func(x *exchanged) bool { return x.Role != role })
+}
+
 // give puts files on the node in place of those that it had, manifests last, so that pods
 // start with everything there: only the files named, if any are. Files that are no more go
 // afterwards, as with the machine config daemon. Kubelet notices changes of manifests, and

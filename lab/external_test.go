@@ -49,18 +49,16 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	before, moved := load(t, demo), loadWith(t, movedInstall, movedVipgen)
 	m := &moving{cluster: newClusterOf(t, Config{Cluster: before, Plan: planOf(3, 1)})}
 	inCluster, outside := trees(t, before), trees(t, moved)
-	for _, n := range m.nodes {
-		m.exchanged = append(m.exchanged, &exchanged{n, inCluster[n.Role]})
-	}
+	m.exchanged = m.exchangedNodes(inCluster)
 	m.check(t)
 	awaitWell(t, m.Cluster)
 
 	m.balance(t)
 	client := m.startProbeOf(t, external, asked, probe.DefaultEvery)
 	seen := m.observeAt(asked)
-	m.change(m.of(v1alpha1.RoleWorker)[0], outside)
+	m.change(ofPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
 	// Whatever the order is, the VIP moves no more often than in this one.
-	left := m.of(v1alpha1.RoleMaster)
+	left := ofPool(m.exchanged, v1alpha1.RoleMaster)
 	for len(left) > 1 {
 		h := m.holder(t, api)
 		at := slices.IndexFunc(left, func(x *exchanged) bool { return x.node == h })
@@ -79,11 +77,11 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	for _, n := range m.nodes {
 		m.patch("/api/v1/nodes/"+n.Name, `{"metadata":{"annotations":{"vipgen.io/vrrp":null}}}`)
 	}
-	masters := m.of(v1alpha1.RoleMaster)
+	masters := ofPool(m.exchanged, v1alpha1.RoleMaster)
 	m.change(masters[0], inCluster)
 	m.holder(t, api) // nobody held it until now
 	seen = m.observeAt(asked)
-	for _, x := range append(masters[1:], m.of(v1alpha1.RoleWorker)...) {
+	for _, x := range append(masters[1:], ofPool(m.exchanged, v1alpha1.RoleWorker)...) {
 		m.change(x, inCluster)
 	}
 	m.check(t)
@@ -112,11 +110,6 @@ func trees(t *testing.T, r *render.Cluster) map[string]tree {
 		out[b.Role] = files
 	}
 	return out
-}
-
-// of returns the nodes of a pool.
-func (m *moving) of(role string) []*exchanged {
-	return slices.DeleteFunc(slices.Clone(m.exchanged), func(x *exchanged) bool { return x.Role != role })
 }
 
 // balance starts the external load balancer with the haproxy.cfg that vipgen renders for it while

@@ -276,10 +276,13 @@ func (n *node) shutDown() {
 // vipChanged gives the API another VIP in two steps (docs/change-a-vip.md). In each, one node after
 // the other gets another cluster.yaml, as the machine config operator writes files, and nothing else.
 func (c *cluster) vipChanged(to netip.Addr) []fault {
-	ids := "vrrp: {virtualRouterIDs: {api: 101}}"
+	from := c.vip
 	group := c.config(v1alpha1.RoleMaster).Spec.Groups[0]
-	old := fmt.Sprintf("additionalAPIVIPs: [{name: old, vips: [%s], virtualRouterID: %d}]", c.vip, group.VirtualRouterID)
-	give := func(had netip.Addr, spec ...string) {
+	give := func(keep bool) {
+		spec := []string{"vrrp: {virtualRouterIDs: {api: 101}}"}
+		if keep {
+			spec = append(spec, fmt.Sprintf("additionalAPIVIPs: [{name: old, vips: [%s], virtualRouterID: %d}]", from, group.VirtualRouterID))
+		}
 		rendered := c.render(to, spec...)
 		for _, n := range c.nodes() {
 			data, err := os.ReadFile(filepath.Join(rendered, "files", n.role, v1alpha1.ClusterConfigPath))
@@ -291,21 +294,20 @@ func (c *cluster) vipChanged(to netip.Addr) []fault {
 			c.until("keepalived's configuration of "+n.Name, func() bool {
 				conf, err := n.Read(v1alpha1.KeepalivedConf)
 				c.must(err)
-				return strings.Contains(string(conf), had.String()+"/") == (len(spec) > 1) && strings.Contains(string(conf), to.String()+"/")
+				return strings.Contains(string(conf), from.String()+"/") == keep && strings.Contains(string(conf), to.String()+"/")
 			})
 			c.holder(to)
 		}
 	}
-	from := c.vip
 	return []fault{{
 		name: fmt.Sprintf("API VIP %s besides %s", to, from), lossless: true,
 		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the old VIP.",
-		do:   func() { give(from, ids, old) },
+		do:   func() { give(true) },
 		mend: func() { c.vip = to },
 	}, {
 		name: fmt.Sprintf("API VIP %s goes", from), lossless: true,
 		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the new VIP.",
-		do:   func() { give(from, ids) },
+		do:   func() { give(false) },
 		over: func() {
 			c.until("nobody to hold "+from.String(), func() bool { return !slices.ContainsFunc(c.nodes(), func(n *node) bool { return n.has(from) }) })
 		},
