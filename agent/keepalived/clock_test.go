@@ -64,9 +64,9 @@ func TestHardCase27ClockSteps(t *testing.T) {
 			n.awaitState("the API server counts no more", func(s state.Keepalived) bool { return s.Instances[0].Priority == 40 })
 			n.ready()
 			n.awaitState("the API server counts", func(s state.Keepalived) bool { return s.Instances[0].Priority == 45 })
-			c.list.setNode("cp-x", "master", c.host(90).Addr().String())
+			c.list.SetNode("cp-x", "master", c.host(90).Addr().String())
 			n.awaitState("the new peer", func(s state.Keepalived) bool { return len(s.Instances[0].Peers) == 4 })
-			c.list.removeNode("cp-x")
+			c.list.RemoveNode("cp-x")
 			n.awaitState("no new peer", func(s state.Keepalived) bool { return len(s.Instances[0].Peers) == 3 })
 		})
 	}

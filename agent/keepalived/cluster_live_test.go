@@ -67,7 +67,7 @@ type cluster struct {
 	layout
 	t     *testing.T
 	vip   netip.Addr // whose holders are looked for
-	list  *api
+	list  *daemon.API
 	nodes map[string]*node
 	net   *netns.Network
 }
@@ -89,7 +89,7 @@ func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
 
 func newClusterOf(t *testing.T, l layout) *cluster {
 	t.Helper()
-	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: newAPI(t)}
+	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: daemon.NewAPI(t)}
 }
 
 // add makes a node with an address that ends in n, with the files that vipgen
@@ -145,7 +145,7 @@ func (c *cluster) awaitRunning() {
 	}
 }
 
-func (c *cluster) register(n *node) { c.list.setNode(n.name, n.role, n.address.Addr().String()) }
+func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
 
 func clusterConfig(t *testing.T) []byte {
 	t.Helper()

@@ -50,7 +50,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	usual := holder.queue("lo", l.apiVIP.Is6()) // where nobody bounds it
 	defer c.neverTwo()()
 	for i := range dead {
-		c.list.setNode(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())
+		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())
 	}
 	for _, name := range c.all() {
 		n := c.nodes[name]

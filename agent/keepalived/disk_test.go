@@ -113,7 +113,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 			disk := newDisk(n, "/etc/keepalived")
 			n.Write(v1alpha1.ModeFile, c.read(t, "every-pool"+v1alpha1.ModeFile))
 			n.Write(keptSettings, []byte(fastUnicast))
-			c.list.setNode("cp-2", "master", c.host(12).Addr().String())
+			c.list.SetNode("cp-2", "master", c.host(12).Addr().String())
 			n.start()
 			c.holder("cp-1")
 			other := c.add("cp-2", "master", 12)
@@ -123,7 +123,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 			c.holder("cp-1")
 
 			tt.spoil(disk)
-			c.list.setNode("cp-3", "master", c.host(13).Addr().String())
+			c.list.SetNode("cp-3", "master", c.host(13).Addr().String())
 			before := n.awaitState("what is wrong", func(s state.Keepalived) bool { return strings.Contains(s.Problem, tt.want) })
 			c.holder("cp-1")
 			n.valid()
@@ -186,7 +186,7 @@ func TestHardCase54FullRun(t *testing.T) {
 	// So does one that has nothing to take the room of.
 	testkit.Must(t, os.Remove(n.Path(v1alpha1.JobDir("keepalived")+"/state.json")))
 	disk.fillUp()
-	c.list.setNode("cp-3", "master", c.host(13).Addr().String()) // has it publish
+	c.list.SetNode("cp-3", "master", c.host(13).Addr().String()) // has it publish
 	if out, err := n.probe(); err != nil {
 		t.Errorf("the probe of a job without a state: %v: %s", err, out)
 	}

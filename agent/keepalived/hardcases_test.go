@@ -81,7 +81,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	lone := c.add("cp-1", "master", 11)
 	lone.Write(v1alpha1.ClusterConfigPath, read(t, "every-pool"+v1alpha1.ClusterConfigPath)) // which names no peer
 	c.register(lone)
-	c.list.setNode("worker-1", "worker", "192.168.111.31")
+	c.list.SetNode("worker-1", "worker", "192.168.111.31")
 	if err := lone.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func TestHardCase02NoPeers(t *testing.T) {
 		t.Errorf("the probe of a keepalived that is not wanted: %v: %s", err, out)
 	}
 
-	c.list.setNode("cp-2", "master", "192.168.111.12")
+	c.list.SetNode("cp-2", "master", "192.168.111.12")
 	c.holder("cp-1")
-	c.list.removeNode("cp-2")
+	c.list.RemoveNode("cp-2")
 	lone.awaitState("no peers", isLeftOut("no other control-plane node"))
 	testkit.Await(t, "the VIP to go with the peers", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
 
@@ -122,7 +122,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	late.awaitState("it runs", running)
 	c.holder(holder)
 
-	c.list.removeNode(holder)
+	c.list.RemoveNode(holder)
 	c.nodes[holder].awaitState("not registered", isLeftOut("not registered"))
 	c.holder(c.others(holder)...)
 }
@@ -204,7 +204,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 		"  - 192.168.111.0/24", "  - 192.168.111.0/24\n  - 198.51.100.0/24", 1)
 	far.Write(v1alpha1.ClusterConfigPath, []byte(cluster))
 	c.register(far)
-	c.list.setNode("worker-2", "worker", "192.168.111.32")
+	c.list.SetNode("worker-2", "worker", "192.168.111.32")
 	far.start()
 	far.awaitState("it is remote", isLeftOut("no network with a VIP"))
 	far.awaitProcesses(1)
@@ -233,11 +233,11 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 250 {
-		c.list.setNode(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
+		c.list.SetNode(fmt.Sprintf("worker-%d", i), "worker", fmt.Sprintf("192.168.112.%d", i+1))
 	}
 	began := time.Now()
 	for i, address := range crowd {
-		c.list.setNode(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
+		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
 		c.holders() // takes its time, so that they come one after another
 	}
 	// The other node, the bootstrap and those 50.

@@ -33,20 +33,20 @@ func TestHardCase21RouterMoves(t *testing.T) {
 	stop := here.serve(1936) // some router answers, of a controller that is not the default
 	s := here.awaitState("a router answers", func(s state.Keepalived) bool { return !s.Instances[0].Fault && s.Instances[0].Priority == 30 })
 	c.holder("worker-2")
-	c.list.setRouter("default", "worker-3", true)
+	c.list.SetRouter("default", "worker-3", true)
 	other := c.nodes["worker-3"]
 	other.serve(1936)
 	other.awaitState("the default router is here", func(s state.Keepalived) bool { return s.Instances[0].Priority == 80 })
 	c.holder("worker-3")
-	c.list.setRouter("default", "worker-3", false)
-	c.list.setRouter("default", "worker-2", true)
+	c.list.SetRouter("default", "worker-3", false)
+	c.list.SetRouter("default", "worker-2", true)
 	c.holder("worker-2")
 	stop()
 	c.holder("worker-3") // which still answers
-	c.list.setRouter("blue", "worker-3", true)
+	c.list.SetRouter("blue", "worker-3", true)
 	other.awaitState("another controller's router took its place", func(s state.Keepalived) bool { return s.Instances[0].Fault })
 	c.holder("")
-	c.list.setRouter("blue", "worker-3", false)
+	c.list.SetRouter("blue", "worker-3", false)
 	c.holder("worker-3")
 	if got := slices.IndexFunc(s.Instances[0].Terms, func(t state.Term) bool { return t.Name == "ingress-here" && t.Points == 50 }); got < 0 {
 		t.Errorf("terms %+v", s.Instances[0].Terms)

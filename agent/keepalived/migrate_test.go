@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/migration"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -85,10 +86,10 @@ func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time
 // announcements.
 func (c *cluster) cutOff(n *node) {
 	c.t.Helper()
-	alone := newAPI(c.t)
+	alone := daemon.NewAPI(c.t)
 	n.join(alone)
 	for _, x := range c.nodes {
-		alone.setNode(x.name, x.role, x.address.Addr().String())
+		alone.SetNode(x.name, x.role, x.address.Addr().String())
 	}
 }
 
@@ -190,7 +191,7 @@ func TestMigrationFollowed(t *testing.T) {
 	had := func(at time.Time) { // agreed before that
 		t.Helper()
 		said := migration.Announcement{Running: spec.Spec.VRRP.Target.String(), Ready: to.String(), At: at}
-		c.list.patch(nodesPath+"/cp-3", object{"metadata": object{"annotations": object{"vipgen.io/vrrp": said.Encode()}}})
+		c.list.Patch(daemon.NodesPath+"/cp-3", daemon.Object{"metadata": daemon.Object{"annotations": daemon.Object{"vipgen.io/vrrp": said.Encode()}}})
 	}
 	blind.Write(keptSettings, []byte(fastUnicast))
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Second) // however long its start takes

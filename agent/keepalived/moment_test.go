@@ -42,7 +42,7 @@ func TestEndAtAnyMoment(t *testing.T) {
 				time.Sleep(time.Duration(moment) * 15 * time.Millisecond)
 				if moment%3 == 2 { // in the middle of a reload
 					n.Write(v1alpha1.ClusterConfigPath, append(c.clusterConfig(t), byte('\n')))
-					c.list.setNode("cp-3", "master", c.host(20+moment).Addr().String())
+					c.list.SetNode("cp-3", "master", c.host(20+moment).Addr().String())
 				}
 				ends[name](t, n.agent)
 				testkit.Await(t, "nothing to be left", func() bool { return len(n.processes()) == 0 })

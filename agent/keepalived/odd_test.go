@@ -17,7 +17,7 @@ func (c *cluster) listAs(n *node, role string, addresses ...netip.Addr) {
 	for _, a := range addresses {
 		list = append(list, a.String())
 	}
-	c.list.setNode(n.name, role, list...)
+	c.list.SetNode(n.name, role, list...)
 }
 
 // misread are Nodes of which the other nodes make another address than the node has, or

@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -26,9 +27,9 @@ func TestHardCase46Move(t *testing.T) {
 			for n := 11; n <= 13; n++ {
 				x := c.add(fmt.Sprintf("cp-%d", n-10), "master", n)
 				x.addAddress(kubelets(n))
-				c.list.setNode(x.name, x.role, kubelets(n).Addr().String())
+				c.list.SetNode(x.name, x.role, kubelets(n).Addr().String())
 				if annotated {
-					c.list.patch(nodesPath+"/"+x.name, object{"metadata": object{"annotations": object{
+					c.list.Patch(daemon.NodesPath+"/"+x.name, daemon.Object{"metadata": daemon.Object{"annotations": daemon.Object{
 						"k8s.ovn.org/host-cidrs": fmt.Sprintf("[%q,%q]", x.address, kubelets(n)),
 					}}})
 				}

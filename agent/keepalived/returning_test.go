@@ -57,7 +57,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 					return strings.Contains(gone.file(keepDir+"/.vipgen-nodes.json"), "cp-1")
 				})
 				gone.agent.Stop()
-				c.list.removeNode(gone.name)
+				c.list.RemoveNode(gone.name)
 				for _, other := range c.others(gone.name) {
 					n := c.nodes[other]
 					testkit.Await(t, other+" to forget it", func() bool {
@@ -66,7 +66,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				}
 				holder, machine := c.holder(c.others(gone.name)...), testkit.StartStopwatch()
 				t.Cleanup(func() { machine.End() })
-				gone.expire(c.list)
+				c.list.Expire(gone.Host, gone.name)
 				defer c.neverTwo()()
 				for range triesEach { // each time it has its files from before
 					gone.start()
@@ -77,7 +77,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				c.stayed("a deleted node returns", holder, []string{c.holder(c.all()...)}, machine.End())
 				gone.start()
 				gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
-				gone.admit(c.list)
+				c.list.Admit(gone.Host, gone.name)
 				c.register(gone)
 				gone.awaitState("it runs", running)
 				c.holder(c.all()...)
@@ -108,7 +108,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 					cut(c, gone)
 					gone.awaitMetric("vipgen_nodes_stale", 1)
 					stop := c.countTwo(gone.name)
-					c.list.removeNode(gone.name)
+					c.list.RemoveNode(gone.name)
 					gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 					c.holder(c.others(gone.name)...)
 					t.Logf("it held the VIP beside another for %v", stop())
@@ -131,7 +131,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 
 // cut has no API server tell a node anything any more, while its own goes on being ready.
 func cut(c *cluster, n *node) {
-	n.refuse(c.list)
+	c.list.Refuse(n.Host, n.name)
 	n.api.Kill() // and with it the watches of all
 	n.launch()
 }

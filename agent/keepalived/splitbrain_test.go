@@ -28,7 +28,7 @@ func TestHardCase51SplitBrain(t *testing.T) {
 				cut(c, gone)
 				gone.awaitMetric("vipgen_nodes_stale", 1)
 				stop, machine := c.countTwo(gone.name), testkit.StartStopwatch()
-				c.list.removeNode(gone.name)
+				c.list.RemoveNode(gone.name)
 				gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 				testkit.Await(t, "the VIP to be on one node", func() bool { return len(c.holders()) == 1 })
 				c.holder(c.others(gone.name)...)

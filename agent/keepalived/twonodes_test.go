@@ -93,7 +93,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	first.awaitState("nobody else is known", isLeftOut("no other control-plane node"))
 	boot.awaitState("it knows the first", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1 })
 
-	c.list.setBootstrap("192.168.111.10")
+	c.list.SetBootstrap("192.168.111.10")
 	first.awaitState("the bootstrap is a peer", func(s state.Keepalived) bool {
 		return running(s) && len(s.Instances) == 1 && len(s.Instances[0].Peers) == 1
 	})
@@ -102,7 +102,7 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 	boot.unready()
 	boot.awaitState("it is over", isLeftOut("has gone"))
 	c.holder("cp-1")
-	c.list.setBootstrap("")
+	c.list.SetBootstrap("")
 	first.awaitGone()
 	alone := first.awaitState("it runs on", running)
 	c.holder("cp-1")
@@ -142,7 +142,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	boot := c.add("bootstrap", "bootstrap", 10)
-	c.list.setBootstrap("192.168.111.10")
+	c.list.SetBootstrap("192.168.111.10")
 	boot.start()
 	c.holder("bootstrap")
 	c.controlPlane(2)
@@ -150,7 +150,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.nodes["cp-2"].awaitState("it runs", running)
 	c.holder("bootstrap")
 	stop := c.neverTwo()
-	c.list.setBootstrap("")
+	c.list.SetBootstrap("")
 	c.nodes["cp-1"].awaitGone()
 	c.nodes["cp-2"].awaitGone()
 	c.holder("bootstrap")
@@ -170,7 +170,7 @@ func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
 	lone.Write(v1alpha1.ClusterConfigPath,
 		bytes.Replace(clusterConfig(t), []byte("replicas: 3"), []byte("replicas: 2"), 1)) // which names a bootstrap
 	c.register(lone)
-	c.list.setBootstrap("")
+	c.list.SetBootstrap("")
 	lone.start()
 	c.holder("cp-1")
 	lone.awaitGone()

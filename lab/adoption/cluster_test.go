@@ -1,7 +1,6 @@
 package adoption
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -25,76 +24,11 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Where the API has what nodes read.
-const (
-	nodesPath      = "/api/v1/nodes"
-	namespacesPath = "/api/v1/namespaces"
-	configMapsPath = namespacesPath + "/openshift-etcd/configmaps"
-)
-
 // goldenCase has the pods and templates that vipgen renders for nodes.
 const goldenCase = "../../golden/cases/baremetal-usermanaged/expected/files/"
 
 // host returns the address of a host.
 func host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", n)) }
-
-// api is the API of a cluster, changed by an administrator.
-type api struct {
-	kubeapi.Plane
-	t *testing.T
-}
-
-// object is one of the API.
-type object map[string]any
-
-func newAPI(t *testing.T) *api {
-	t.Helper()
-	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com", ShutdownDelay: time.Hour})
-	testkit.Must(t, err)
-	testkit.Cleanup(t, plane.Close)
-	return &api{plane, t}
-}
-
-// create reports whether an object was not there yet.
-func (a *api) create(collection string, o object) bool {
-	a.t.Helper()
-	data, err := json.Marshal(o)
-	testkit.Must(a.t, err)
-	err = a.Create(a.t.Context(), collection, data)
-	if err != nil && strings.Contains(err.Error(), ": 409 ") {
-		return false
-	}
-	testkit.Must(a.t, err)
-	return true
-}
-
-func (a *api) patch(path string, o object) {
-	a.t.Helper()
-	data, err := json.Marshal(o)
-	testkit.Must(a.t, err)
-	testkit.Must(a.t, a.Patch(a.t.Context(), path, data))
-}
-
-// register makes the Node of a node.
-func (a *api) register(name, role string, addresses []netip.Prefix) {
-	a.t.Helper()
-	var list []object
-	for _, p := range addresses {
-		list = append(list, object{"type": "InternalIP", "address": p.Addr().String()})
-	}
-	a.create(nodesPath, object{"apiVersion": "v1", "kind": "Node",
-		"metadata": object{"name": name, "labels": object{v1alpha1.RoleLabel(role): ""}}, "status": object{"addresses": list}})
-}
-
-// setBootstrap says where the bootstrap host is, or with an empty address that it is gone.
-func (a *api) setBootstrap(address string) {
-	a.t.Helper()
-	metadata := object{"name": "etcd-endpoints", "annotations": object{"alpha.installer.openshift.io/etcd-bootstrap": address}}
-	a.create(namespacesPath, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "openshift-etcd"}})
-	if !a.create(configMapsPath, object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}) {
-		a.patch(configMapsPath+"/etcd-endpoints", object{"metadata": metadata})
-	}
-}
 
 // node is a node of a cluster, which runs the agent as its pod does.
 type node struct {
@@ -107,7 +41,7 @@ type node struct {
 
 // newNode makes a node with an API server and with the files that vipgen rendered, of which
 // config is cluster.yaml. It is not registered and runs no agent yet.
-func newNode(t *testing.T, network *netns.Network, a *api, name, role string, config []byte, addresses ...netip.Prefix) *node {
+func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role string, config []byte, addresses ...netip.Prefix) *node {
 	t.Helper()
 	ns, err := network.AddNode(name, addresses...)
 	testkit.Must(t, err)
@@ -122,19 +56,12 @@ func newNode(t *testing.T, network *netns.Network, a *api, name, role string, co
 }
 
 // admit gives the node an API server in place of the one that it has, and credentials.
-func (n *node) admit(a *api) {
+func (n *node) admit(a *daemon.API) {
 	n.t.Helper()
 	if n.server != nil {
 		n.server.Kill()
 	}
-	server, err := a.Server(n.Node, netip.MustParseAddr("127.0.0.1")) // which no test takes from it
-	testkit.Must(n.t, err)
-	n.server = server
-	testkit.Must(n.t, server.Launch())
-	for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} {
-		_, err := kubeapi.WriteKubeconfig(n.Path("/"), dir, a.CA(), n.name, "api-int.demo.example.com:6443")
-		testkit.Must(n.t, err)
-	}
+	n.server = a.Serve(n.Host, n.name)
 }
 
 // start starts the agent with the command line of the rendered pod.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -36,7 +37,7 @@ var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 34 * time.Sec
 type mixed struct {
 	t     *testing.T
 	net   *netns.Network
-	api   *api
+	api   *daemon.API
 	nodes map[string]*node
 	vips  []netip.Addr
 	// config is the rendered cluster.yaml, conf what it says.
@@ -63,7 +64,7 @@ type operatorsNode struct {
 // whose nodes start like the operator's.
 func newMixed(t *testing.T, golden string) *mixed {
 	t.Helper()
-	m := &mixed{t: t, net: daemon.NewNetwork(t), api: newAPI(t), nodes: map[string]*node{}, at: map[string][]netip.Prefix{}, operators: map[string]*operatorsNode{}}
+	m := &mixed{t: t, net: daemon.NewNetwork(t), api: daemon.NewAPI(t), nodes: map[string]*node{}, at: map[string][]netip.Prefix{}, operators: map[string]*operatorsNode{}}
 	m.config = testkit.ReadFile(t, "../../golden/cases/"+golden+"/expected/cluster.yaml")
 	conf, err := v1alpha1.LoadClusterConfig("cluster.yaml", m.config)
 	testkit.Must(t, err)
@@ -94,12 +95,12 @@ func (m *mixed) join(name, role string, addresses ...netip.Prefix) *node {
 // looked often enough.
 func (m *mixed) list(n *node, all ...netip.Prefix) {
 	m.t.Helper()
-	m.api.register(n.name, n.role, m.at[n.name])
+	m.api.SetNode(n.name, n.role, lists.Map(m.at[n.name], func(p netip.Prefix) string { return p.Addr().String() })...)
 	cidrs := ""
 	for i, a := range all {
 		cidrs += fmt.Sprintf("%s%q", map[bool]string{true: ","}[i > 0], a)
 	}
-	m.api.patch(nodesPath+"/"+n.name, object{"metadata": object{"annotations": object{"k8s.ovn.org/host-cidrs": "[" + cidrs + "]"}}})
+	m.api.Patch(daemon.NodesPath+"/"+n.name, daemon.Object{"metadata": daemon.Object{"annotations": daemon.Object{"k8s.ovn.org/host-cidrs": "[" + cidrs + "]"}}})
 	for role, after := range operatorsCheck {
 		timer := time.AfterFunc(after, func() {
 			m.mu.Lock()

@@ -73,7 +73,7 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			m.held()
 			m.look()
 			m.list(first, host(11))
-			m.api.setBootstrap("192.168.111.10")
+			m.api.SetBootstrap("192.168.111.10")
 			first.start()
 			m.awaitPart(first)
 			m.awaitHolder("bootstrap")
@@ -89,7 +89,7 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			if !etcdFirst {
 				leave()
 			}
-			m.api.setBootstrap("")
+			m.api.SetBootstrap("")
 			first.awaitGone()
 			if etcdFirst {
 				m.awaitHolder("bootstrap")

@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// Paths of collections of the API.
+const (
+	NodesPath      = "/api/v1/nodes"
+	namespacesPath = "/api/v1/namespaces"
+	etcdNamespace  = "openshift-etcd"
+)
+
+// Object is an object of the API.
+type Object map[string]any
+
+// API is the stand-in for the API of cluster demo.example.com, changed by an administrator.
+// Nothing can be changed before a server of it runs. Servers that stop go on for as long as a test
+// takes.
+type API struct {
+	plane kubeapi.Plane
+	t     testing.TB
+}
+
+// NewAPI makes an API without servers and objects.
+func NewAPI(t testing.TB) *API {
+	t.Helper()
+	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com", ShutdownDelay: time.Hour})
+	testkit.Must(t, err)
+	testkit.Cleanup(t, plane.Close)
+	return &API{plane, t}
+}
+
+// Serve starts an API server on a host, and gives the node of that name credentials.
+func (a *API) Serve(h *Host, name string) kubeapi.Server {
+	a.t.Helper()
+	server, err := a.plane.Server(h.Node, netip.MustParseAddr("127.0.0.1")) // which no test takes from it
+	testkit.Must(a.t, err)
+	testkit.Must(a.t, server.Launch())
+	a.Admit(h, name)
+	return server
+}
+
+// credentialDirs are where nodes have their credentials, and the bootstrap host.
+var credentialDirs = []string{"/var/lib/kubelet", "/etc/kubernetes"}
+
+// Admit gives a node valid credentials.
+func (a *API) Admit(h *Host, name string) {
+	a.t.Helper()
+	for _, dir := range credentialDirs {
+		_, err := kubeapi.WriteKubeconfig(h.Path("/"), dir, a.plane.CA(), name, "api-int.demo.example.com:6443")
+		testkit.Must(a.t, err)
+	}
+}
+
+// Expire replaces a node's credentials with expired ones: 401.
+func (a *API) Expire(h *Host, name string) {
+	a.t.Helper()
+	testkit.Must(a.t, kubeapi.ExpireKubeconfig(h.Path("/"), credentialDirs[0], a.plane.CA(), name))
+}
+
+// Refuse replaces a node's credentials with ones that RBAC refuses everything: 403.
+func (a *API) Refuse(h *Host, name string) {
+	a.t.Helper()
+	pair, err := a.plane.CA().Client("system:node:" + name) // in no group
+	testkit.Must(a.t, err)
+	h.Write(credentialDirs[0]+"/pki/kubelet-client-current.pem", pair.Both())
+}
+
+// Create makes an object in a collection, and reports whether it is new.
+func (a *API) Create(collection string, o Object) bool {
+	a.t.Helper()
+	data, err := json.Marshal(o)
+	testkit.Must(a.t, err)
+	err = a.plane.Create(a.t.Context(), collection, data)
+	if err != nil && strings.Contains(err.Error(), ": 409 ") {
+		return false
+	}
+	testkit.Must(a.t, err)
+	return true
+}
+
+// Patch changes an object by a JSON merge patch (RFC 7396).
+func (a *API) Patch(path string, o Object) {
+	a.t.Helper()
+	data, err := json.Marshal(o)
+	testkit.Must(a.t, err)
+	testkit.Must(a.t, a.plane.Patch(a.t.Context(), path, data))
+}
+
+// Delete removes an object.
+func (a *API) Delete(path string) {
+	a.t.Helper()
+	testkit.Must(a.t, a.plane.Delete(a.t.Context(), path))
+}
+
+// SetNode registers a node or changes it.
+func (a *API) SetNode(name, role string, addresses ...string) {
+	a.t.Helper()
+	list := []Object{}
+	for _, x := range addresses {
+		list = append(list, Object{"type": "InternalIP", "address": x})
+	}
+	labels, status := Object{v1alpha1.RoleLabel(role): ""}, Object{"addresses": list}
+	if a.Create(NodesPath, Object{"apiVersion": "v1", "kind": "Node", "metadata": Object{"name": name, "labels": labels}, "status": status}) {
+		return
+	}
+	for _, other := range []string{v1alpha1.RoleMaster, v1alpha1.RoleWorker} {
+		if other != role {
+			labels[v1alpha1.RoleLabel(other)] = nil
+		}
+	}
+	a.Patch(NodesPath+"/"+name, Object{"metadata": Object{"labels": labels}})
+	a.Patch(NodesPath+"/"+name+"/status", Object{"status": status})
+}
+
+// RemoveNode deletes a Node.
+func (a *API) RemoveNode(name string) {
+	a.t.Helper()
+	a.Delete(NodesPath + "/" + name)
+}
+
+// SetBootstrap sets the address of the bootstrap host; an empty one means that it is gone.
+func (a *API) SetBootstrap(address string) {
+	a.t.Helper()
+	metadata := Object{"name": "etcd-endpoints", "annotations": Object{"alpha.installer.openshift.io/etcd-bootstrap": address}}
+	path := a.namespace(etcdNamespace) + "/configmaps"
+	if !a.Create(path, Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}) {
+		a.Patch(path+"/etcd-endpoints", Object{"metadata": metadata})
+	}
+}
+
+// SetRouter sets whether a ready router of an ingress controller runs on a node.
+func (a *API) SetRouter(controller, node string, here bool) {
+	a.t.Helper()
+	name, path := "router-"+controller+"-"+node, a.namespace("openshift-ingress")+"/pods"
+	if !here {
+		a.Delete(path + "/" + name)
+		return
+	}
+	a.Create(path, Object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": Object{"name": name, "labels": Object{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": controller}},
+		"spec":     Object{"nodeName": node},
+		"status":   Object{"conditions": []Object{{"type": "Ready", "status": "True"}}},
+	})
+}
+
+// namespace makes a namespace if it is not there, and returns its path.
+func (a *API) namespace(name string) string {
+	a.t.Helper()
+	a.Create(namespacesPath, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": name}})
+	return namespacesPath + "/" + name
+}
