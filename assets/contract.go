@@ -1,7 +1,7 @@
 package assets
 
-// Treatment says what happens to a file or unit that OpenShift's machine-config operator lays
-// on nodes for VIPs, or that vipgen adds.
+// Treatment is the fate of a file or unit that OpenShift's machine-config operator lays on nodes
+// for VIPs, or that vipgen adds.
 type Treatment string
 
 const (
@@ -27,7 +27,7 @@ type Entry struct {
 	// control plane). "" is every cluster.
 	Where     string
 	Treatment Treatment
-	// Why says what vipgen relies on it for, what replaces it, or what needs it.
+	// Why is the reason for the treatment: vipgen's use of it, its replacement, or its user.
 	Why string
 	// Promises are lines of the operator's unit that others rely on, and that vipgen's must
 	// have.

@@ -51,7 +51,7 @@ func (e *Encoder) parts(b Bundle) (parts, error) {
 		return parts{}, err
 	}
 	p := parts{make([]frame, len(b.Files)), make([]string, len(b.Files)), make([]fragment, len(b.Units))}
-	var missing missing
+	var missing uncached
 	for i, f := range b.Files {
 		p.urls[i] = e.dataURL(f.Contents)
 		var ok bool
@@ -74,25 +74,25 @@ func (e *Encoder) parts(b Bundle) (parts, error) {
 	return p, nil
 }
 
-// missing holds the files and units that are not cached, with their indexes in the bundle.
-type missing struct {
+// uncached holds the files and units that the cache lacks, with their indexes in the bundle.
+type uncached struct {
 	files          []File
 	units          []Unit
 	fileAt, unitAt []int
 }
 
-func (m *missing) addFile(i int, f File) {
+func (m *uncached) addFile(i int, f File) {
 	m.files = append(m.files, File{Path: f.Path, Mode: f.Mode})
 	m.fileAt = append(m.fileAt, i)
 }
 
-func (m *missing) addUnit(i int, u Unit) {
+func (m *uncached) addUnit(i int, u Unit) {
 	m.units = append(m.units, u)
 	m.unitAt = append(m.unitAt, i)
 }
 
 // text rejects text that JSON and YAML would change.
-func (m missing) text() error {
+func (m uncached) text() error {
 	for _, f := range m.files {
 		if !utf8.ValidString(f.Path) {
 			return fmt.Errorf("file %q: the path is not UTF-8", f.Path)
@@ -108,7 +108,7 @@ func (m missing) text() error {
 	return nil
 }
 
-func (e *Encoder) translateMissing(m missing, p *parts) error {
+func (e *Encoder) translateMissing(m uncached, p *parts) error {
 	if err := m.text(); err != nil {
 		return err
 	}

@@ -23,14 +23,14 @@ type Cluster struct {
 	Version string
 	// OS is the operating system of the nodes: ignition.OpenShift and so on.
 	OS string
-	// Namespace is that of the mirror pods; OwnNamespace is set where vipgen has to make it.
+	// Namespace is the namespace of the mirror pods; OwnNamespace is set where vipgen has to make it.
 	Namespace    string
 	OwnNamespace bool
 	Images       v1alpha1.Images
 	// Roles are the pools in the order of output: bootstrap (where vipgen renders it), master,
 	// arbiter, worker, custom pools by name.
 	Roles []string
-	// ProfileReason says why the cluster has its profile of VRRP timings; empty where
+	// ProfileReason is the reason for the cluster's profile of VRRP timings; empty where
 	// spec.vrrp.profile chose it, and where nodes hold no VIPs.
 	ProfileReason string
 	// Replicas is the number of nodes of each pool in the install-config.

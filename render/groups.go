@@ -51,12 +51,13 @@ func (r *resolver) collectVIPs() {
 	if install.DNSVIP != nil {
 		r.dns = &placesOf(layer(install.Doc), []installconfig.Address{*install.DNSVIP})[0]
 	}
-	r.api = r.takeVIPs(r.api, "spec.apiVIPs", vip.APIVIPs)
-	r.ingress = r.takeVIPs(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
+	r.api = r.orConfigured(r.api, "spec.apiVIPs", vip.APIVIPs)
+	r.ingress = r.orConfigured(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
 }
 
-// takeVIPs returns the VIPConfig's VIPs where the install-config has none.
-func (r *resolver) takeVIPs(have []place, field string, list []netip.Addr) []place {
+// orConfigured returns the install-config's VIPs, or the VIPConfig's where it has none. Both are a
+// conflict.
+func (r *resolver) orConfigured(have []place, field string, list []netip.Addr) []place {
 	if len(list) == 0 {
 		return have
 	}

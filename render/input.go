@@ -32,7 +32,7 @@ type Sources struct {
 	// ClusterIngress is the cluster's Ingress object, where it differs from the installer's
 	// default, or nil.
 	ClusterIngress *File
-	// Defaults are those of the cluster's fleet, or nil.
+	// Defaults holds the defaults of the cluster's fleet, or nil.
 	Defaults *Defaults
 }
 
@@ -60,7 +60,7 @@ type Options struct {
 	// OS is the operating system of the nodes, as ignition.ParseTarget knows it;
 	// empty means OpenShift's.
 	OS string
-	// Release gives version and images where nothing else does.
+	// Release holds version and images where no input has them.
 	Release *Release
 }
 

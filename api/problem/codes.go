@@ -23,7 +23,7 @@ const (
 	WrongKind Code = "wrong-kind"
 	// MissingField: a field that must be there is not, or is empty.
 	MissingField Code = "missing-field"
-	// Deprecated: an old spelling, read and translated.
+	// Deprecated spellings are read and translated.
 	Deprecated Code = "deprecated"
 	// ConflictingFields: two fields that cannot both be given, or disagree.
 	ConflictingFields Code = "conflicting-fields"

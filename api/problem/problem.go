@@ -40,7 +40,7 @@ type Problem struct {
 	Found string `json:"found,omitempty"`
 	// Expected describes a valid value.
 	Expected string `json:"expected,omitempty"`
-	// Hint says what to do next; empty where Expected is enough.
+	// Hint is the next step for the user; empty where Expected is enough.
 	Hint string `json:"hint,omitempty"`
 }
 

@@ -28,13 +28,13 @@ type ClusterConfigSpec struct {
 	Domain string `json:"domain"`
 	// Platform is the install-config's platform key, such as "baremetal".
 	Platform string `json:"platform"`
-	// Topology is that of the control plane.
+	// Topology is the topology of the control plane.
 	Topology Topology `json:"topology"`
 	// ControlPlane describes the control-plane nodes.
 	ControlPlane ControlPlane `json:"controlPlane"`
-	// LoadBalancer says whether the nodes hold the VIPs.
+	// LoadBalancer is InCluster where the nodes hold the VIPs.
 	LoadBalancer LoadBalancerType `json:"loadBalancer"`
-	// APIServer says how nodes themselves reach the API.
+	// APIServer holds the path of the nodes' own connections to the API.
 	APIServer APIServer `json:"apiServer,omitzero"`
 	// MachineNetworks are the networks of the nodes in the install-config, primary family
 	// first. They are not those of the nodes if they lack VIPs: use NodeNetworks.
@@ -47,11 +47,11 @@ type ClusterConfigSpec struct {
 	// Peers are the nodes whose addresses were known at rendering; the Node watch adds and
 	// corrects peers.
 	Peers []Peer `json:"peers,omitempty"`
-	// DNS is what the DNS server on every node answers.
+	// DNS configures the DNS server on every node.
 	DNS ClusterDNS `json:"dns"`
 	// Ports are the ports of the services on every node; none is 0.
 	Ports Ports `json:"ports"`
-	// Metrics says where the agents' metrics are served; empty means on loopback.
+	// Metrics selects the addresses that serve the agents' metrics; empty means loopback.
 	Metrics MetricsAddress `json:"metrics,omitempty"`
 }
 
@@ -91,7 +91,7 @@ const (
 type ControlPlane struct {
 	// Replicas is the wanted number of nodes.
 	Replicas int `json:"replicas"`
-	// Schedulable says whether they run workloads, and so routers.
+	// Schedulable is set where they run workloads, and so routers.
 	Schedulable bool `json:"schedulable,omitempty"`
 }
 
@@ -185,9 +185,9 @@ func (g *Group) AdditionalAPI() bool {
 	return g.Role == GroupAPI && strings.HasPrefix(g.Name, FirstAPI+"-")
 }
 
-// OfOperator reports whether the operator's own keepalived elects a holder of the group's VIPs
-// as well. It has one group of each role; vipgen's further ones are called "<role>-<name>".
-func (g *Group) OfOperator() bool { return !strings.Contains(g.Name, "-") }
+// SharedWithOperator reports whether the operator's own keepalived elects a holder of the group's
+// VIPs as well. It has one group of each role; vipgen's further ones are called "<role>-<name>".
+func (g *Group) SharedWithOperator() bool { return !strings.Contains(g.Name, "-") }
 
 // APINames returns the exact names that resolve to the VIPs of an API group.
 func (s *ClusterConfigSpec) APINames(g *Group) []string {
@@ -197,7 +197,8 @@ func (s *ClusterConfigSpec) APINames(g *Group) []string {
 	return append([]string{"api." + s.Domain, "api-int." + s.Domain}, g.Names...)
 }
 
-// ClusterDNS is what the DNS server on every node answers besides the VIPs.
+// ClusterDNS holds the upstream servers and records of the DNS server on every node, besides the
+// VIPs' names.
 type ClusterDNS struct {
 	// Upstreams replace the name servers of the node's network.
 	Upstreams []netip.Addr `json:"upstreams,omitempty"`

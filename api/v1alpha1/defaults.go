@@ -69,7 +69,7 @@ func (v VRRP) Settings() VRRPSettings {
 	}
 }
 
-// ClassicSettings are those of the operator's own keepalived.
+// ClassicSettings returns the settings of the operator's own keepalived.
 func ClassicSettings(m Mode) VRRPSettings {
 	return VRRPSettings{Profile: ProfileClassic, Mode: m, Version: 2, AdvertIntervalMS: 1000}
 }

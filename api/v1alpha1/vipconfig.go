@@ -25,7 +25,7 @@ type VIPConfigMetadata struct {
 	Name string `json:"name,omitempty"`
 }
 
-// VIPConfigSpec is what is wanted.
+// VIPConfigSpec holds the desired settings.
 type VIPConfigSpec struct {
 	// The OpenShift minor version that the cluster runs, "4.12" to "5.2". It
 	// decides the Ignition version of the output. Without it the output is
@@ -89,7 +89,7 @@ type AdditionalAPI struct {
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`
 }
 
-// LoadBalancerType says where VIPs and load balancing live.
+// LoadBalancerType is the place of VIPs and load balancing.
 type LoadBalancerType string
 
 const (
@@ -101,7 +101,7 @@ const (
 	LoadBalancerNone LoadBalancerType = "None"
 )
 
-// LoadBalancer says who balances the load.
+// LoadBalancer selects the load balancer.
 type LoadBalancer struct {
 	// "InCluster" (the default): keepalived and HAProxy on the nodes.
 	// "External": something outside the cluster; nodes get DNS and mDNS only.
@@ -110,7 +110,7 @@ type LoadBalancer struct {
 	Type LoadBalancerType `json:"type,omitempty"`
 }
 
-// LocalAPI says on which nodes programs reach the API by way of the node's own HAProxy.
+// LocalAPI selects the nodes whose programs reach the API by way of the node's own HAProxy.
 type LocalAPI string
 
 const (
@@ -122,7 +122,7 @@ const (
 	LocalAPINone LocalAPI = "None"
 )
 
-// APIServer says how nodes reach the API themselves.
+// APIServer configures the path of the nodes' own connections to the API.
 type APIServer struct {
 	// On which nodes kubelet and other programs of the host network that connect to an
 	// API VIP get the node's own HAProxy, so that they do not depend on the VIP's holder.
@@ -147,7 +147,7 @@ const (
 	ProfileCustom Profile = "custom"
 )
 
-// Mode says how adverts travel.
+// Mode is the transport of adverts.
 type Mode string
 
 const (
@@ -157,7 +157,7 @@ const (
 	ModeMulticast Mode = "multicast"
 )
 
-// VRRP says how the nodes agree on who holds a VIP.
+// VRRP configures the election of a VIP's holder.
 type VRRP struct {
 	// "fast" (VRRPv3, an advert every 40 ms), "virtual" (VRRPv3, every 200 ms, so
 	// that a virtual machine which stands still for half a second keeps its VIPs),
@@ -299,7 +299,7 @@ type Manifests struct {
 	NodeDisruptionPolicy bool `json:"nodeDisruptionPolicy,omitempty"`
 }
 
-// MetricsAddress says at which addresses of a node the metrics of its agents are.
+// MetricsAddress selects the addresses of a node that serve its agents' metrics.
 type MetricsAddress string
 
 const (
@@ -309,7 +309,7 @@ const (
 	MetricsOnNode MetricsAddress = "Node"
 )
 
-// Monitoring switches on what Prometheus and Grafana need.
+// Monitoring configures metrics, alerts and a dashboard for Prometheus and Grafana.
 type Monitoring struct {
 	// Emit alerts (PrometheusRule) and a dashboard for OpenShift's console and
 	// Grafana; with address "Node" also what has OpenShift's Prometheus read the

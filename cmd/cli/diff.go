@@ -84,11 +84,11 @@ type diffGroup struct {
 }
 
 func (a *app) diff(from, to, release string, o command.Format, allowed []string) error {
-	left, err := a.takeInventory(from)
+	left, err := a.readInventory(from)
 	if err != nil {
 		return err
 	}
-	right, err := a.takeInventory(to)
+	right, err := a.readInventory(to)
 	if err != nil {
 		return errors.Join(err, left.close())
 	}

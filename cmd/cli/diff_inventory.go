@@ -95,7 +95,7 @@ type inventory struct {
 	inTrees map[string]bool
 }
 
-func (a *app) takeInventory(arg string) (*inventory, error) {
+func (a *app) readInventory(arg string) (*inventory, error) {
 	s, err := a.openSide(arg)
 	if err != nil {
 		return nil, err

@@ -202,7 +202,7 @@ func readBelow(name string) ([]byte, error) {
 // reference returns a file from the spec: field itself, the name of a file, or a reference to a
 // ConfigMap, or nil.
 func (a *app) reference(list *resourceList, spec *yaml.Node, field string) (*render.File, error) {
-	inline, file, ref := take(spec, field), take(spec, field+"File"), take(spec, field+"Ref")
+	inline, file, ref := removeChild(spec, field), removeChild(spec, field+"File"), removeChild(spec, field+"Ref")
 	bad := func(name, found, expected string) error {
 		return problem.List{{File: functionConfig, Severity: problem.Error, Code: problem.MissingField, Field: "spec." + name, Found: found, Expected: expected}}
 	}
@@ -259,8 +259,8 @@ func value(n *yaml.Node, key string) string {
 	return ""
 }
 
-// take is child, and removes it.
-func take(n *yaml.Node, key string) *yaml.Node {
+// removeChild removes a key and returns its value, or nil.
+func removeChild(n *yaml.Node, key string) *yaml.Node {
 	v := child(n, key)
 	if v == nil {
 		return nil

@@ -105,7 +105,7 @@ Documentation: ` + command.Pages + `commands.md`,
 	return root
 }
 
-// asKubectl gives a command of vipgen the arguments and help of kubectl vipgen.
+// asKubectl returns a command of vipgen with the arguments and help of kubectl vipgen.
 func asKubectl(c *cobra.Command, use string, args int, examples ...string) *cobra.Command {
 	c.Use, c.Long = use, c.Short+", as 'vipgen "+c.Name()+"' does.\n\nDocumentation: "+command.Pages+"commands.md"
 	c.Example, c.ValidArgsFunction = "  kubectl vipgen "+strings.Join(examples, "\n  kubectl vipgen "), nil

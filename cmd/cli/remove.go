@@ -103,7 +103,7 @@ func removeText(out *printer, r removal) {
 	fmt.Fprintf(out, "\n%s\n", r.Verdict)
 }
 
-// removeVerdict says whether vipgen's MachineConfigs may be deleted.
+// removeVerdict returns the verdict on deleting vipgen's MachineConfigs.
 func removeVerdict(r *remove.Removal) string {
 	gone, done := len(r.Steps[3].Findings) == 0, r.Steps[len(r.Steps)-1].State
 	switch {

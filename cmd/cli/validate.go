@@ -78,8 +78,8 @@ type validation struct {
 	// Files were read; NotRead were not, as standard input has no folder.
 	Files   []string `json:"files"`
 	NotRead []string `json:"notRead,omitempty"`
-	// Cluster is what the cluster will run, and Renders what 'vipgen render' would write;
-	// missing if there are errors.
+	// Cluster summarizes the cluster, and Renders lists the output of 'vipgen render'; missing
+	// if there are errors.
 	Cluster *clusterSummary `json:"cluster,omitempty"`
 	Renders []rendered      `json:"renders,omitempty"`
 }

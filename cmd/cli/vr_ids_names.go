@@ -29,7 +29,7 @@ func (a *app) namedIDs(names []string, o command.Format) error {
 	return found(show(a, o, r, derivedText), len(r.Collisions) > 0)
 }
 
-// derivedIDs are those of all names, for printing.
+// derivedIDs holds the virtual router IDs of all names, for printing.
 type derivedIDs struct {
 	Clusters   []routerIDs `json:"clusters"`
 	Collisions []collision `json:"collisions"`

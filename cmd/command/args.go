@@ -72,7 +72,7 @@ func unknown(c *cobra.Command, word string) error {
 	return Usagef(c, "unknown command %q for %q%s", word, c.CommandPath(), hint)
 }
 
-// AddHelp gives root a command `help` that rejects unknown commands.
+// AddHelp adds to root a command `help` that rejects unknown commands.
 func AddHelp(root *cobra.Command) {
 	root.SetHelpCommand(&cobra.Command{
 		Use:     "help [COMMAND...]",
@@ -109,7 +109,7 @@ func find(c *cobra.Command, words []string) (*cobra.Command, error) {
 	return c, nil
 }
 
-// AddCompletion gives root cobra's command `completion`.
+// AddCompletion adds to root cobra's command `completion`.
 func AddCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	c, err := find(root, []string{"completion"})

@@ -9,7 +9,7 @@ import (
 // KindVersion is the kind of the output of 'version -o json'.
 const KindVersion = "Version"
 
-// AddVersion gives root a command `version` and a flag --version.
+// AddVersion adds to root a command `version` and a flag --version.
 func AddVersion(root *cobra.Command) {
 	show := func(c *cobra.Command) error {
 		v := readBuild()

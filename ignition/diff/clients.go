@@ -28,7 +28,7 @@ func specs(was, is nodeState) (before, after *v1alpha1.ClusterConfigSpec) {
 type Impact struct {
 	// What describes the change, such as "API VIP 192.0.2.5 becomes 192.0.2.7".
 	What string `json:"what"`
-	// Clients says what clients see, and what to do for them, one sentence each.
+	// Clients describes the impact on clients and its remedies, one sentence each.
 	Clients []string `json:"clients"`
 }
 
@@ -166,7 +166,7 @@ func followUps(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.
 		}
 		out = append(out, "DNS outside of the cluster must follow: "+do+"; nodes answer by themselves")
 	}
-	if !g.OfOperator() || g.Role == v1alpha1.GroupDNS || !s.OperatorHasVIPs() {
+	if !g.SharedWithOperator() || g.Role == v1alpha1.GroupDNS || !s.OperatorHasVIPs() {
 		return out
 	}
 	field, reads := "apiServerInternalIPs", ", such as new machines, which get their first configuration from it"

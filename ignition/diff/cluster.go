@@ -43,7 +43,7 @@ type text struct {
 	pool     string
 }
 
-// folders are those that vipgen writes, and of an installer's assets.
+// folders lists the folders that vipgen writes, and that of an installer's assets.
 var folders = []string{"machineconfigs", "ignition", "manifests", "butane", "files", "openshift"}
 
 // Place splits the path of a file, relative to a side, into that of its cluster and the rest.

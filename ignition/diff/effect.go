@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// Effect is what happens to the nodes of a pool, in ascending order.
+// Effect is the impact of a change on the nodes of a pool. A greater one is more disruptive.
 type Effect int
 
 const (

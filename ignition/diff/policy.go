@@ -25,7 +25,7 @@ const (
 // action is an action of the operator.
 type action struct {
 	Type string
-	// Service is the one to reload or restart.
+	// Service is the name of the service to reload or restart.
 	Service string
 }
 

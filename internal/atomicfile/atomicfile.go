@@ -119,8 +119,8 @@ func replace(path string, old fs.FileInfo, mode fs.FileMode, write func(*os.File
 	return syncDir(filepath.Dir(path))
 }
 
-// inherit gives f the mode and, where there is an old file, its owner and SELinux label: a
-// container's new file would get its directory's.
+// inherit sets the mode of f and, where there is an old file, copies its owner and SELinux
+// label: a container's new file would get its directory's.
 func inherit(f *os.File, path string, old fs.FileInfo, mode fs.FileMode) error {
 	if old != nil {
 		if was, ok := old.Sys().(*syscall.Stat_t); ok && (int(was.Uid) != os.Geteuid() || int(was.Gid) != os.Getegid()) {

@@ -56,7 +56,7 @@ func isAt(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(opened, named)
 }
 
-// copyLabel gives f the SELinux label of the file at path. Without SELinux, or without
+// copyLabel copies the SELinux label of the file at path to f. Without SELinux, or without
 // permission, f keeps the kernel's.
 func copyLabel(path string, f *os.File) {
 	const attribute = "security.selinux"

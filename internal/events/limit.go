@@ -30,8 +30,8 @@ const (
 	maxSubjects = 512
 )
 
-// take returns the events to write now: none, or e after those that it needs.
-func (l *limiter) take(e Event, now time.Time) []Event {
+// admit returns the events to write now: none, or e after those that it needs.
+func (l *limiter) admit(e Event, now time.Time) []Event {
 	if !e.noisy() || e.Missed > 0 {
 		return append(l.flush(), e)
 	}
@@ -99,10 +99,10 @@ func (l *limiter) flush() []Event {
 	return l.pending(func(*allowance) bool { return true })
 }
 
-// pending takes the last dropped events, and forgets them.
-func (l *limiter) pending(take func(*allowance) bool) (out []Event) {
+// pending removes the selected dropped events and returns them.
+func (l *limiter) pending(selected func(*allowance) bool) (out []Event) {
 	for _, a := range l.subjects {
-		if a.last == nil || !take(a) {
+		if a.last == nil || !selected(a) {
 			continue
 		}
 		e := *a.last

@@ -15,9 +15,9 @@ func TestLimit(t *testing.T) {
 	var left uint64
 	const n = 24 * 3600
 	for i := range n {
-		written = append(written, l.take(Event{Kind: Check, Name: "haproxy", OK: i%2 == 0, Up: Millis(i)}, now)...)
+		written = append(written, l.admit(Event{Kind: Check, Name: "haproxy", OK: i%2 == 0, Up: Millis(i)}, now)...)
 		if i == n/2 {
-			written = append(written, l.take(Event{Kind: Check, Name: "api", Up: Millis(i)}, now)...)
+			written = append(written, l.admit(Event{Kind: Check, Name: "api", Up: Millis(i)}, now)...)
 		}
 		if i%10 == 0 {
 			written = append(written, l.due(now)...)
@@ -48,7 +48,7 @@ func TestLimitOfMoves(t *testing.T) {
 		var l limiter
 		now, written := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
 		for range 10 * burst {
-			written += len(l.take(Event{Kind: kind, Instance: "x"}, now))
+			written += len(l.admit(Event{Kind: kind, Instance: "x"}, now))
 		}
 		if noisy := (&Event{Kind: kind}).noisy(); noisy != (written == burst) || !noisy && written != 10*burst {
 			t.Errorf("%s: %d written", kind, written)
@@ -58,12 +58,12 @@ func TestLimitOfMoves(t *testing.T) {
 	var l limiter
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 100 {
-		l.take(Event{Kind: Late, Name: "agent", For: 300, Up: Millis(i)}, now)
-		l.take(Event{Kind: Check, Name: "haproxy", OK: i%2 == 0, Up: Millis(i)}, now)
+		l.admit(Event{Kind: Late, Name: "agent", For: 300, Up: Millis(i)}, now)
+		l.admit(Event{Kind: Check, Name: "haproxy", OK: i%2 == 0, Up: Millis(i)}, now)
 	}
-	l.take(Event{Kind: Late, Name: "agent", For: 2000, Up: 100}, now)
-	l.take(Event{Kind: Late, Name: "agent", For: 300, Up: 101}, now)
-	got := l.take(Event{Kind: Lost, Up: 102}, now)
+	l.admit(Event{Kind: Late, Name: "agent", For: 2000, Up: 100}, now)
+	l.admit(Event{Kind: Late, Name: "agent", For: 300, Up: 101}, now)
+	got := l.admit(Event{Kind: Lost, Up: 102}, now)
 	if len(got) != 3 || got[0].Kind != Check || got[0].Up != 99 || got[1].For != 2000 || got[1].LeftOut != 41 || got[2].Kind != Lost || l.waiting() {
 		t.Errorf("%+v", got)
 	}
@@ -75,7 +75,7 @@ func TestLimitOfSubjects(t *testing.T) {
 	now := time.Now()
 	for i := range 100_000 {
 		for range 1 + i%2*burst {
-			l.take(Event{Kind: Check, Name: fmt.Sprint(i)}, now)
+			l.admit(Event{Kind: Check, Name: fmt.Sprint(i)}, now)
 		}
 	}
 	if len(l.subjects) > maxSubjects {

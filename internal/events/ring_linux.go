@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// Ring writes a node's record. It never delays the agent: Note does not wait for the disk.
+// Ring writes a node's record. It never delays the agent: Record does not wait for the disk.
 // Events that cannot be written, as to a full or read-only one, are kept in memory and written
 // later; beyond a limit they are counted. The zero value, and nil, record nothing.
 type Ring struct {
@@ -22,9 +22,9 @@ type Ring struct {
 	wake       chan struct{} // signals a new event
 	stop, done chan struct{}
 
-	mu     sync.Mutex
-	closed bool
-	noted  backlog
+	mu       sync.Mutex
+	closed   bool
+	recorded backlog
 
 	// Owned by the goroutine that writes.
 	file   file
@@ -39,7 +39,7 @@ type Ring struct {
 const (
 	// maxBacklog is many times the events of a node at one moment.
 	maxBacklog = 1024
-	// lookEvery bounds how often lines are synced, as etcd shares the disk, and is the interval
+	// flushInterval bounds how often lines are synced, as etcd shares the disk, and is the interval
 	// of retries.
 	flushInterval = time.Second
 	// closeTime bounds how long Close waits for the disk.
@@ -62,8 +62,8 @@ func (b *backlog) add(list ...Event) {
 	}
 }
 
-// take empties it. The first event has the number of those missing before it.
-func (b *backlog) take() (list []Event) {
+// drain empties it. The first event has the number of those missing before it.
+func (b *backlog) drain() (list []Event) {
 	if len(b.list) > 0 {
 		list, b.list = b.list, nil
 		list[0].Missed += b.missed
@@ -89,8 +89,8 @@ func Open(dir, node string, log *slog.Logger) *Ring {
 	return r
 }
 
-// Note records an event with the current time. It does not wait.
-func (r *Ring) Note(e Event) {
+// Record records an event with the current time. It does not wait.
+func (r *Ring) Record(e Event) {
 	if r == nil || r.wake == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (r *Ring) Note(e Event) {
 	on, late := r.on.at(up)
 	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
 	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
-	r.noted.add(e)
+	r.recorded.add(e)
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -123,7 +123,7 @@ func (r *Ring) tick() {
 			tick.Next()
 		}
 		if late := r.on.tick(sinceBoot()); late > 0 {
-			r.Note(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
+			r.Record(Event{Kind: Late, Name: "agent", For: MillisOf(late)})
 		}
 	}
 }
@@ -157,13 +157,13 @@ func (r *Ring) run() {
 	for {
 		select {
 		case <-r.stop:
-			r.take()
+			r.collect()
 			r.behind.add(r.limit.flush()...)
 			r.writeBacklog()
 			r.file.sync()
 			return
 		case <-r.wake:
-			r.take()
+			r.collect()
 		case now := <-tick.C:
 			tick.Next()
 			r.failed = false
@@ -176,19 +176,19 @@ func (r *Ring) run() {
 	}
 }
 
-// take moves recorded events to the backlog, up to the limit.
-func (r *Ring) take() {
+// collect moves recorded events to the backlog, up to the limit.
+func (r *Ring) collect() {
 	r.mu.Lock()
-	list := r.noted.take()
+	list := r.recorded.drain()
 	r.mu.Unlock()
 	for _, e := range list {
-		r.behind.add(r.limit.take(e, time.Now())...)
+		r.behind.add(r.limit.admit(e, time.Now())...)
 	}
 }
 
 // writeBacklog writes the backlog, and logs the begin and the end of failures.
 func (r *Ring) writeBacklog() {
-	list := r.behind.take()
+	list := r.behind.drain()
 	n, err := r.file.write(list)
 	r.behind.add(list[n:]...)
 	r.failed = err != nil

@@ -29,7 +29,7 @@ func record(t *testing.T, dir string, list ...Event) (logged string) {
 		for r.waiting() > maxBacklog/2 { // what a test writes at once is more than a node does
 			time.Sleep(time.Millisecond)
 		}
-		r.Note(e)
+		r.Record(e)
 	}
 	r.Close()
 	<-r.done
@@ -40,7 +40,7 @@ func record(t *testing.T, dir string, list ...Event) (logged string) {
 func (r *Ring) waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.noted.list)
+	return len(r.recorded.list)
 }
 
 // recorded reads the record in a directory, the older file first.
@@ -116,7 +116,7 @@ func TestOrder(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			for range maxBacklog / 40 {
-				r.Note(Event{Kind: State, Instance: "a", State: Master})
+				r.Record(Event{Kind: State, Instance: "a", State: Master})
 			}
 		})
 	}
@@ -187,11 +187,11 @@ func TestBacklog(t *testing.T) {
 	for i := range 3 * maxBacklog {
 		b.add(Event{Up: Millis(i), LeftOut: 1})
 	}
-	first := b.take()
+	first := b.drain()
 	b.add(first[10:]...)
 	b.add(Event{Up: 1 << 20})
-	list := b.take()
-	if len(list) != maxBacklog-9 || list[0].Up != 2*maxBacklog+10 || first[0].Missed != 4*maxBacklog || list[len(list)-1].Up != 1<<20 || b.take() != nil {
+	list := b.drain()
+	if len(list) != maxBacklog-9 || list[0].Up != 2*maxBacklog+10 || first[0].Missed != 4*maxBacklog || list[len(list)-1].Up != 1<<20 || b.drain() != nil {
 		t.Errorf("%d events, %+v, %+v", len(list), first[0], list[0])
 	}
 }
@@ -262,7 +262,7 @@ func TestNoRecord(t *testing.T) {
 		t.Errorf("logged %q", log)
 	}
 	var none *Ring
-	none.Note(Event{})
+	none.Record(Event{})
 	none.Close()
 }
 
@@ -293,7 +293,7 @@ func TestFullDisk(t *testing.T) {
 	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
 	const n = 100
 	for i, e := range check(n) {
-		r.Note(e)
+		r.Record(e)
 		if i == n/4 {
 			testkit.Await(t, "events to be recorded", func() bool { return has(fmt.Sprint("check-", i)) })
 		}
@@ -301,7 +301,7 @@ func TestFullDisk(t *testing.T) {
 	remount(0, "size=1m")
 	testkit.Await(t, "all events to be recorded", func() bool { return has(fmt.Sprint("check-", n-1)) })
 	remount(unix.MS_RDONLY, "")
-	r.Note(Event{Kind: AgentStopping})
+	r.Record(Event{Kind: AgentStopping})
 	testkit.Await(t, "it to be tried", func() bool { return r.waiting() == 0 })
 	remount(0, "")
 	testkit.Await(t, "the event to be recorded", func() bool { return has(string(AgentStopping)) })

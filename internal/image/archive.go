@@ -33,7 +33,7 @@ type Image struct {
 	Config v1.Config
 	// Contents are in the order of the index.
 	Contents []Content
-	// Time is that of all files, and the image's creation time.
+	// Time is the modification time of all files, and the image's creation time.
 	Time time.Time
 }
 

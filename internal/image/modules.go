@@ -47,14 +47,14 @@ func goComponents(files map[string]string, version string, license func(path str
 		if err != nil {
 			return nil, err
 		}
-		main = ofCheckout(main, version)
+		main = withVersion(main, version)
 		owner := goComponent(main, license)
 		if known, ok := all[owner.PURL]; ok {
 			owner = known
 		}
 		owner.Files = append(owner.Files, inside)
 		for _, d := range deps {
-			c := goComponent(ofCheckout(d, version), license)
+			c := goComponent(withVersion(d, version), license)
 			if _, ok := all[c.PURL]; !ok {
 				all[c.PURL] = c
 			}
@@ -68,8 +68,8 @@ func goComponents(files map[string]string, version string, license func(path str
 	return slices.Collect(maps.Values(all)), nil
 }
 
-// ofCheckout sets the version of modules that are built from a checkout.
-func ofCheckout(m debug.Module, version string) debug.Module {
+// withVersion returns the module, with the given version where it is built from a checkout.
+func withVersion(m debug.Module, version string) debug.Module {
 	if m.Version == "" || m.Version == "(devel)" || m.Path == modulePath {
 		m.Version = version
 	}

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// signature is that of checksums: base64 of an ASN.1 ECDSA signature, as in cosign.
+	// signature holds the signature of checksums: base64 of ASN.1 ECDSA, as in cosign.
 	signature = checksums + ".sig"
 	// attestation is SLSA provenance: an in-toto statement in a DSSE envelope.
 	attestation = "provenance.intoto.jsonl"

@@ -156,7 +156,7 @@ func Unreadable(name string, err error) error {
 	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
 }
 
-// Files are those of a cluster that the user named; empty for the usual ones.
+// Files holds the names of a cluster's files that the user gave; empty for the usual ones.
 type Files struct{ Config, AgentConfig, ClusterIngress, Fleet string }
 
 // Sources reads the files of a cluster: the install-config, or the file or folder with its

@@ -86,7 +86,7 @@ func declare(t testing.TB, k kind) {
 		return
 	}
 	if late(t.Name(), k) {
-		t.Error("it is declared deterministic and then live: it would run neither by `make test` nor by `make test-live`")
+		t.Error("test declared deterministic and then live: it would run neither by `make test` nor by `make test-live`")
 	}
 	declared.Store(t.Name(), k)
 	if value := attributes[k]; value != "" {

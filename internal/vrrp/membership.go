@@ -35,7 +35,7 @@ func (m *Member) PeerAddresses() (out []netip.Addr) {
 // Bind returns the link and address of a VIP of a group on a node with these VRRP
 // settings.
 func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSettings) (b v1alpha1.Binding, ok bool) {
-	if g.OfOperator() && v.LikeOperator() {
+	if g.SharedWithOperator() && v.LikeOperator() {
 		return n.BindAsListed(vip)
 	}
 	return n.BindKnown(vip)

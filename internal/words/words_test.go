@@ -102,8 +102,8 @@ var identifiers = map[string]string{
 // packages are names that say nothing of what is in a package.
 var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "utils", "common", "helpers"}
 
-// conventional are folders whose doc comments and names are checked, too.
-var conventional = []string{"agent/", "cmd/agentcli/", "internal/vrrp/", "templates/"}
+// conventional are the folders of the product: their doc comments and names are checked, too.
+var conventional = []string{"agent/", "api/", "assets/", "cmd/", "ignition/", "internal/", "render/", "templates/"}
 
 // docForms are beginnings of doc comments, after the name, that Go does not have: a function
 // returns, reports whether, writes; a type is, holds, represents.
@@ -124,7 +124,9 @@ var verbs = map[string]string{
 }
 
 // gerunds are nouns among the names of types that end in -ing.
-var gerunds = []string{"hearing", "holding", "pending", "scheduling", "setting", "timing"}
+var gerunds = []string{
+	"binding", "drawing", "fencing", "finding", "hearing", "holding", "monitoring", "pending", "ring", "scheduling", "setting", "spelling", "timing",
+}
 
 // root of the repository, from here.
 const root = "../.."

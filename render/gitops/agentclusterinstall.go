@@ -75,8 +75,8 @@ func (r *reader) deployment(docs []*source.Document, name string) {
 	for _, d := range docs {
 		if d.Text("kind") == clusterDeployment && d.Text("metadata.name") == name && r.sameNamespace(d) {
 			r.version(d)
-			r.install.Take("metadata.name", d, "spec.clusterName")
-			r.install.Take("baseDomain", d, "spec.baseDomain")
+			r.install.Copy("metadata.name", d, "spec.clusterName")
+			r.install.Copy("baseDomain", d, "spec.baseDomain")
 			return
 		}
 	}
@@ -104,7 +104,7 @@ func (r *reader) loadBalancer(kind string) {
 	case "UserManaged":
 		for _, platform := range []string{"baremetal", "vsphere"} {
 			if r.install.Document().Has("platform." + platform) {
-				r.install.Take("platform."+platform+".loadBalancer.type", r.main, field)
+				r.install.Copy("platform."+platform+".loadBalancer.type", r.main, field)
 				return
 			}
 		}
@@ -124,10 +124,10 @@ func (r *reader) staticNodes(docs []*source.Document, deployment string) {
 		}
 		r.version(d)
 		to := r.host(d, "spec")
-		r.agent.Take(to+".networkConfig", d, "spec.config")
+		r.agent.Copy(to+".networkConfig", d, "spec.config")
 		if host := bareMetalHostOf(docs, d); host != nil {
-			r.agent.Take(to+".hostname", host, hostNameAnnotation)
-			r.agent.Take(to+".role", host, roleAnnotation)
+			r.agent.Copy(to+".hostname", host, hostNameAnnotation)
+			r.agent.Copy(to+".role", host, roleAnnotation)
 		}
 	}
 }

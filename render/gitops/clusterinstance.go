@@ -36,11 +36,11 @@ func (r *reader) clusterInstance() {
 	if in.Spec.ClusterType == "HostedControlPlane" {
 		r.addAs("controlPlane", r.main, problem.Topology, "spec.clusterType", problem.Quote(in.Spec.ClusterType), "SNO, HighlyAvailable or HighlyAvailableArbiter", hosted)
 	}
-	r.install.Take("metadata.name", r.main, "spec.clusterName")
-	r.install.Take("baseDomain", r.main, "spec.baseDomain")
+	r.install.Copy("metadata.name", r.main, "spec.clusterName")
+	r.install.Copy("baseDomain", r.main, "spec.baseDomain")
 	r.networks("spec")
 	for i := range in.Spec.ServiceNetwork {
-		r.install.Take(fmt.Sprintf("networking.serviceNetwork[%d]", i), r.main, fmt.Sprintf("spec.serviceNetwork[%d].cidr", i))
+		r.install.Copy(fmt.Sprintf("networking.serviceNetwork[%d]", i), r.main, fmt.Sprintf("spec.serviceNetwork[%d].cidr", i))
 	}
 	count := r.nodesOf("spec.nodes", len(in.Spec.Nodes))
 	r.pools(count["master"], count["worker"], count["arbiter"], "spec.nodes", "spec.nodes", "spec.nodes")
@@ -64,9 +64,9 @@ func (r *reader) nodesOf(list string, n int) map[string]int {
 		role := cmp.Or(r.main.Text(from+".role"), "master") // the default of both kinds
 		count[role]++
 		to := r.host(r.main, from)
-		r.agent.Take(to+".hostname", r.main, from+".hostName")
+		r.agent.Copy(to+".hostname", r.main, from+".hostName")
 		r.agent.Put(to+".role", role, r.main, from+".role")
-		r.agent.Take(to+".networkConfig", r.main, from+".nodeNetwork.config")
+		r.agent.Copy(to+".networkConfig", r.main, from+".nodeNetwork.config")
 	}
 	return count
 }

@@ -12,7 +12,7 @@ import (
 func (r *reader) networks(at string, fields ...string) {
 	r.machineNetwork = at + ".machineNetwork"
 	for _, field := range append(fields, "machineNetwork", "clusterNetwork", "networkType") {
-		r.install.Take("networking."+field, r.main, at+"."+field)
+		r.install.Copy("networking."+field, r.main, at+"."+field)
 	}
 }
 

@@ -25,7 +25,7 @@ type Cluster struct {
 type ManifestRefs struct {
 	// Folders is set for folders.
 	Folders bool
-	// Namespace is that of the ConfigMaps.
+	// Namespace is the namespace of the ConfigMaps.
 	Namespace string
 	Names     []string
 	// Doc and Field are the source of the references, or the place for them.
@@ -163,7 +163,7 @@ func (r *reader) platform(field string, alone bool) {
 		return
 	}
 	for _, vips := range []string{"apiVIPs", "apiVIP", "ingressVIPs", "ingressVIP"} {
-		r.install.Take(at+"."+vips, r.main, r.spec+"."+vips)
+		r.install.Copy(at+"."+vips, r.main, r.spec+"."+vips)
 	}
 }
 

@@ -27,8 +27,8 @@ const siteClusters = "spec.clusters"
 func (r *reader) siteConfig() {
 	var in siteCluster
 	r.problems = append(r.problems, r.main.DecodeAt(r.spec, &in)...)
-	r.install.Take("metadata.name", r.main, r.spec+".clusterName")
-	r.install.Take("baseDomain", r.main, "spec.baseDomain")
+	r.install.Copy("metadata.name", r.main, r.spec+".clusterName")
+	r.install.Copy("baseDomain", r.main, "spec.baseDomain")
 	r.networks(r.spec, "serviceNetwork")
 	nodes := r.spec + ".nodes"
 	count := r.nodesOf(nodes, len(in.Nodes))

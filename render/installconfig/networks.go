@@ -20,7 +20,7 @@ var (
 // defaultNetworkType is the installer's since 4.12.
 const defaultNetworkType = "OVNKubernetes"
 
-// defaultHostPrefix is that of defaultClusterNetwork.
+// defaultHostPrefix is the prefix length of a node's part of defaultClusterNetwork.
 const defaultHostPrefix = 23
 
 func (r *reader) networks(c *InstallConfig, in *fileNetworks) {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxOpening is how many characters are tried as the start of a mistake.
+// maxOpening is the number of characters that are tried as the start of a mistake.
 const maxOpening = 100
 
 // place locates the start of a mistake by parsing pieces of the file: the parser names the line

@@ -32,8 +32,8 @@ func NewView(from *Document, path string) *View {
 // Document returns the view as a document.
 func (v *View) Document() *Document { return v.doc }
 
-// Take takes a field from a path of a document, also if it has no value.
-func (v *View) Take(field string, from *Document, path string) {
+// Copy copies a field from a path of a document, also if it has no value.
+func (v *View) Copy(field string, from *Document, path string) {
 	v.doc.parts = append(v.doc.parts, part{field, from, path, false})
 	if _, node, found := from.find(path); found && !isNull(target(node)) {
 		v.set(field, node)

@@ -103,9 +103,9 @@ func (r *Record) Moves(instances []keepalived.Instance, before, now []netip.Addr
 		vip := i.VIP.Addr()
 		switch is, was := slices.Contains(now, vip), slices.Contains(before, vip); {
 		case is && !was:
-			r.ring.Note(events.Event{Kind: events.Held, Instance: i.Name, VIP: vip})
+			r.ring.Record(events.Event{Kind: events.Held, Instance: i.Name, VIP: vip})
 		case was && !is:
-			r.ring.Note(events.Event{Kind: events.Lost, Instance: i.Name, VIP: vip})
+			r.ring.Record(events.Event{Kind: events.Lost, Instance: i.Name, VIP: vip})
 		}
 	}
 }

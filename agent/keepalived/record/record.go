@@ -26,22 +26,22 @@ type Record struct {
 // Open opens the record in a directory. first is true for the first run after a boot.
 func Open(dir, node, role string, first bool, log *slog.Logger) *Record {
 	r := &Record{ring: events.Open(dir, node, log)}
-	r.ring.Note(events.Event{Kind: events.AgentStarted, Role: role, First: first})
+	r.ring.Record(events.Event{Kind: events.AgentStarted, Role: role, First: first})
 	return r
 }
 
 // Add records an event.
-func (r *Record) Add(kind events.Kind) { r.ring.Note(events.Event{Kind: kind}) }
+func (r *Record) Add(kind events.Kind) { r.ring.Record(events.Event{Kind: kind}) }
 
 // Check records a fact of a health check.
 func (r *Record) Check(f state.Fact) {
-	r.ring.Note(events.Event{Kind: events.Check, Name: f.Name, OK: f.OK, Why: job.FirstLine(f.Why)})
+	r.ring.Record(events.Event{Kind: events.Check, Name: f.Name, OK: f.OK, Why: job.FirstLine(f.Why)})
 }
 
 // Line records the event of a line of keepalived's log. It is used by one goroutine.
 func (r *Record) Line(line []byte) {
 	if e, ok := r.lines.event(line, time.Now()); ok {
-		r.ring.Note(e)
+		r.ring.Record(e)
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *Record) Changes(before, now *state.Keepalived) {
 		before = &state.Keepalived{Guard: state.Guard{InPlace: true}}
 	}
 	for _, e := range changes(before, now) {
-		r.ring.Note(e)
+		r.ring.Record(e)
 	}
 }
 
@@ -62,7 +62,7 @@ func (r *Record) Late(by time.Duration) {
 		r.late.Add(int64(by))
 	}
 	if by := r.throttled.poll(); by >= events.LateFrom {
-		r.ring.Note(events.Event{Kind: events.Throttled, For: events.MillisOf(by)})
+		r.ring.Record(events.Event{Kind: events.Throttled, For: events.MillisOf(by)})
 	}
 }
 
@@ -76,7 +76,7 @@ func (r *Record) End(err error) {
 	if err != nil {
 		e.Why = job.FirstLine(err.Error())
 	}
-	r.ring.Note(e)
+	r.ring.Record(e)
 }
 
 // Close flushes and closes the record.

@@ -80,7 +80,7 @@ func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 		}
 		rcode = max(rcode, reply.Rcode)
 		for _, record := range reply.Answer {
-			d.take(record, t.Host)
+			d.addRecord(record, t.Host)
 		}
 	}
 	switch {
@@ -104,7 +104,7 @@ func (t *Target) exchange(ctx context.Context, question *dns.Msg) (*dns.Msg, err
 	return reply, err
 }
 
-func (d *DNS) take(record dns.RR, host string) {
+func (d *DNS) addRecord(record dns.RR, host string) {
 	switch record := record.(type) {
 	case *dns.A:
 		if a, ok := netip.AddrFromSlice(record.A); ok {

@@ -47,7 +47,7 @@ func Load(s render.Sources, o render.Options, x Options) (*Plan, problem.List) {
 	return r.plan(), list
 }
 
-// lend gives the load balancer's addresses to an input without VIPs, such as platform none
+// lend copies the load balancer's addresses to an input without VIPs, such as platform none
 // without a vipgen.yaml. It returns the flags of the fields that it filled in.
 func (x *Options) lend(in *render.Input) map[string]string {
 	lent := map[string]string{}
@@ -95,7 +95,7 @@ func (r *resolver) vips() {
 		switch {
 		case g.Name == v1alpha1.FirstAPI && len(r.x.APIVIPs) > 0:
 			return r.x.APIVIPs
-		case g.Role == v1alpha1.GroupIngress && g.OfOperator() && len(r.x.IngressVIPs) > 0:
+		case g.Role == v1alpha1.GroupIngress && g.SharedWithOperator() && len(r.x.IngressVIPs) > 0:
 			return r.x.IngressVIPs
 		case external:
 			return g.VIPs
@@ -107,7 +107,7 @@ func (r *resolver) vips() {
 		if g.Role == v1alpha1.GroupDNS || !r.x.serves(serviceOf(g)) {
 			continue
 		}
-		if !external && !g.OfOperator() {
+		if !external && !g.SharedWithOperator() {
 			continue // the cluster's nodes hold its VIPs
 		}
 		r.groups = append(r.groups, group{g, given(g)})
@@ -240,7 +240,7 @@ func (r *resolver) routers(protocol string, port int) []externallb.Backend {
 		}
 		b := r.backend(g.Name+"-"+protocol, g.Group, port, externallb.Check{Path: "/healthz/ready", Port: g.HealthPort})
 		b.Sticky = true
-		if g.OfOperator() {
+		if g.SharedWithOperator() {
 			out = slices.Insert(out, 0, b)
 			continue
 		}

@@ -31,7 +31,7 @@ type Rule struct {
 	Networks []netip.Prefix `json:"networks,omitempty"`
 	// To are the destination addresses, empty for the node's own and its VIPs.
 	To []netip.Addr `json:"to,omitempty"`
-	// For says what listens, and why.
+	// For is the listener and its purpose.
 	For string `json:"for"`
 }
 

@@ -38,7 +38,7 @@ type Plan struct {
 	Others int `json:"others"`
 	// Accepted are accepted items that the contract does not list.
 	Accepted []Unknown `json:"accepted"`
-	// Unknown are those that are not accepted; any of them prevents writing.
+	// Unknown lists the other items outside the contract; any of them prevents writing.
 	Unknown []Unknown `json:"unknown"`
 	// Replaced are files of other MachineConfigs that vipgen's replace.
 	Replaced []diff.Overlap `json:"replaced"`
@@ -106,7 +106,7 @@ func (p *Plan) plan() error {
 	return p.rollOut()
 }
 
-// policyNotes says why vipgen's node disruption policy is missing, or what it replaces.
+// policyNotes adds a note where vipgen's node disruption policy is missing or may replace another.
 func (p *Plan) policyNotes(own, known bool) {
 	switch {
 	case own:

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Check is what changed since a cluster was adopted.
+// Check holds the changes since a cluster was adopted.
 type Check struct {
 	Cluster string `json:"cluster"`
 	// Was is the release of the directory, Is that of the export.
@@ -25,13 +25,14 @@ type Check struct {
 	// Changes are the operator's files and units in the contract that differ from the
 	// directory's.
 	Changes []diff.Change `json:"changes"`
-	// Unknown are those that the contract does not list, or that were accepted and changed.
+	// Unknown lists the operator's files and units that the contract lacks, or that were
+	// accepted and changed.
 	Unknown []Unknown `json:"unknown"`
 	// Shadowed are vipgen's files that other MachineConfigs replace.
 	Shadowed []diff.Overlap `json:"shadowed"`
 	// Images are images of vipgen.yaml that differ from the cluster's release.
 	Images []ImageChange `json:"images"`
-	// Next is what another release changes; nil unless requested.
+	// Next holds the changes in another release; nil unless requested.
 	Next *Next `json:"next,omitempty"`
 
 	record   record
@@ -46,7 +47,7 @@ type ImageChange struct {
 	Is   string `json:"is"`
 }
 
-// Next is what another OpenShift release changes.
+// Next holds the changes in another OpenShift release.
 type Next struct {
 	Release string `json:"release"`
 	// News lists what the releases up to it introduce.

@@ -16,7 +16,7 @@ type Item struct {
 	// Kind is file or unit.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Pools are those whose nodes get it.
+	// Pools are the pools of the nodes that get it.
 	Pools     []string         `json:"pools"`
 	Treatment assets.Treatment `json:"treatment"`
 	// Why is the contract's.

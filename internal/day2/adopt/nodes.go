@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/importer"
 )
 
-// addressNotes notes the nodes whose address would differ, by the export. An address that
+// addressNotes adds a note for the nodes whose address would differ, by the export. An address that
 // kubelet's drop-in has, or the Node alone, stays whatever hints say; only a VIP is no node's.
 func (p *Plan) addressNotes() {
 	var vips []netip.Addr

@@ -52,7 +52,7 @@ type Cause struct {
 	Text string `json:"text"`
 	// Or is an alternative, if it is not certain.
 	Or string `json:"or,omitempty"`
-	// Next is what to do.
+	// Next is the next step for the user.
 	Next string `json:"next,omitempty"`
 }
 

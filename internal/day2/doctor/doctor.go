@@ -16,11 +16,11 @@ import (
 
 // Report is the diagnosis of a cluster. Times are those of most nodes' clocks, in UTC.
 type Report struct {
-	From    time.Time `json:"from,omitzero"`
-	To      time.Time `json:"to,omitzero"`
-	Nodes   []Node    `json:"nodes"`
-	Missing []Missing `json:"missing,omitempty"`
-	// Clocks are those that differ from the others.
+	From    time.Time     `json:"from,omitzero"`
+	To      time.Time     `json:"to,omitzero"`
+	Nodes   []Node        `json:"nodes"`
+	Missing []MissingPeer `json:"missing,omitempty"`
+	// Clocks lists the clocks that differ from the others.
 	Clocks []Clock `json:"clocks,omitempty"`
 	// Moves are sorted by time.
 	Moves []Move `json:"moves"`
@@ -39,8 +39,8 @@ type Node struct {
 	Missed  uint64 `json:"missed,omitempty"`
 }
 
-// Missing is a peer's address without a record.
-type Missing struct {
+// MissingPeer is the address of a peer without a record.
+type MissingPeer struct {
 	Address netip.Addr `json:"address"`
 	// Name is the node's, where another one knew it.
 	Name string `json:"name,omitempty"`
@@ -190,8 +190,8 @@ func once(list []events.Event) []events.Event {
 	})
 }
 
-// order gives each event its time by the node's last clock in that boot: before, it may have
-// been set. Dropped events are written later than they happened.
+// order sorts a node's events, and dates each by the node's last clock in that boot: before, it
+// may have been set. Dropped events are written later than they happened.
 func order(list []events.Event) (out []event) {
 	boots := map[string]int{}
 	booted := map[string]time.Time{}
@@ -228,7 +228,7 @@ func (r *records) addresses() {
 }
 
 // missing returns the peers without a record.
-func (r *records) missing() (out []Missing) {
+func (r *records) missing() (out []MissingPeer) {
 	found := map[netip.Addr]string{}
 	for _, name := range r.names {
 		for _, e := range r.nodes[name] {
@@ -249,7 +249,7 @@ func (r *records) missing() (out []Missing) {
 	for _, a := range slices.SortedFunc(maps.Keys(found), netip.Addr.Compare) {
 		_, read := r.at[a]
 		if _, named := r.nodes[found[a]]; !read && !named {
-			out = append(out, Missing{Address: a, Name: found[a]})
+			out = append(out, MissingPeer{Address: a, Name: found[a]})
 		}
 	}
 	return out

@@ -16,9 +16,9 @@ import (
 
 // texts maps names of files to their readers.
 var texts = map[string]func(*importer, string, []byte){
-	"keepalived.conf": (*importer).takeKeepalived, "keepalived.conf.tmpl": (*importer).takeKeepalived, "keepalived.conf.template": (*importer).takeKeepalived,
-	"Corefile": (*importer).takeCorefile, "Corefile.tmpl": (*importer).takeCorefile,
-	"monitor.conf": (*importer).takeModeFile, "monitor-user.conf": (*importer).takeModeFile,
+	"keepalived.conf": (*importer).readKeepalived, "keepalived.conf.tmpl": (*importer).readKeepalived, "keepalived.conf.template": (*importer).readKeepalived,
+	"Corefile": (*importer).readCorefile, "Corefile.tmpl": (*importer).readCorefile,
+	"monitor.conf": (*importer).readModeFile, "monitor-user.conf": (*importer).readModeFile,
 }
 
 // Relevant reports whether a file may hold anything to import: in a must-gather, the folders of
@@ -121,9 +121,9 @@ func (i *importer) objects(m *machineConfigs, f render.File) {
 		case h.Kind == "MachineConfig", h.Kind == "" && doc.Has("ignition.version"):
 			i.decodeConfig(m, f.Name, doc)
 		case h.Kind == "MachineConfigPool":
-			i.takePool(m, doc)
+			i.readPool(m, doc)
 		case h.Kind == "Pod":
-			i.takePod(doc, disabled)
+			i.readPod(doc, disabled)
 		case kinds[h.Kind] != nil:
 			kinds[h.Kind](i, doc, h)
 		}
@@ -159,20 +159,20 @@ func (i *importer) nodeFile(name string, data []byte) {
 		for _, doc := range docs {
 			var h header
 			if doc.Decode(&h).Err() == nil && h.Kind == "Pod" {
-				i.takePod(doc, strings.Contains(name, "disabled-manifests/"))
+				i.readPod(doc, strings.Contains(name, "disabled-manifests/"))
 			}
 		}
 	}
 }
 
 func manifest(name string) bool {
-	return strings.Contains(name, "manifests/") && ofKeepalived(strings.TrimSuffix(path.Base(name), path.Ext(name)))
+	return strings.Contains(name, "manifests/") && isKeepalivedPod(strings.TrimSuffix(path.Base(name), path.Ext(name)))
 }
 
 // templated reports whether a manifest is a template, unlike any on a node.
 func templated(data []byte) bool { return bytes.Contains(data, []byte("{{ .")) }
 
-func (i *importer) takeKeepalived(name string, data []byte) {
+func (i *importer) readKeepalived(name string, data []byte) {
 	if bytes.Contains(data, []byte("by vipgen-agent")) {
 		i.vipgens(name)
 		return
@@ -185,8 +185,8 @@ func (i *importer) takeKeepalived(name string, data []byte) {
 	}
 }
 
-// takeModeFile reads the file of a completed or planned migration.
-func (i *importer) takeModeFile(name string, data []byte) {
+// readModeFile reads the file of a completed or planned migration.
+func (i *importer) readModeFile(name string, data []byte) {
 	doc, list := source.Parse(name, data)
 	i.list = append(i.list, list...)
 	if doc == nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/internal/blocks"
 )
 
-// takeCorefile reads what no object of the cluster has: names with addresses that are not the
+// readCorefile reads facts that no object of the cluster has: names with addresses that are not the
 // operator's, and from a node template upstream servers that are the same on all nodes.
-func (i *importer) takeCorefile(name string, data []byte) {
+func (i *importer) readCorefile(name string, data []byte) {
 	i.found = true
 	masked, _, err := blocks.Mask(data)
 	var servers []blocks.Statement
@@ -38,7 +38,7 @@ func (i *importer) takeCorefile(name string, data []byte) {
 		for _, p := range s.Body {
 			switch {
 			case p.Word(0) == "hosts":
-				i.takeHosts(name, p)
+				i.readHosts(name, p)
 			case p.Word(0) == "forward" && p.Word(1) == "." && template:
 				if list := upstreams(p.Words[2:]); len(list) > 0 {
 					i.upstreams.add(list, Place{name, p.Line}, byConf)
@@ -67,14 +67,14 @@ type hostLine struct {
 	names []string
 }
 
-// ofNode reports whether the operator wrote the line: a node with its name, and that name
+// isNode reports whether the operator wrote the line: a node with its name, and that name
 // within the cluster's domain.
-func (h hostLine) ofNode(domain string) bool {
+func (h hostLine) isNode(domain string) bool {
 	return slices.ContainsFunc(h.names, func(n string) bool { return slices.Contains(h.names, n+"."+domain) })
 }
 
-// takeHosts reads names with their addresses. Nodes are told apart once the domain is known.
-func (i *importer) takeHosts(file string, s blocks.Statement) {
+// readHosts reads names with their addresses. Nodes are told apart once the domain is known.
+func (i *importer) readHosts(file string, s blocks.Statement) {
 	for _, l := range s.Body {
 		a, err := netip.ParseAddr(l.Word(0))
 		if err != nil {

@@ -48,7 +48,7 @@ type Fact struct {
 type Loss struct {
 	// What describes it, without text that may be a secret.
 	What string `json:"what"`
-	// Instead is what vipgen does.
+	// Instead describes vipgen's behaviour without it.
 	Instead string `json:"instead"`
 	// Apart is set where a node with it does not receive the adverts of one that runs vipgen's
 	// output, so that both hold the VIP.

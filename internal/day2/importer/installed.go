@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// takeConfigMap reads the install-config of the installation, which OpenShift keeps without its
+// readConfigMap reads the install-config of the installation, which OpenShift keeps without its
 // secrets.
-func (i *importer) takeConfigMap(doc *source.Document, h header) {
+func (i *importer) readConfigMap(doc *source.Document, h header) {
 	var m configMap
 	if h.Metadata.Name != "cluster-config-v1" || !i.decode(doc, &m) || m.Data.InstallConfig == "" {
 		return
@@ -71,7 +71,7 @@ func (i *importer) takeConfigMap(doc *source.Document, h header) {
 	i.workers.add(workers, at("compute"), byInstaller)
 }
 
-func (i *importer) takeNode(doc *source.Document, h header) {
+func (i *importer) readNode(doc *source.Document, h header) {
 	var n nodeObject
 	if h.APIVersion != "v1" || !i.decode(doc, &n) {
 		return

@@ -137,27 +137,27 @@ type configMap struct {
 	} `json:"data"`
 }
 
-// daemons are those whose images the ControllerConfig has.
+// daemons lists the daemons whose images the ControllerConfig has.
 var daemons = []string{"keepalived", "haproxy", "coredns"}
 
 // kinds maps the kinds that are read to their readers.
 var kinds = map[string]func(*importer, *source.Document, header){
-	"ControllerConfig": (*importer).takeControllerConfig,
-	"Infrastructure":   config((*importer).takeInfrastructure),
-	"DNS":              config((*importer).takeDNS),
-	"Ingress":          config((*importer).takeIngress),
-	"Network":          config((*importer).takeNetwork),
-	"ClusterVersion":   config((*importer).takeClusterVersion),
-	"Node":             (*importer).takeNode,
-	"ConfigMap":        (*importer).takeConfigMap,
+	"ControllerConfig": (*importer).readControllerConfig,
+	"Infrastructure":   config((*importer).readInfrastructure),
+	"DNS":              config((*importer).readDNS),
+	"Ingress":          config((*importer).readIngress),
+	"Network":          config((*importer).readNetwork),
+	"ClusterVersion":   config((*importer).readClusterVersion),
+	"Node":             (*importer).readNode,
+	"ConfigMap":        (*importer).readConfigMap,
 }
 
 // config returns a reader of a kind of config.openshift.io: others may have the same name.
-func config[T any](take func(*importer, *source.Document, *T)) func(*importer, *source.Document, header) {
+func config[T any](read func(*importer, *source.Document, *T)) func(*importer, *source.Document, header) {
 	return func(i *importer, doc *source.Document, h header) {
 		var v T
 		if strings.HasPrefix(h.APIVersion, "config.openshift.io/") && i.decode(doc, &v) {
-			take(i, doc, &v)
+			read(i, doc, &v)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (i *importer) decode(doc *source.Document, into any) bool {
 	return list.Err() == nil
 }
 
-func (i *importer) takeControllerConfig(doc *source.Document, _ header) {
+func (i *importer) readControllerConfig(doc *source.Document, _ header) {
 	var c controllerConfig
 	if !i.decode(doc, &c) {
 		return
@@ -201,7 +201,7 @@ func (i *importer) image(name, image string, at Place) {
 	i.images[name] = append(i.images[name], claim[string]{image, at, byState})
 }
 
-func (i *importer) takeInfrastructure(doc *source.Document, f *infrastructure) {
+func (i *importer) readInfrastructure(doc *source.Document, f *infrastructure) {
 	i.found = true
 	i.infrastructure(doc, "", f)
 }
@@ -294,14 +294,14 @@ func (i *importer) word(doc *source.Document, field, text string) bool {
 	return false
 }
 
-func (i *importer) takeDNS(doc *source.Document, d *dnsConfig) {
+func (i *importer) readDNS(doc *source.Document, d *dnsConfig) {
 	if d.Spec.BaseDomain != "" {
 		i.found = true
 		i.clusterDomain(doc, "spec.baseDomain", d.Spec.BaseDomain)
 	}
 }
 
-func (i *importer) takeIngress(doc *source.Document, in *clusterIngress) {
+func (i *importer) readIngress(doc *source.Document, in *clusterIngress) {
 	for _, d := range []struct {
 		field, domain string
 		into          *claims[string]
@@ -316,7 +316,7 @@ func (i *importer) takeIngress(doc *source.Document, in *clusterIngress) {
 	}
 }
 
-func (i *importer) takeNetwork(doc *source.Document, n *networkConfig) {
+func (i *importer) readNetwork(doc *source.Document, n *networkConfig) {
 	s := &n.Status
 	if i.word(doc, "status.networkType", s.NetworkType) {
 		i.networkType.add(s.NetworkType, position(doc, "status.networkType"), byState)
@@ -342,7 +342,7 @@ func (i *importer) knowHostPrefix(network netip.Prefix, bits int) {
 	i.hostPrefixes[network.Masked()] = bits
 }
 
-func (i *importer) takeClusterVersion(doc *source.Document, v *clusterVersion) {
+func (i *importer) readClusterVersion(doc *source.Document, v *clusterVersion) {
 	if m := regexp.MustCompile(`^([45]\.[0-9]+)\.`).FindStringSubmatch(v.Status.Desired.Version); m != nil {
 		i.version.add(m[1], position(doc, "status.desired.version"), byState)
 	}

@@ -19,7 +19,7 @@ type Observed struct {
 	Topology v1alpha1.Topology
 	// UserManaged is set where OpenShift runs no load balancer.
 	UserManaged bool
-	// VIPs are those that OpenShift knows.
+	// VIPs lists the VIPs known to OpenShift.
 	VIPs []netip.Addr
 	// Release without a patch level, as "4.18".
 	Release string

@@ -34,14 +34,14 @@ type container struct {
 // infraNamespace matches the namespace of the static pods.
 var infraNamespace = lazy.Regexp(`^openshift-([a-z]+)-infra$`)
 
-// takePod reads keepalived's static pod, which has the mode where no node's files do, and shows
+// readPod reads keepalived's static pod, which has the mode where no node's files do, and shows
 // whether nodes hold VIPs; other pods are ignored. disabled is set where its manifest is
 // disabled.
-func (i *importer) takePod(doc *source.Document, disabled bool) {
+func (i *importer) readPod(doc *source.Document, disabled bool) {
 	var p pod
 	list := doc.Decode(&p)
 	m := infraNamespace().FindStringSubmatch(p.Metadata.Namespace)
-	if !ofKeepalived(p.Metadata.Name) || m == nil && p.Metadata.Namespace != "" {
+	if !isKeepalivedPod(p.Metadata.Name) || m == nil && p.Metadata.Namespace != "" {
 		return
 	}
 	i.list = append(i.list, list...)
@@ -60,13 +60,13 @@ func (i *importer) takePod(doc *source.Document, disabled bool) {
 	}
 	for field, containers := range map[string][]container{"spec.initContainers": p.Spec.InitContainers, "spec.containers": p.Spec.Containers} {
 		for n, c := range containers {
-			i.takeMode(doc, fmt.Sprintf("%s[%d]", field, n), c)
+			i.readMode(doc, fmt.Sprintf("%s[%d]", field, n), c)
 		}
 	}
 }
 
-// ofKeepalived reports whether the name is of a keepalived pod, on any node.
-func ofKeepalived(name string) bool {
+// isKeepalivedPod reports whether the name is of a keepalived pod, on any node.
+func isKeepalivedPod(name string) bool {
 	return name == "keepalived" || strings.HasPrefix(name, "keepalived-")
 }
 
@@ -75,7 +75,7 @@ func position(doc *source.Document, field string) Place {
 	return Place{doc.File, line}
 }
 
-func (i *importer) takeMode(doc *source.Document, field string, c container) {
+func (i *importer) readMode(doc *source.Document, field string, c container) {
 	for n, e := range c.Env {
 		if e.Name == "ENABLE_UNICAST" {
 			mode := v1alpha1.ModeMulticast

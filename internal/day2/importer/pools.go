@@ -31,14 +31,14 @@ func (d configDoc) pool() string {
 	return d.Role
 }
 
-// machineConfigs are those of all pools.
+// machineConfigs holds the MachineConfigs of all pools.
 type machineConfigs struct {
 	docs []configDoc
 	// current maps pools to their rendered MachineConfig.
 	current map[string]string
 }
 
-func (i *importer) takePool(m *machineConfigs, doc *source.Document) {
+func (i *importer) readPool(m *machineConfigs, doc *source.Document) {
 	var p configPool
 	if !i.decode(doc, &p) || p.Metadata.Name == "" {
 		return

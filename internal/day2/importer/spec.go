@@ -115,7 +115,7 @@ func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
 	domain := ic.Metadata.Name + "." + ic.BaseDomain
 	at := map[string]int{}
 	for _, l := range i.hostLines.sorted() {
-		if l.value.ofNode(domain) {
+		if l.value.isNode(domain) {
 			continue // vipgen answers for nodes by itself
 		}
 		if why := v1alpha1.UsableAddress(l.value.addr); why != "" {

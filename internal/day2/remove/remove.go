@@ -46,7 +46,7 @@ const (
 type Step struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Findings are what remains for the step to be done.
+	// Findings lists the obstacles that keep the step from being done.
 	Findings []string `json:"findings"`
 	// Do are the commands, and other actions.
 	Do []string `json:"do"`
@@ -71,7 +71,7 @@ type Pool struct {
 type Removal struct {
 	Pools []Pool `json:"pools"`
 	Steps []Step `json:"steps"`
-	// SplitBrain says why two nodes may hold a VIP now, or is empty.
+	// SplitBrain lists the reasons why two nodes may hold a VIP now; empty without any.
 	SplitBrain []string `json:"splitBrain"`
 	// MayDelete is set where vipgen's MachineConfigs may be deleted, or are deleted already.
 	MayDelete bool `json:"mayDelete"`

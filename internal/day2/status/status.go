@@ -9,9 +9,9 @@ import (
 
 // Cluster is the combined status of the nodes.
 type Cluster struct {
-	// VIPs are those that nodes take part for, sorted.
+	// VIPs lists the VIPs that nodes take part for, sorted.
 	VIPs []VIP `json:"vips"`
-	// Nodes are those with state and those of exported Nodes, sorted.
+	// Nodes lists the nodes with state and those of exported Nodes, sorted.
 	Nodes []Node `json:"nodes"`
 	// Findings are problems, by node and VIP.
 	Findings []Finding `json:"findings"`
@@ -48,7 +48,7 @@ type Node struct {
 	Name string `json:"name"`
 	// Files are the sources of its state; none for a node of an exported Node only.
 	Files []string `json:"files"`
-	// Version is that of its agent, and Time the time of the query, if known.
+	// Version is the version of its agent, and Time the time of the query, if known.
 	Version string    `json:"version,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
 	// Settings are its VRRP settings in the form of `vipgen-agent status`, or those of its

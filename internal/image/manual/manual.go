@@ -21,7 +21,7 @@ import (
 // Files returns the man pages of all commands, below /man, and vipgen's completions, below
 // /completions.
 func Files(ctx context.Context, s image.Source) ([]image.File, error) {
-	pages, err := ofLab(ctx, s)
+	pages, err := labPages(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func Files(ctx context.Context, s image.Source) ([]image.File, error) {
 	return out, nil
 }
 
-// ofLab returns the man pages of the lab, which its own module writes.
-func ofLab(ctx context.Context, s image.Source) (map[string][]byte, error) {
+// labPages returns the man pages of the lab, which its own module writes.
+func labPages(ctx context.Context, s image.Source) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "vipgen-manual-")
 	if err != nil {
 		return nil, err

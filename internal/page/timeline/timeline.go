@@ -68,8 +68,8 @@ type Sizes struct {
 	Apart        float64 // minimum distance of the events' numbers
 }
 
-// PageSizes are those of pages, which have a lane's name above its bar: widths are in per cent
-// of the page's, from a phone's to a desk's, heights in pixels. At the top are the fault's
+// PageSizes holds the sizes for pages, which have a lane's name above its bar: widths are in per
+// cent of the page's, from a phone's to a desk's, heights in pixels. At the top are the fault's
 // label and the numbers of events.
 var PageSizes = Sizes{Width: 100, Lane: 36, Bar: 14, Name: 13, Above: 19, Top: 32, Axis: 38, Ticks: 6, Thinnest: 0.3, Apart: 5}
 

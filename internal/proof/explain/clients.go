@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
-// Clients is what clients of a group's VIPs need to know, and to have.
+// Clients describes the requirements of a group's VIPs on clients.
 type Clients struct {
 	// Names lead to the VIPs on the cluster's nodes; the site's own DNS needs them as well.
 	Names []string `json:"names"`

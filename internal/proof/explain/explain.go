@@ -15,8 +15,8 @@ import (
 // Report explains every group of VIPs.
 type Report struct {
 	Cluster string `json:"cluster"`
-	// ProfileReason says why the cluster has its profile; empty where its input chose it, and
-	// without VIPs on nodes.
+	// ProfileReason is the reason for the cluster's profile; empty where its input chose it,
+	// and without VIPs on nodes.
 	ProfileReason string  `json:"profileWhy,omitempty"`
 	Groups        []Group `json:"groups"`
 	// OwnRequests are the paths to the API of programs on the nodes of each pool.
@@ -35,7 +35,7 @@ type Group struct {
 	VirtualRouterID   int  `json:"virtualRouterID"`
 	// Together is set where the VIPs move together.
 	Together bool `json:"together,omitempty"`
-	// Clients is what clients need at VIPs that not every cluster has; nil for others.
+	// Clients describes the needs of clients at VIPs that not every cluster has; nil for others.
 	Clients *Clients `json:"clients,omitempty"`
 	Stages  []Stage  `json:"stages"`
 }
@@ -47,7 +47,7 @@ type Stage struct {
 	Holders []Holder              `json:"holders"`
 	Notes   []string              `json:"notes,omitempty"`
 	Timing  Timing                `json:"timing"`
-	// Failures are those of the stage only.
+	// Failures lists the failures of this stage only.
 	Failures []Failure `json:"failures"`
 }
 
@@ -57,14 +57,14 @@ type Holder struct {
 	Count int    `json:"count"`
 	// Nodes are the known names.
 	Nodes []string `json:"nodes,omitempty"`
-	// Priority is that of a node on which nothing works but keepalived, Most that of one on
-	// which everything works.
+	// Priority is the priority of a node on which nothing works but keepalived, Most that of
+	// one on which everything works.
 	Priority int    `json:"priority"`
 	Terms    []Term `json:"terms,omitempty"`
 	Most     int    `json:"most"`
 }
 
-// Term is what a check adds to a priority.
+// Term is a check's contribution to a priority.
 type Term struct {
 	Name    string `json:"name"`
 	Points  int    `json:"points"`

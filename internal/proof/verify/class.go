@@ -28,7 +28,7 @@ type change struct {
 	to int
 }
 
-// signature is what others can distinguish of a state.
+// signature holds the parts of a state that other nodes can distinguish.
 type signature struct {
 	runs, serves bool
 	health       [2]vrrp.Health

@@ -27,7 +27,7 @@ type NodeState struct {
 	Name string `json:"name"`
 	// Failed lists what does not work; empty where everything works.
 	Failed []string `json:"failed,omitempty"`
-	// Priorities are those of its VRRP instances, empty where it takes no part.
+	// Priorities lists the priorities of its VRRP instances; empty where it takes no part.
 	Priorities []int `json:"priorities,omitempty"`
 }
 

@@ -14,10 +14,10 @@ func (m mask) has(x int) bool { return m>>x&1 == 1 }
 // situation is the class of each node.
 type situation []int
 
-// field holds the standings of all nodes of a unit in a situation.
+// field holds the election states of all nodes of a unit in a situation.
 type field struct {
 	unit *unit
-	at   [maxPlayers]*standing // by node; nil beyond the last
+	at   [maxPlayers]*electionState // by node; nil beyond the last
 }
 
 func (u *unit) field(s situation) *field {
@@ -29,12 +29,12 @@ func (u *unit) field(s situation) *field {
 	}
 	f := &field{unit: u}
 	for x, class := range s {
-		f.at[x] = &u.nodes[x].standing[class][api]
+		f.at[x] = &u.nodes[x].election[class][api]
 	}
 	return f
 }
 
-func (f *field) nodes() []*standing { return f.at[:len(f.unit.nodes)] }
+func (f *field) nodes() []*electionState { return f.at[:len(f.unit.nodes)] }
 
 // fit returns the nodes that can hold the VIP at all.
 func (f *field) fit() (m mask) {

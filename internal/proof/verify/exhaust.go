@@ -56,9 +56,9 @@ func (u *unit) interchangeable(x, y int) bool {
 			return false
 		}
 	}
-	for c := range a.standing {
-		for api := range a.standing[c] {
-			p, q := a.standing[c][api], b.standing[c][api]
+	for c := range a.election {
+		for api := range a.election[c] {
+			p, q := a.election[c][api], b.election[c][api]
 			if p.fit != q.fit || !slices.Equal(p.priorities, q.priorities) {
 				return false
 			}

@@ -18,7 +18,7 @@ type OwnRequests struct {
 	// Local is set where the node's own HAProxy serves them, wherever the VIP is, so that they
 	// do not depend on it. Else the VIP's holder does.
 	Local bool `json:"local"`
-	// Problem says why they depend on a VIP although they should not, or is empty.
+	// Problem is the reason why they depend on a VIP although they should not, or empty.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func Requests(c *render.Cluster, setups []Setup) []OwnRequests {
 	return out
 }
 
-// dependence says why connections by a node's HAProxy depend on a VIP.
+// dependence returns the reason why connections by a node's HAProxy depend on a VIP, or "".
 func dependence(h *haproxy.Conf, n *v1alpha1.Node, vips []netip.Addr) string {
 	var missing []string
 	for _, p := range append([]v1alpha1.Peer{{Name: n.Name, Role: n.Role}}, n.Peers...) {

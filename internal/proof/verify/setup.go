@@ -96,7 +96,7 @@ type builder struct {
 	most int
 	// sample renders the configuration of the first node of each role alone.
 	sample bool
-	// template is that of keepalived.conf.
+	// template is the template of keepalived.conf.
 	template string
 	notes    []string
 }

@@ -11,7 +11,7 @@ import (
 type Row struct {
 	// Best is the best service that any node offers.
 	Best string `json:"best"`
-	// Priorities are those of nodes that offer it, highest first.
+	// Priorities lists the priorities of the nodes that offer it, highest first.
 	Priorities []int `json:"priorities,omitempty"`
 	// Holder names the nodes that held the VIP then.
 	Holder string `json:"holder"`

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// unit is what moves between nodes as one: a VIP, or the VIPs of a sync group.
+// unit is a set of VIPs that move together: one VIP, or those of a sync group.
 type unit struct {
 	group *v1alpha1.Group
 	vips  []netip.Addr
@@ -31,12 +31,12 @@ type player struct {
 	kind      *kind
 	classes   []class
 	instances []keepalivedconf.Instance
-	// standing is by class and by whether any API server works.
-	standing [][2]standing
+	// election holds the states by class and by whether any API server works.
+	election [][2]electionState
 }
 
-// standing is a node's position in the election.
-type standing struct {
+// electionState holds a node's criteria in the election.
+type electionState struct {
 	// fit is set where the node runs keepalived and no check vetoes.
 	fit bool
 	// priorities are by instance.
@@ -116,22 +116,22 @@ func newPlayer(s *Setup, n Node, c *keepalivedconf.Config, vips []netip.Addr) (*
 	}
 	p.classes = p.kind.classes()
 	for _, class := range p.classes {
-		var both [2]standing
+		var both [2]electionState
 		for i, api := range []bool{false, true} {
-			st, err := p.standingIn(&s.Group, c, class, api)
+			st, err := p.electionIn(&s.Group, c, class, api)
 			if err != nil {
 				return nil, err
 			}
 			both[i] = st
 		}
-		p.standing = append(p.standing, both)
+		p.election = append(p.election, both)
 	}
 	return p, nil
 }
 
-// standingIn computes the standing of a node in a class.
-func (p *player) standingIn(g *v1alpha1.Group, c *keepalivedconf.Config, class class, api bool) (standing, error) {
-	s := standing{fit: class.runs}
+// electionIn computes the election state of a node in a class.
+func (p *player) electionIn(g *v1alpha1.Group, c *keepalivedconf.Config, class class, api bool) (electionState, error) {
+	s := electionState{fit: class.runs}
 	if !class.runs {
 		s.priorities = make([]int, len(p.instances))
 		return s, nil

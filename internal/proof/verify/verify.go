@@ -13,7 +13,8 @@ import (
 type Report struct {
 	Cluster string  `json:"cluster"`
 	Proofs  []Proof `json:"proofs"`
-	// OwnRequests are those of programs on the nodes, by pool; none without API VIPs on nodes.
+	// OwnRequests describes the requests of programs on the nodes, by pool; none without API
+	// VIPs on nodes.
 	OwnRequests []OwnRequests `json:"ownRequests,omitempty"`
 }
 
@@ -30,7 +31,7 @@ type Proof struct {
 	VIPs  []netip.Addr          `json:"vips"`
 	Stage string                `json:"stage"`
 	VRRP  v1alpha1.VRRPSettings `json:"vrrp"`
-	// Nodes are those that can hold the VIPs.
+	// Nodes lists the nodes that can hold the VIPs.
 	Nodes  []string `json:"nodes"`
 	Notes  []string `json:"notes,omitempty"`
 	Checks []Check  `json:"checks"`
@@ -48,7 +49,7 @@ type Proof struct {
 type Options struct {
 	// Nodes of each group to examine, at most; 0 means MaxNodes.
 	Nodes int
-	// Template is that of keepalived.conf; nil means the shipped one.
+	// Template is the template of keepalived.conf; nil means the shipped one.
 	Template []byte
 	// Progress is called during the proof of a group; it may be nil.
 	Progress func(group string, done, total int)

@@ -75,13 +75,13 @@ func Start(host *netns.Node, perSecond int, packets ...Packet) (*Flood, error) {
 	return f, nil
 }
 
-// Sent is how many packets were sent so far.
+// Sent returns the number of packets sent so far.
 func (f *Flood) Sent() int64 { return f.sent.Load() }
 
 // Stop ends it. It can be called again.
 func (f *Flood) Stop() { f.stop() }
 
-// kind tells sockets apart: by family, and the port of UDP or 0.
+// kind identifies a socket: by its family, and its UDP port or 0.
 type kind struct {
 	ipv6 bool
 	port uint16

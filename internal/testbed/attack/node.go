@@ -9,12 +9,12 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Node is what a kubelet may write into its own Node, besides its name.
+// Node holds the fields that a kubelet may write into its own Node, besides its name.
 type Node struct {
 	Labels, Annotations map[string]string
 	Addresses           []Address
 	KubeletVersion      string
-	// NoRole says that the labels of its role are gone, which no kubelet can do.
+	// NoRole is set where the labels of its role are missing, which no kubelet can do.
 	NoRole bool
 }
 

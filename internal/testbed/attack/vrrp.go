@@ -28,7 +28,7 @@ type VRRP struct {
 	Interval time.Duration
 	TTL      byte
 	Source   Source
-	// Broken gives it a wrong checksum.
+	// Broken is set where its checksum is wrong.
 	Broken bool
 }
 
@@ -50,8 +50,8 @@ func (v VRRP) Against(s v1alpha1.VRRPSettings) VRRP {
 	return v
 }
 
-// Filtered says whether the guard tells such packets from those of the group's nodes;
-// docs/security.md says why where it does not.
+// Filtered reports whether the guard can distinguish such packets from those of the group's
+// nodes; docs/security.md has the reasons where it cannot.
 func (v VRRP) Filtered(s v1alpha1.VRRPSettings) bool {
 	switch {
 	case s.Mode == v1alpha1.ModeMulticast:

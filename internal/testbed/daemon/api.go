@@ -49,10 +49,10 @@ func (a *API) Serve(h *Host, name string) kubeapi.Server {
 	return server
 }
 
-// credentialDirs are where nodes have their credentials, and the bootstrap host.
+// credentialDirs are the directories of credentials on nodes, and on the bootstrap host.
 var credentialDirs = []string{"/var/lib/kubelet", "/etc/kubernetes"}
 
-// Admit gives a node valid credentials.
+// Admit writes valid credentials for a node.
 func (a *API) Admit(h *Host, name string) {
 	a.t.Helper()
 	for _, dir := range credentialDirs {

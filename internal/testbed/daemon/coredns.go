@@ -28,8 +28,8 @@ type dnsOptions struct {
 	upstream *Upstream
 }
 
-// WithAddresses gives the node that CoreDNS runs on these addresses, such as
-// the ones that its Corefile binds to. Queries go to the first of them.
+// WithAddresses sets the addresses of CoreDNS's node, such as those that its
+// Corefile binds to. Queries go to the first of them.
 func WithAddresses(addrs ...netip.Prefix) DNSOption {
 	return func(o *dnsOptions) { o.addrs = append(o.addrs, addrs...) }
 }

@@ -45,8 +45,8 @@ func EachGeneration(t *testing.T, test func(*testing.T, Generation)) {
 	}
 }
 
-// RunsHAProxy says whether what is rendered for a release with these daemons has to work
-// with the generation's HAProxy: it is no older than the release's.
+// RunsHAProxy reports whether the output for a release with these daemons must work with the
+// generation's HAProxy: it is no older than the release's.
 func (g Generation) RunsHAProxy(d assets.Daemons) bool { return !older(g.HAProxy, d.HAProxy) }
 
 // RunsKeepalived is RunsHAProxy for keepalived.
@@ -54,7 +54,7 @@ func (g Generation) RunsKeepalived(d assets.Daemons) bool {
 	return slices.ContainsFunc(d.Keepalived, func(k string) bool { return !older(g.Keepalived, k) })
 }
 
-// older says whether a version, such as "2.2.9", is before another one.
+// older reports whether version a, such as "2.2.9", is before b.
 func older(a, b string) bool {
 	return slices.Compare(numbers(a), numbers(b)) < 0
 }

@@ -30,8 +30,8 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 	return node
 }
 
-// NewHost gives a node a file system: the programs of this machine, and else
-// nothing.
+// NewHost returns a host with a node's network and a file system of its own,
+// which has the programs of this machine and nothing else.
 func NewHost(t testing.TB, node *netns.Node) *Host {
 	t.Helper()
 	return &Host{Node: node, t: t, sandbox: newSandbox(t)}

@@ -116,7 +116,7 @@ func (l *LoadBalancer) Info(t testing.TB, figure string) int {
 	return 0
 }
 
-// Servers gives the state of every server of a backend, such as "UP".
+// Servers returns the state of every server of a backend, such as "UP", by name.
 func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {
 	t.Helper()
 	text, err := l.ask("show stat")
@@ -161,10 +161,10 @@ const masterSocket = "/run/haproxy-master.sock"
 
 func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket, command) }
 
-// errNoAnswer says that a socket was closed without a word.
+// errNoAnswer is returned for a socket that was closed without an answer.
 var errNoAnswer = errors.New("no answer")
 
-// answers says whether a master answers at its socket, which it leaves open then.
+// answers reports whether a master answers at its socket, which it leaves open then.
 func answers(socket string) bool {
 	conn, err := put(socket, "show proc")
 	if err != nil {
@@ -175,7 +175,7 @@ func answers(socket string) bool {
 	return err == nil
 }
 
-// ask gives all that is answered, until the socket is closed.
+// ask sends a command and returns the answer, up to the socket's end.
 func ask(socket, what string) (string, error) {
 	conn, err := put(socket, what)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// shown is how many lines of its output a test that failed shows.
+// shown is the number of lines of output that a failed test shows.
 const shown = 100
 
 // start runs a daemon, which makes the test live; at the end of the test it is killed if it still runs,

@@ -26,13 +26,13 @@ const (
 	endpointsName      = "etcd-endpoints"
 )
 
-// user is who makes a request.
+// user is the author of a request.
 type user struct {
 	name   string
 	groups []string
 }
 
-// identify says who makes a request, by the client certificate.
+// identify returns the author of a request, by the client certificate.
 func identify(ca *authority.Authority, r *http.Request) (user, error) {
 	if len(r.TLS.PeerCertificates) == 0 {
 		return user{name: "system:anonymous"}, nil
@@ -67,7 +67,7 @@ func (u user) authorize(sel selection, verb string) error {
 	return apierrors.NewForbidden(sel.GroupResource(), sel.name, errors.New(says))
 }
 
-// isFor says whether nodes, or this one, may read what is selected.
+// isFor reports whether a node may read the selected objects.
 func (s selection) isFor(node string) bool {
 	is := func(field, value string) bool {
 		got, ok := s.fields.RequiresExactMatch(field)

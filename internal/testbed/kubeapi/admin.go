@@ -24,8 +24,8 @@ import (
 // requestTimeout is how long one server may take for one request.
 const requestTimeout = 30 * time.Second
 
-// administrator is what both kinds of Plane have: it signs certificates, makes requests as
-// cluster administrator, and ends the servers.
+// administrator is the common part of both kinds of Plane: it signs certificates, makes requests
+// as cluster administrator, and ends the servers.
 type administrator struct {
 	ca     *authority.Authority
 	config *tls.Config
@@ -62,10 +62,10 @@ func newAdministrator(domain string) (*administrator, error) {
 	}}, nil
 }
 
-// CA is part of Plane.
+// CA implements Plane.
 func (a *administrator) CA() *authority.Authority { return a.ca }
 
-// Close is part of Plane.
+// Close implements Plane.
 func (a *administrator) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *administrator) add(s Server, t *target) {
 	a.servers, a.targets = append(a.servers, s), append(a.targets, t)
 }
 
-// target is how a server is reached: from its own node.
+// target returns the path to a server: from its own node.
 func (a *administrator) target(node *netns.Node, addr netip.AddrPort, usable func() bool) *target {
 	dial := new(net.Dialer).DialContext
 	if node != nil {
@@ -101,17 +101,17 @@ func (t *target) setAddr(addr netip.Addr) {
 	t.addr = netip.AddrPortFrom(addr, t.addr.Port())
 }
 
-// Create is part of Plane.
+// Create implements Plane.
 func (a *administrator) Create(ctx context.Context, collection string, object []byte) error {
 	return a.change(ctx, http.MethodPost, collection, object)
 }
 
-// Patch is part of Plane.
+// Patch implements Plane.
 func (a *administrator) Patch(ctx context.Context, path string, patch []byte) error {
 	return a.change(ctx, http.MethodPatch, path, patch)
 }
 
-// Delete is part of Plane.
+// Delete implements Plane.
 func (a *administrator) Delete(ctx context.Context, path string) error {
 	return a.change(ctx, http.MethodDelete, path+"?gracePeriodSeconds=0", nil)
 }

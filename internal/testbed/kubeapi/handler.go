@@ -19,12 +19,12 @@ import (
 
 const (
 	mergePatch = "application/merge-patch+json"
-	// maxBody is how large an object may be, in bytes, as for the real server.
+	// maxBody is the maximum size of an object in bytes, the real server's.
 	maxBody = 3 << 20
 )
 
-// standInVersion is what /version says. It names no release: what depends on one
-// does not find it here.
+// standInVersion is the answer of /version. It names no release, so that nothing
+// can depend on one.
 var standInVersion = version.Info{Major: "1", Minor: "0", GitVersion: "v1.0.0-stand-in"}
 
 // ServeHTTP is the API. Whatever form is asked for, it answers in JSON.
@@ -133,7 +133,7 @@ func (s *life) write(body []byte, p objectPath, put func(objectPath, *unstructur
 	return put(p, o)
 }
 
-// removed says that an object is gone.
+// removed returns the status of a deleted object.
 func removed(p objectPath, o object) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
@@ -196,7 +196,7 @@ func refuse(w http.ResponseWriter, err error) {
 	answer(w, int(status.Code), status)
 }
 
-// statusOf is what the API says of an error.
+// statusOf returns the API's status for an error.
 func statusOf(err error) metav1.Status {
 	known := apierrors.APIStatus(nil)
 	if !errors.As(err, &known) {

@@ -54,8 +54,8 @@ current-context: kubelet
 	return filepath.Join(dir, "kubeconfig"), nil
 }
 
-// ExpireKubeconfig gives the node that WriteKubeconfig was called for a client
-// certificate in place of its own that has expired.
+// ExpireKubeconfig replaces the client certificate that WriteKubeconfig wrote for
+// the node with an expired one.
 func ExpireKubeconfig(root, dir string, ca *authority.Authority, node string) error {
 	pair, err := ca.ExpiredClient(nodeUser+node, nodeGroup)
 	if err == nil {

@@ -43,7 +43,7 @@ type Server interface {
 	// AwaitReady returns when /readyz answers ok, or with an error when the server
 	// has ended or ctx does.
 	AwaitReady(ctx context.Context) error
-	// Running says whether it was launched and has not ended.
+	// Running reports whether it was launched and has not ended.
 	Running() bool
 	// Kill ends it at once, with its connections.
 	Kill() error
@@ -56,20 +56,20 @@ type Server interface {
 	Freeze() error
 	// Thaw undoes Freeze.
 	Thaw() error
-	// SetAddr says that the node's address has changed.
+	// SetAddr sets the changed address of the node.
 	SetAddr(addr netip.Addr)
 }
 
-// ErrNoServer is what Create, Patch and Delete return while no API server runs.
+// ErrNoServer is returned by Create, Patch and Delete while no API server runs.
 var ErrNoServer = errors.New("no API server of the cluster runs")
 
 // port is where API servers listen, unless it is said otherwise.
 var port = uint16(v1alpha1.DefaultPorts.API)
 
-// serviceNames are those by which pods reach the API.
+// serviceNames are the name and the address by which pods reach the API.
 var serviceNames = []string{"kubernetes.default.svc", "10.0.0.1"}
 
-// internalName is that of the API inside the cluster.
+// internalName returns the name of the API inside the cluster.
 func internalName(domain string) string { return "api-int." + domain }
 
 // pairs are the certificates of an API server, as on OpenShift: the one that it
@@ -95,7 +95,7 @@ func newPairs(ca *authority.Authority, domain string, node *netns.Node, addr net
 	return p, err
 }
 
-// serverName is what a server goes by in errors.
+// serverName returns the name of a server in errors.
 func serverName(node *netns.Node, addr netip.Addr) string {
 	if node == nil {
 		return addr.String()

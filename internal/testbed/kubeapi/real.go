@@ -16,8 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// RealConfig is what NewReal takes. All but Node, Port, ServiceNetworks and Log is
-// needed.
+// RealConfig configures NewReal. Node, Port, ServiceNetworks and Log are optional.
 type RealConfig struct {
 	// Dir is a directory, which exists, for what the programs keep, and for their
 	// output: etcd.log, and kube-apiserver.log in a directory per server.
@@ -32,8 +31,8 @@ type RealConfig struct {
 	Domain string
 	// Port is where API servers listen, 6443 if zero.
 	Port uint16
-	// ServiceNetworks are those of Services, separated by commas, 10.0.0.0/24 if
-	// empty.
+	// ServiceNetworks are the networks of Services, separated by commas; empty means
+	// 10.0.0.0/24.
 	ServiceNetworks string
 	// Log is told which programs are started.
 	Log *slog.Logger
@@ -87,8 +86,8 @@ func (p *real) startEtcd() error {
 	return err
 }
 
-// etcdURLs are where etcd listens: at the usual ports of a node, and at free ones
-// of this machine, where there may be others.
+// etcdURLs returns the URLs of etcd: at the usual ports on a node, and at free ones
+// on this machine, which may run another.
 func (p *real) etcdURLs() (client, peer string, err error) {
 	ports := [2]uint16{2379, 2380}
 	if p.Node == nil {
@@ -120,7 +119,7 @@ func command(node *netns.Node, name string, args ...string) *exec.Cmd {
 	return node.Command(context.Background(), "nice", args...)
 }
 
-// Server is part of Plane.
+// Server implements Plane.
 func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
 	s := &realServer{plane: p, name: serverName(node, addr), node: node, addr: netip.AddrPortFrom(addr, p.Port)}
 	s.dir = filepath.Join(p.Dir, "kube-apiserver-"+s.name)
@@ -136,7 +135,7 @@ func (p *real) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (S
 	return s, nil
 }
 
-// Close is part of Plane.
+// Close implements Plane.
 func (p *real) Close() error {
 	defer p.etcd.Kill()
 	return p.administrator.Close()

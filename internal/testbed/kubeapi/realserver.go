@@ -28,7 +28,7 @@ type realServer struct {
 	frozen bool
 }
 
-// Launch is part of Server.
+// Launch implements Server.
 func (s *realServer) Launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *realServer) current() *process.Process {
 	return s.run
 }
 
-// Running is part of Server.
+// Running implements Server.
 func (s *realServer) Running() bool { return s.current() != nil }
 
 func (s *realServer) usable() bool {
@@ -83,7 +83,7 @@ func (s *realServer) usable() bool {
 	return run != nil && !s.frozen
 }
 
-// AwaitReady is part of Server.
+// AwaitReady implements Server.
 func (s *realServer) AwaitReady(ctx context.Context) error {
 	return s.target.awaitReady(ctx, func() error {
 		s.mu.Lock()
@@ -106,7 +106,7 @@ func last(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Kill is part of Server.
+// Kill implements Server.
 func (s *realServer) Kill() error {
 	if run := s.current(); run != nil {
 		run.Kill()
@@ -115,7 +115,7 @@ func (s *realServer) Kill() error {
 	return nil
 }
 
-// Stop is part of Server. While anybody watches, it takes a minute.
+// Stop implements Server. It takes a minute while there are watches.
 func (s *realServer) Stop(ctx context.Context) error {
 	run := s.current()
 	if run == nil {
@@ -125,13 +125,13 @@ func (s *realServer) Stop(ctx context.Context) error {
 	return errors.Join(err, s.Kill())
 }
 
-// Freeze is part of Server. It returns when the server stands still.
+// Freeze implements Server. It returns when the server stands still.
 func (s *realServer) Freeze() error {
 	defer s.target.close()
 	return s.pause(true, (*process.Process).Freeze)
 }
 
-// Thaw is part of Server.
+// Thaw implements Server.
 func (s *realServer) Thaw() error {
 	return s.pause(false, func(run *process.Process) error { run.Signal(syscall.SIGCONT); return nil })
 }
@@ -147,5 +147,5 @@ func (s *realServer) pause(frozen bool, pause func(*process.Process) error) erro
 	return pause(run)
 }
 
-// SetAddr is part of Server.
+// SetAddr implements Server.
 func (s *realServer) SetAddr(addr netip.Addr) { s.target.setAddr(addr) }

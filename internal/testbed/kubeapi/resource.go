@@ -98,7 +98,7 @@ func findResource(r schema.GroupVersionResource) *resource {
 	return nil
 }
 
-// verb is what a request does, in the words of RBAC.
+// verb returns the RBAC verb of a request.
 func (p objectPath) verb(method string, watch bool) string {
 	switch {
 	case method == http.MethodPost:

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// selection is what a request for a collection asks for.
+// selection holds the objects that a request selects from a collection.
 type selection struct {
 	objectPath
 	labels labels.Selector
@@ -78,13 +78,13 @@ func (s selection) event(e event) (kind watch.EventType, o object, ok bool) {
 // objectFields are the fields of an object, for selectors.
 type objectFields struct{ *unstructured.Unstructured }
 
-// Has is part of fields.Fields.
+// Has implements fields.Fields.
 func (f objectFields) Has(field string) bool {
 	_, ok, _ := unstructured.NestedString(f.Object, selectable[field]...)
 	return ok
 }
 
-// Get is part of fields.Fields.
+// Get implements fields.Fields.
 func (f objectFields) Get(field string) string {
 	value, _, _ := unstructured.NestedString(f.Object, selectable[field]...)
 	return value

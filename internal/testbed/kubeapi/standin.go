@@ -16,9 +16,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// shutdownDelay is for how long the stand-in goes on when it was asked to stop:
-// several times what load balancers take to see what /readyz says. OpenShift's
-// API servers go on for a minute and more.
+// shutdownDelay is the time that the stand-in continues to serve after Stop:
+// several times what load balancers take to notice that /readyz fails. OpenShift's
+// API servers continue for a minute and more.
 const shutdownDelay = 5 * time.Second
 
 // standIn is a Plane of API servers in this process.
@@ -30,13 +30,13 @@ type standIn struct {
 	delay  func() <-chan time.Time // until a server that was asked to stop does
 }
 
-// StandInConfig is what NewStandIn takes. Domain is needed.
+// StandInConfig configures NewStandIn. Domain is required.
 type StandInConfig struct {
 	// Domain is the cluster's, such as demo.example.com.
 	Domain string
 	// Port is where API servers listen, 6443 if zero.
 	Port uint16
-	// ShutdownDelay is for how long one goes on that was asked to stop, 5 s if zero.
+	// ShutdownDelay is the time that a server continues to serve after Stop, 5 s if zero.
 	ShutdownDelay time.Duration
 }
 
@@ -57,7 +57,7 @@ func NewStandIn(c StandInConfig) (Plane, error) {
 	return &standIn{administrator: a, domain: c.Domain, port: cmp.Or(c.Port, port), store: newStore(history), delay: delay}, nil
 }
 
-// Server is part of Plane.
+// Server implements Plane.
 func (p *standIn) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr) (Server, error) {
 	pairs, err := newPairs(p.ca, p.domain, node, addr, valid)
 	if err != nil {
@@ -117,7 +117,7 @@ type life struct {
 	ended    chan struct{} // closed when it has ended
 }
 
-// Launch is part of Server.
+// Launch implements Server.
 func (s *standInServer) Launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *standInServer) current() *life {
 
 func (s *standInServer) ended() error { return fmt.Errorf("the API server of %s does not run", s.name) }
 
-// Running is part of Server.
+// Running implements Server.
 func (s *standInServer) Running() bool { return s.current() != nil }
 
 func (s *standInServer) usable() bool {
@@ -176,7 +176,7 @@ func (s *standInServer) usable() bool {
 	return now != nil && !now.listener.Frozen()
 }
 
-// AwaitReady is part of Server.
+// AwaitReady implements Server.
 func (s *standInServer) AwaitReady(ctx context.Context) error {
 	return s.target.awaitReady(ctx, func() error {
 		if !s.Running() {
@@ -186,7 +186,7 @@ func (s *standInServer) AwaitReady(ctx context.Context) error {
 	})
 }
 
-// Kill is part of Server.
+// Kill implements Server.
 func (s *standInServer) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,10 +207,10 @@ func (l *life) kill() {
 	close(l.ended)
 }
 
-// stopping says whether it was asked to stop.
+// stopping reports whether Stop was called.
 func (l *life) stopping() bool { return closed(l.stop) }
 
-// Stop is part of Server.
+// Stop implements Server.
 func (s *standInServer) Stop(ctx context.Context) error {
 	now := s.current()
 	if now == nil {
@@ -240,7 +240,7 @@ func (s *standInServer) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Freeze is part of Server.
+// Freeze implements Server.
 func (s *standInServer) Freeze() error {
 	now := s.current()
 	if now == nil {
@@ -251,7 +251,7 @@ func (s *standInServer) Freeze() error {
 	return nil
 }
 
-// Thaw is part of Server.
+// Thaw implements Server.
 func (s *standInServer) Thaw() error {
 	now := s.current()
 	if now == nil {
@@ -261,5 +261,5 @@ func (s *standInServer) Thaw() error {
 	return nil
 }
 
-// SetAddr is part of Server.
+// SetAddr implements Server.
 func (s *standInServer) SetAddr(addr netip.Addr) { s.target.setAddr(addr) }

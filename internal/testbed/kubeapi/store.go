@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// history is how many changes are kept for those who watch. Whoever is behind by
-// more has to list again.
+// history is the number of changes kept for watches. A watch that is further behind
+// has to list again.
 const history = 4096
 
 // namespaceLabel is on every namespace.
@@ -189,7 +189,7 @@ func (s *store) remove(p objectPath) (object, error) {
 	return s.put(p.resource, watch.Deleted, old.DeepCopy(), old)
 }
 
-// put gives an object the next revision, and tells those who watch.
+// put stores an object with the next revision, or deletes it, and wakes the watches.
 func (s *store) put(r *resource, kind watch.EventType, o *unstructured.Unstructured, before object) (object, error) {
 	fresh, err := revised(o, s.revision+1)
 	if err != nil {

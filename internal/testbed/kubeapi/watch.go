@@ -19,12 +19,12 @@ const (
 	watchTimeout  = 30 * time.Minute
 )
 
-// watchOptions are what a request to watch asks for.
+// watchOptions holds the options of a watch request.
 type watchOptions struct {
-	revision  int  // after which changes are told
-	initial   bool // tell what there is as well, first
-	end       bool // say where that ends
-	bookmarks bool // tell from time to time where it is
+	revision  int  // changes after it are sent
+	initial   bool // send the existing objects first
+	end       bool // mark the end of the existing objects
+	bookmarks bool // send the current revision from time to time
 	timeout   time.Duration
 }
 
@@ -59,7 +59,7 @@ func newWatchOptions(query url.Values) (o watchOptions, err error) {
 	return o, nil
 }
 
-// watch tells of changes until the client or the server goes, or the time is up.
+// watch sends changes until the client or the server ends, or the timeout.
 func (s *life) watch(w http.ResponseWriter, r *http.Request, sel selection) error {
 	o, err := newWatchOptions(r.URL.Query())
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *life) watch(w http.ResponseWriter, r *http.Request, sel selection) erro
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	t := &teller{w: w, flush: http.NewResponseController(w).Flush, sel: sel, watchOptions: o}
+	t := &sender{w: w, flush: http.NewResponseController(w).Flush, sel: sel, watchOptions: o}
 	timeout, bookmark := time.NewTimer(o.timeout), time.NewTicker(bookmarkEvery)
 	defer timeout.Stop()
 	defer bookmark.Stop()
@@ -92,23 +92,23 @@ func (s *life) watch(w http.ResponseWriter, r *http.Request, sel selection) erro
 	}
 }
 
-// teller writes the events of one watch.
-type teller struct {
+// sender writes the events of one watch.
+type sender struct {
 	watchOptions
 	w     http.ResponseWriter
 	flush func() error
 	sel   selection
-	err   error // why nothing more can be told
+	err   error // ends the watch
 }
 
-// begin tells what there is, if that was asked for. Nothing was said of a revision
-// then, or one that there is at least.
-func (t *teller) begin(s *store) {
+// begin sends the existing objects, if requested. The revision of the
+// request, if any, is then a minimum.
+func (t *sender) begin(s *store) {
 	if t.initial {
 		var objects []object
 		objects, t.revision = s.list(t.sel)
 		for _, o := range objects {
-			t.tell(watch.Added, o.json)
+			t.send(watch.Added, o.json)
 		}
 	} else if t.revision == 0 {
 		_, t.revision = s.list(t.sel)
@@ -118,18 +118,18 @@ func (t *teller) begin(s *store) {
 	}
 }
 
-// catchUp tells what has happened, and returns a channel that is closed when
-// there is more.
-func (t *teller) catchUp(s *store) <-chan struct{} {
+// catchUp sends the changes so far, and returns a channel that is closed when there
+// are more.
+func (t *sender) catchUp(s *store) <-chan struct{} {
 	events, revision, more, err := s.since(t.revision)
 	if err != nil {
 		status, _ := json.Marshal(statusOf(err))
-		t.tell(watch.Error, status)
+		t.send(watch.Error, status)
 		t.err = err
 	}
 	for _, e := range events {
 		if kind, o, ok := t.sel.event(e); ok {
-			t.tell(kind, o.json)
+			t.send(kind, o.json)
 		}
 	}
 	t.revision = max(t.revision, revision)
@@ -139,15 +139,15 @@ func (t *teller) catchUp(s *store) <-chan struct{} {
 	return more
 }
 
-// bookmark tells which revision this is, if that was asked for.
-func (t *teller) bookmark(annotations string) {
+// bookmark sends the current revision, if requested.
+func (t *sender) bookmark(annotations string) {
 	if t.bookmarks {
-		t.tell(watch.Bookmark, fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{%s"resourceVersion":"%d"}}`,
+		t.send(watch.Bookmark, fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{%s"resourceVersion":"%d"}}`,
 			t.sel.kind, t.sel.GroupVersion(), annotations, t.revision))
 	}
 }
 
-func (t *teller) tell(kind watch.EventType, object []byte) {
+func (t *sender) send(kind watch.EventType, object []byte) {
 	if t.err == nil {
 		_, t.err = fmt.Fprintf(t.w, `{"type":%q,"object":%s}`+"\n", kind, object)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// errNotRoot is what New returns to a process that is not root.
+// errNotRoot is returned by New in a process that is not root.
 var errNotRoot = errors.New("making network namespaces needs root")
 
 const (

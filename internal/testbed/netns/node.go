@@ -50,7 +50,7 @@ func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// AddAddress gives an address to one of the node's links. If the link is up, the
+// AddAddress adds an address to one of the node's links. If the link is up, the
 // address can be used at once.
 func (n *Node) AddAddress(link string, addr netip.Prefix) error {
 	args := []string{"-n", n.namespace, "address", "add", addr.String(), "dev", link}
@@ -86,7 +86,7 @@ func (n *Node) awaitLocal(link string, addr netip.Addr) error {
 	}
 }
 
-// Up says whether the node's first link is up.
+// Up reports whether the node's first link is up.
 func (n *Node) Up() (up bool, err error) {
 	err = n.Do(func() error {
 		link, err := net.InterfaceByName(n.Link)

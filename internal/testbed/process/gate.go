@@ -41,7 +41,7 @@ func (g *gate) open() {
 	}
 }
 
-// isOpen says whether nobody is held.
+// isOpen reports whether the gate holds no caller.
 func (g *gate) isOpen() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -64,7 +64,7 @@ func open(node *netns.Node, listen func() (net.Listener, error)) (*Listener, err
 	return l, nil
 }
 
-// Accept is part of net.Listener.
+// Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *Listener) Freeze() { l.gate.close() }
 // Thaw undoes Freeze.
 func (l *Listener) Thaw() { l.gate.open() }
 
-// Frozen says whether there was a Freeze and no Thaw.
+// Frozen reports whether there was a Freeze and no Thaw.
 func (l *Listener) Frozen() bool { return !l.gate.isOpen() }
 
 // conn is a connection that a listener accepted.

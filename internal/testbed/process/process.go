@@ -84,7 +84,7 @@ func (p *Process) Freeze() error {
 	return nil
 }
 
-// frozen says whether all threads are stopped (proc_pid_stat(5): state T behind the name).
+// frozen reports whether all threads are stopped (proc_pid_stat(5): state T behind the name).
 func (p *Process) frozen() bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
 	for _, thread := range threads {
@@ -117,7 +117,7 @@ func (p *Process) Stop(ctx context.Context) error {
 // Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended says whether it has.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:

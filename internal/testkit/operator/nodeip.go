@@ -55,7 +55,7 @@ type Cluster struct {
 // Hints are the variables of /etc/default/nodeip-configuration.
 type Hints struct{ NodeIP, Kubelet []netip.Addr }
 
-// Call is how a unit runs node-ip.
+// Call is a unit's invocation of node-ip.
 type Call struct {
 	// Wanted are its arguments: addresses in the networks to choose from.
 	Wanted     []netip.Addr
