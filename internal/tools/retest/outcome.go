@@ -198,10 +198,11 @@ func printLines(out io.Writer, lines []string) {
 // said matches a line of testing.T's own Log or Error.
 var said = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
-// why returns the first lines of each failed test without a failed subtest.
-func (o *outcome) why() (lines []string) {
+// why returns the first lines of a failed test and of its failed subtests; of all with an empty
+// name.
+func (o *outcome) why(of string) (lines []string) {
 	for _, t := range o.order {
-		if t.state != "fail" || o.subtestFailed(t) {
+		if t.state != "fail" || o.subtestFailed(t) || of != "" && !under(t.name, of) {
 			continue
 		}
 		own := slices.DeleteFunc(slices.Clone(t.output), func(line string) bool { return !said.MatchString(line) })

@@ -26,15 +26,27 @@ type packageLine struct {
 // row is a live test that failed at first.
 type row struct {
 	Package, Test string
-	Red, Runs     int    // failures and runs
-	Load          string // the load average at the first failure
+	Red, Runs     int      // failures and runs
+	Load          string   // the load average at the first failure
+	Why           []string // output of the first failure
+}
+
+// verdict returns RED for a test that failed again, and cut if there was no time to run it again.
+func (r *row) verdict() string {
+	switch {
+	case r.Red > 1:
+		return "RED"
+	case r.Runs <= times:
+		return "cut"
+	}
+	return "late"
 }
 
 // ended records go test's line of a package that has ended, in place of an earlier one.
 func (r *report) ended(o *outcome) { *r.entry(o) = packageLine{o.pkg, o.line, r.entry(o).Failed, nil} }
 
 // failed records a package that failed.
-func (r *report) failed(o *outcome) { *r.entry(o) = packageLine{o.pkg, o.line, true, o.why()} }
+func (r *report) failed(o *outcome) { *r.entry(o) = packageLine{o.pkg, o.line, true, o.why("")} }
 
 // entry returns the entry of a package, which keeps its line once it has failed.
 func (r *report) entry(o *outcome) *packageLine {
@@ -59,9 +71,13 @@ func (r *report) print(out io.Writer) {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "  \ttest\tpackage\tred\tof runs\tload average then")
 		for _, l := range r.Late {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\n", map[bool]string{true: "late", false: "RED"}[l.Red == 1], l.Test, l.Package, l.Red, l.Runs, l.Load)
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\n", l.verdict(), l.Test, l.Package, l.Red, l.Runs, l.Load)
 		}
 		w.Flush()
+		fmt.Fprintln(out, "\nfirst failures:")
+		for _, l := range r.Late {
+			fmt.Fprintln(out, "  "+strings.Join(l.Why, "\n    "))
+		}
 	}
 	fmt.Fprintln(out)
 	failed := false

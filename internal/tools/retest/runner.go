@@ -32,7 +32,10 @@ type runner struct {
 }
 
 // failure is a failed live test.
-type failure struct{ pkg, test, load string }
+type failure struct {
+	pkg, test, load string
+	why             []string
+}
 
 // run returns an error if it cannot determine the results.
 func (r *runner) run() error {
@@ -123,7 +126,7 @@ func (r *runner) judge(o *outcome) error {
 	}
 	for _, name := range culprits {
 		if o.isLive(name) {
-			r.failed = append(r.failed, failure{o.pkg, name, o.loadOf(name)})
+			r.failed = append(r.failed, failure{o.pkg, name, o.loadOf(name), o.why(name)})
 		} else {
 			r.fail(o)
 		}
@@ -164,7 +167,7 @@ func (r *runner) only(pkg string, tests ...string) []string {
 
 // again runs a failed live test, alone, until it fails again or has passed often enough.
 func (r *runner) again(f failure) error {
-	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load}
+	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load, Why: f.why}
 	alone := r.only(f.pkg, f.test)
 	alone = slices.Concat(r.command.flags, []string{"-p=1", "-parallel=1"}, alone[len(r.command.flags):])
 	for n := 1; n <= times && row.Red == 1 && !r.isCut(); n++ {
@@ -172,6 +175,9 @@ func (r *runner) again(f failure) error {
 		outcomes, err := r.test(alone...)
 		if err != nil {
 			return err
+		}
+		if r.isCut() {
+			break
 		}
 		row.Runs++
 		for _, o := range outcomes {

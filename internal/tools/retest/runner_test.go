@@ -164,7 +164,7 @@ func TestAfter(t *testing.T) {
 	status, err = run([]string{"-close", report}, &out)
 	testkit.Must(t, err)
 	text := out.String()
-	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
+	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
