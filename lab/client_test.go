@@ -56,12 +56,13 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 	})
 }
 
-// probeEvery is the time between two requests, inFlight how many may be lost when
-// what serves them ends: those that it has already. An answer takes a few
-// milliseconds, on a busy machine many.
+// probeEvery is the time between two requests of a client; with a TLS connection for each, more
+// clients with more requests take the cores that the nodes need. inFlight bounds the requests
+// lost when their server ends: those in flight. An answer takes a few milliseconds, on a busy
+// machine many.
 const (
-	probeEvery = 25 * time.Millisecond
-	inFlight   = 10
+	probeEvery = 50 * time.Millisecond
+	inFlight   = 5
 )
 
 // asking is a client that asks at a VIP over and over.

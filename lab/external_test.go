@@ -13,7 +13,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/host"
-	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -54,7 +53,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	awaitWell(t, m.Cluster)
 
 	m.balance(t)
-	client := m.startProbeOf(t, external, asked, probe.DefaultEvery)
+	client := m.startProbeOf(t, external, asked, probeEvery)
 	seen := m.observeAt(asked)
 	m.change(ofPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
 	// Whatever the order is, the VIP moves no more often than in this one.

@@ -183,7 +183,7 @@ func testProberHangs(t *testing.T, c *cluster) {
 	testkit.Await(t, "HAProxy to count again", answered)
 	p.answers(t, 10)
 	show(t, n.Name+"$ kill -STOP haproxy and the agent that asks it", fmt.Sprintf("the VIP moved from %s to %s", n.Name, next.Name))
-	p.expect(t, inFlight+40) // HAProxy hangs until the keepalived job has found it out
+	p.expect(t, inFlight+20) // HAProxy hangs until the keepalived job has found it out
 }
 
 // A pod that is asked to end gives its VIPs away.
