@@ -1,9 +1,9 @@
 #!/bin/bash
-# Tells OpenStack of the VIPs of stack.example.com. Written by vipgen openstack-hints.
-# Without --apply it shows what it would do, asks OpenStack nothing and changes nothing.
-# It can be run again: what is there already is left alone.
+# Registers the VIPs of stack.example.com with OpenStack. Written by vipgen openstack-hints.
+# Without --apply it prints the commands, and neither reads nor changes OpenStack.
+# It can be run again: existing objects stay as they are.
 #
-# Names stand in single quotes, so that nothing in them means anything:
+# Names are in single quotes, so the shell expands nothing in them:
 # shellcheck disable=SC2016
 set -euo pipefail
 
@@ -14,7 +14,7 @@ case "$#:${1-}" in
 	*) echo "usage: $0 [--apply]" >&2; exit 2 ;;
 esac
 
-# run shows a command, and with --apply runs it.
+# run prints a command, and with --apply runs it.
 run() {
 	printf '%q' "$1"
 	printf ' %q' "${@:2}"
@@ -24,7 +24,7 @@ run() {
 	fi
 }
 
-# allow PORT VIP... lets a port send and receive as each VIP that it may not yet.
+# allow PORT VIP... adds the missing VIPs to the allowed addresses of a port.
 allow() {
 	local port=$1 pairs='' vip
 	shift
@@ -39,8 +39,8 @@ allow() {
 	done
 }
 
-# reserve NETWORK PORT VIP... makes a port that keeps the addresses of VIPs, unless it
-# is there. It stays DOWN: no server has it.
+# reserve NETWORK PORT VIP... creates a port that reserves the VIPs, if it is missing. No server
+# uses the port, so its state is DOWN.
 reserve() {
 	local network=$1 port=$2 vip args=()
 	shift 2

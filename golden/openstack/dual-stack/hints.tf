@@ -1,4 +1,4 @@
-# Tells OpenStack of the VIPs of stack.example.com. Written by vipgen openstack-hints.
+# Registers the VIPs of stack.example.com with OpenStack. Written by vipgen openstack-hints.
 
 terraform {
   required_version = ">= 1.7"
@@ -23,8 +23,8 @@ data "openstack_networking_port_v2" "node" {
   port_id  = each.value.id ? each.key : null
 }
 
-# The ports are there: Terraform takes them over to set their pairs, and leaves
-# everything else of them alone. Pairs that others have set there are removed.
+# The ports exist: Terraform adopts them to set their address pairs and leaves their other
+# settings unchanged. Pairs from other sources are removed.
 import {
   for_each = local.ports
   to       = openstack_networking_port_v2.node[each.key]
@@ -53,7 +53,7 @@ resource "openstack_networking_port_v2" "node" {
 }
 
 locals {
-  # The VIPs by the port of Neutron that keeps their addresses. No server has it.
+  # The VIPs, by the Neutron port that reserves them. No server uses these ports.
   vips = {
     "api" = {
       id          = false

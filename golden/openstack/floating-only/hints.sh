@@ -1,9 +1,9 @@
 #!/bin/bash
-# Tells OpenStack of the VIPs of cnf10.example.com. Written by vipgen openstack-hints.
-# Without --apply it shows what it would do, asks OpenStack nothing and changes nothing.
-# It can be run again: what is there already is left alone.
+# Registers the VIPs of cnf10.example.com with OpenStack. Written by vipgen openstack-hints.
+# Without --apply it prints the commands, and neither reads nor changes OpenStack.
+# It can be run again: existing objects stay as they are.
 #
-# Names stand in single quotes, so that nothing in them means anything:
+# Names are in single quotes, so the shell expands nothing in them:
 # shellcheck disable=SC2016
 set -euo pipefail
 
@@ -14,7 +14,7 @@ case "$#:${1-}" in
 	*) echo "usage: $0 [--apply]" >&2; exit 2 ;;
 esac
 
-# run shows a command, and with --apply runs it.
+# run prints a command, and with --apply runs it.
 run() {
 	printf '%q' "$1"
 	printf ' %q' "${@:2}"

@@ -1,4 +1,4 @@
-# Tells OpenStack of the VIPs of cnf10.example.com. Written by vipgen openstack-hints.
+# Registers the VIPs of cnf10.example.com with OpenStack. Written by vipgen openstack-hints.
 
 terraform {
   required_version = ">= 1.7"
@@ -10,7 +10,7 @@ terraform {
 }
 
 locals {
-  # The VIPs by the port of Neutron that keeps their addresses. No server has it.
+  # The VIPs, by the Neutron port that reserves them. No server uses these ports.
   vips = {
     "ingress" = {
       id          = false
