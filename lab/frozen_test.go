@@ -53,7 +53,7 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	timeline, err := w.End()
 	late := machine.End()
 	c.must(err)
-	moves := len(timeline.Of(watch.Addresses)) - len(c.vips)
+	moves := len(timeline.In(watch.Addresses)) - len(c.vips)
 	after, _ := redirects()
 	placed := 0
 	for i := range after {
@@ -64,6 +64,6 @@ func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	show(t, "no API server answers for "+freezeTime.String(), fmt.Sprintf("%d VIPs moved, %d redirects went (this machine was late by %v at most)", moves, max(gone, placed), late))
 	testkit.Promise(t, fmt.Sprintf("redirects that went, before %+v, after %+v", before, after), max(gone, placed), 0, len(before), late)
 	if moves != 0 {
-		testkit.Explained(t, fmt.Sprintf("%d VIPs moved: %v", moves, timeline.Of(watch.Addresses)), late, 4*time.Duration(c.Spec().VRRP.Target.AdvertIntervalMS)*time.Millisecond)
+		testkit.Explained(t, fmt.Sprintf("%d VIPs moved: %v", moves, timeline.In(watch.Addresses)), late, 4*time.Duration(c.Spec().VRRP.Target.AdvertIntervalMS)*time.Millisecond)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // puts there what was there before. Both wait for an API server if none runs.
 func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(context.Context) error, err error) {
 	patch := func(ctx context.Context, p object) error {
-		return Told(ctx, "a Node", func() error { return n.cluster.API.Patch(ctx, n.object()+"/status", p.json()) })
+		return Confirm(ctx, "a Node", func() error { return n.cluster.API.Patch(ctx, n.object()+"/status", p.json()) })
 	}
 	restore = func(ctx context.Context) error {
 		labels, annotations := object{}, object{}
@@ -29,7 +29,7 @@ func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(con
 			annotations[k] = nil
 		}
 		gone := object{"metadata": object{"labels": labels, "annotations": annotations}, "status": object{"nodeInfo": nil}}
-		return errors.Join(patch(ctx, gone), Told(ctx, "addresses", func() error { return n.report(ctx) }))
+		return errors.Join(patch(ctx, gone), Confirm(ctx, "addresses", func() error { return n.report(ctx) }))
 	}
 	meta, status := object{}, object{"nodeInfo": object{"kubeletVersion": odd.KubeletVersion}}
 	// A null in a patch would remove all that is there.
@@ -60,11 +60,11 @@ func (n *Node) object() string { return "/api/v1/nodes/" + n.Name }
 // Forget deletes the node's Node, and replaces its credentials by expired ones, once an
 // API server runs: what a cluster does to a node that is gone for good.
 func (n *Node) Forget(ctx context.Context) error {
-	err := Told(ctx, "a Node that goes", func() error { return n.cluster.API.Delete(ctx, n.object()) })
+	err := Confirm(ctx, "a Node that goes", func() error { return n.cluster.API.Delete(ctx, n.object()) })
 	return errors.Join(err, kubeapi.ExpireKubeconfig(n.Path("/"), kubeletDir, n.cluster.API.CA(), n.Name))
 }
 
 // Readmit undoes Forget, once an API server runs.
 func (n *Node) Readmit(ctx context.Context) error {
-	return errors.Join(n.credentials(), Told(ctx, "a Node", func() error { return n.cluster.register(ctx, n) }))
+	return errors.Join(n.credentials(), Confirm(ctx, "a Node", func() error { return n.cluster.register(ctx, n) }))
 }

@@ -134,7 +134,7 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	outage, two = seen.Outage(), timeline.SplitBrain(0)
 	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); split brain for %v", len(seen.Requests), seen.Lost(),
 		outage.Round(time.Millisecond), seen.Pause().Round(time.Millisecond), two.Round(time.Millisecond))
-	for _, s := range timeline.Of(watch.Addresses) {
+	for _, s := range timeline.In(watch.Addresses) {
 		lines += fmt.Sprintf("\n%v: %s from %v to %v", s.VIP, s.Node, s.From.Round(time.Millisecond), s.To.Round(time.Millisecond))
 	}
 	for _, x := range timeline.Overlaps(0) {

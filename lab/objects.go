@@ -156,7 +156,7 @@ func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 	if err := n.configureAddress(ctx); err != nil {
 		return err
 	}
-	return Told(ctx, "other addresses", func() error { return n.report(ctx) })
+	return Confirm(ctx, "other addresses", func() error { return n.report(ctx) })
 }
 
 // Routers of ingress controllers: how many each has, as OpenShift's default.
@@ -191,10 +191,10 @@ const (
 
 func (n *Node) routerPod(controller string) string { return "router-" + controller + "-" + n.Name }
 
-// Told does something that an API server has to answer for, and waits for one
+// Confirm calls do until an API server has answered it; it waits
 // while there is none.
-func Told(ctx context.Context, what string, do func() error) error {
-	return Await(ctx, "an API server that is told of "+what, func() (bool, error) {
+func Confirm(ctx context.Context, what string, do func() error) error {
+	return Await(ctx, "an API server that confirms "+what, func() (bool, error) {
 		err := do()
 		if errors.Is(err, kubeapi.ErrNoServer) || errors.Is(err, context.DeadlineExceeded) {
 			return false, nil
@@ -222,7 +222,7 @@ func (n *Node) scheduleRouter(ctx context.Context, controller string) error {
 		"metadata": object{"name": name, "namespace": "openshift-ingress", "labels": object{routerLabel: controller}},
 		"spec":     object{"nodeName": n.Name, "hostNetwork": true, "containers": []object{{"name": "router", "image": "router"}}},
 	}
-	return Told(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) })
+	return Confirm(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) })
 }
 
 // runRouter starts the router of a pod, which is ready then.
@@ -234,7 +234,7 @@ func (n *Node) runRouter(ctx context.Context, controller string, healthPort int)
 	n.mu.Lock()
 	n.routers[controller] = s
 	n.mu.Unlock()
-	return Told(ctx, "a router", func() error { return n.RouterReady(ctx, controller, true) })
+	return Confirm(ctx, "a router", func() error { return n.RouterReady(ctx, controller, true) })
 }
 
 // RouterReady sets the condition of a router's pod.
@@ -257,7 +257,7 @@ func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 	if s == nil {
 		return fmt.Errorf("%s has no router of the ingress controller %q", n.Name, controller)
 	}
-	return errors.Join(s.Close(), Told(ctx, "a router", func() error {
+	return errors.Join(s.Close(), Confirm(ctx, "a router", func() error {
 		return n.cluster.API.Delete(ctx, routerPods+"/"+n.routerPod(controller))
 	}))
 }

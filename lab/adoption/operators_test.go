@@ -243,7 +243,7 @@ func (m *mixed) judge() watch.Timeline {
 	testkit.Must(m.t, err)
 	late := m.machine.End()
 	var longest watch.Overlap
-	for _, o := range timeline.Of(watch.Capture).Overlaps(0) {
+	for _, o := range timeline.In(watch.Capture).Overlaps(0) {
 		if o.Length() > longest.Length() {
 			longest = o
 		}
@@ -268,7 +268,7 @@ func (m *mixed) neverNone(timeline watch.Timeline, from time.Time, bound time.Du
 	m.t.Helper()
 	for _, vip := range m.vips {
 		until, longest := from.Sub(m.began), time.Duration(0)
-		for _, s := range timeline.Of(watch.Addresses) {
+		for _, s := range timeline.In(watch.Addresses) {
 			if s.VIP == vip {
 				longest, until = max(longest, s.From-until), max(until, s.To)
 			}

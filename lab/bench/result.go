@@ -83,7 +83,7 @@ func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
 // moves counts how often VIPs went to another node.
 func moves(t watch.Timeline) (count int) {
 	last := map[netip.Addr]string{}
-	for _, s := range t.Of(watch.Addresses) {
+	for _, s := range t.In(watch.Addresses) {
 		if last[s.VIP] != "" && last[s.VIP] != s.Node {
 			count++
 		}

@@ -182,12 +182,12 @@ func twoAfter(t watch.Timeline, from time.Duration) (longest time.Duration) {
 // another one held then, and how long after that moment this began.
 func elsewhere(t watch.Timeline, from time.Duration) (after, longest time.Duration) {
 	before := map[netip.Addr]string{}
-	for _, s := range t.Of(watch.Addresses) {
+	for _, s := range t.In(watch.Addresses) {
 		if s.From <= from && s.To >= from {
 			before[s.VIP] = s.Node
 		}
 	}
-	for _, s := range t.Of(watch.Addresses) {
+	for _, s := range t.In(watch.Addresses) {
 		if s.From > from && s.Node != before[s.VIP] && s.To-s.From > longest {
 			after, longest = s.From-from, s.To-s.From
 		}

@@ -96,7 +96,7 @@ func (a *act) routerNotReady(ctx context.Context) (undo, error) {
 		return nil, errNoEffect
 	}
 	set := func(ctx context.Context, ready bool) error {
-		return lab.Told(ctx, "a router", func() error { return n.RouterReady(ctx, a.controller(), ready) })
+		return lab.Confirm(ctx, "a router", func() error { return n.RouterReady(ctx, a.controller(), ready) })
 	}
 	m := a.begin(n, condition{Effect: effectUnsure, Group: v1alpha1.GroupIngress})
 	return func(ctx context.Context) error {
@@ -111,7 +111,7 @@ func (a *act) moveRouter(ctx context.Context) (undo, error) {
 		return nil, errNoEffect
 	}
 	// While an API server answers, so that the pod goes with the router.
-	err := lab.Told(ctx, "a router", func() error { return n.RouterReady(ctx, group.Controller, false) })
+	err := lab.Confirm(ctx, "a router", func() error { return n.RouterReady(ctx, group.Controller, false) })
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (r *record) history(from time.Duration) history {
 	asked := r.now()
 	timeline := r.watch.Timeline()
 	h := history{From: from, Now: asked}
-	for _, s := range timeline.Of(watch.Addresses) {
+	for _, s := range timeline.In(watch.Addresses) {
 		to := s.To
 		if to >= asked {
 			to = forever

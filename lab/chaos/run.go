@@ -331,7 +331,7 @@ func (r *run) judgeOnce(from time.Duration) (longest, bool) {
 
 // failovers is how often a VIP came to a node.
 func (r *run) failovers() int {
-	return len(r.record.watch.Timeline().Of(watch.Addresses))
+	return len(r.record.watch.Timeline().In(watch.Addresses))
 }
 
 // logs are the last lines of every node's logs.

@@ -20,7 +20,7 @@ func Measured(r probe.Result, t watch.Timeline, fault, shortest time.Duration) R
 		Slowest: r.Slowest(),
 		Pause:   r.Pause(),
 	}
-	for _, s := range t.Of(watch.Addresses) {
+	for _, s := range t.In(watch.Addresses) {
 		run.Spans = append(run.Spans, Span{VIP: s.VIP.String(), Node: s.Node, From: s.From, To: s.To})
 	}
 	spells := r.Spells()

@@ -68,7 +68,7 @@ func TestRemove(t *testing.T) {
 	result := p.End()
 	timeline, err := holders.End()
 	c.must(err)
-	two := timeline.Of(watch.Addresses).SplitBrain(crossing)
+	two := timeline.In(watch.Addresses).SplitBrain(crossing)
 	t.Logf("RESULT | remove | %d requests | %d lost | %v without an answer | split brain %v | holders %s | machine late by up to %v",
 		len(result.Requests), result.Lost(), result.Outage(), two, strings.Join(timeline.Holders(apiVIP, crossing), " → "), late)
 	testkit.Promise(t, "no answer", result.Outage(), rebootGap, anyLoad, late)

@@ -182,7 +182,7 @@ func (c *controlPlane) shutDown(w way) seen {
 		}
 	}
 	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; split brain for %v; the machine was late by %v",
-		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.Of(watch.Addresses).SplitBrain(0), late)
+		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.In(watch.Addresses).SplitBrain(0), late)
 	left := holder.lost(timeline)
 	for _, q := range result.Requests {
 		if q.Err == "" {
@@ -200,7 +200,7 @@ func (c *controlPlane) shutDown(w way) seen {
 
 // lost is when the VIP left the node.
 func (n *node) lost(timeline watch.Timeline) (at time.Duration) {
-	for _, span := range timeline.Of(watch.Addresses) {
+	for _, span := range timeline.In(watch.Addresses) {
 		if span.Node == n.Name {
 			at = span.To
 		}

@@ -44,8 +44,8 @@ type Overlap struct {
 // Length returns for how long both held the VIP.
 func (o Overlap) Length() time.Duration { return o.To - o.From }
 
-// Of returns the spans of one view.
-func (t Timeline) Of(view View) Timeline {
+// In returns the spans of one view.
+func (t Timeline) In(view View) Timeline {
 	var some Timeline
 	for _, s := range t {
 		if s.View == view {
@@ -87,7 +87,7 @@ func (t Timeline) SplitBrain(shortest time.Duration) time.Duration {
 // Holders returns the nodes that had a VIP on a link, one after the other, but for those that
 // had it for no longer than a time, as one of two that reach for it at the same moment.
 func (t Timeline) Holders(vip netip.Addr, shortest time.Duration) (nodes []string) {
-	for _, s := range t.Of(Addresses) {
+	for _, s := range t.In(Addresses) {
 		if s.VIP == vip && s.To-s.From > shortest && (len(nodes) == 0 || nodes[len(nodes)-1] != s.Node) {
 			nodes = append(nodes, s.Node)
 		}

@@ -86,7 +86,7 @@ func fast(t *testing.T) *pair {
 
 // last returns the last span of a node in a view.
 func (p *pair) last(view View, node string) (Span, bool) {
-	t := p.Timeline().Of(view)
+	t := p.Timeline().In(view)
 	for _, s := range slices.Backward(t) {
 		if s.Node == node && s.VIP == p.vip {
 			return s, true
@@ -205,7 +205,7 @@ func TestSplitBrain(t *testing.T) {
 	}
 	long := 300 * time.Millisecond
 	for _, view := range []View{Addresses, Capture} {
-		testkit.Await(t, fmt.Sprintf("split brain (%s)", view), func() bool { return p.Timeline().Of(view).SplitBrain(long) >= long })
+		testkit.Await(t, fmt.Sprintf("split brain (%s)", view), func() bool { return p.Timeline().In(view).SplitBrain(long) >= long })
 	}
 	for _, name := range []string{"master-0", "master-1"} {
 		p.deafen(name, "delete table inet deaf")
