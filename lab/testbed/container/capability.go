@@ -1,6 +1,6 @@
 package container
 
-// AllCapabilities are those that runc 1.1 knows (capabilities(7)).
+// AllCapabilities returns the capabilities that runc 1.1 supports (capabilities(7)).
 func AllCapabilities() []string {
 	return []string{
 		"CAP_AUDIT_CONTROL", "CAP_AUDIT_READ", "CAP_AUDIT_WRITE", "CAP_BLOCK_SUSPEND", "CAP_BPF",

@@ -7,28 +7,27 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Config says what to run and what it may do.
+// Config configures a container.
 type Config struct {
 	// ID is unique on the host.
 	ID    string
 	Image Image
 	// Args are the program and its arguments.
 	Args []string
-	// Env is added to the image's, which has PATH.
+	// Env is appended to the image's environment, which has PATH.
 	Env        []string
-	WorkingDir string // empty means "/"
+	WorkingDir string // default "/"
 	Mounts     []Mount
 	UID, GID   uint32
-	// Capabilities are all that it has, as CAP_NET_ADMIN.
+	// Capabilities are all capabilities of the container, as CAP_NET_ADMIN.
 	Capabilities    []string
 	NoNewPrivileges bool
 	ReadOnlyRoot    bool
-	// Privileged lifts what hides parts of /proc and /sys or makes them
-	// read-only. Capabilities are what they are.
+	// Privileged makes /proc and /sys fully visible and writable. It does not change Capabilities.
 	Privileged bool
-	// Log is a file of this machine that the output is appended to.
+	// Log is a file of this machine to which the output is appended.
 	Log string
-	// ErrorLog is the one for standard error; empty means Log.
+	// ErrorLog is the file for standard error; default Log.
 	ErrorLog string
 }
 
@@ -36,12 +35,11 @@ type Config struct {
 type Mount struct {
 	Source, Destination string
 	ReadOnly            bool
-	// Propagation is rprivate, rslave or rshared; empty means rprivate.
+	// Propagation is rprivate, rslave or rshared; default rprivate.
 	Propagation string
 }
 
-// DefaultCapabilities are those of a container of CRI-O, or podman, that asks
-// for nothing else.
+// DefaultCapabilities returns the default capabilities of CRI-O and podman.
 func DefaultCapabilities() []string {
 	return []string{
 		"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
@@ -52,18 +50,17 @@ func DefaultCapabilities() []string {
 // searchPath is the PATH of images.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// What runtimes hide from containers, and let them read only.
+// Paths that runtimes hide from containers, and paths that they mount read-only.
 var (
 	masked   = []string{"/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/firmware"}
 	readOnly = []string{"/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// spec is the runtime's configuration (OCI runtime specification, config.md).
-// The container has PID, mount and IPC namespaces of its own, and the host's
-// others.
+// spec returns the runtime's configuration (OCI runtime specification, config.md). The container
+// has its own PID, mount and IPC namespaces, and the other namespaces of the host.
 func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 	s := &specs.Spec{
-		Version: "1.0.2", // what runc 1.1 knows
+		Version: "1.0.2", // supported by runc 1.1
 		Root:    &specs.Root{Path: root, Readonly: c.ReadOnlyRoot},
 		Process: &specs.Process{
 			Args:            c.Args,
@@ -92,7 +89,7 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 
 func (c Config) env() []string { return append([]string{searchPath}, c.Env...) }
 
-// volumes are the container's own mounts, those that others are inside of first.
+// volumes returns the container's mounts, outer ones before those inside them.
 func (c Config) volumes() []specs.Mount {
 	var out []specs.Mount
 	for _, m := range c.Mounts {

@@ -36,8 +36,8 @@ type Container struct {
 	uid, gid uint32
 }
 
-// Start starts a container and returns as soon as the runtime runs. It lasts
-// until its program ends.
+// Start starts a container and returns as soon as the runtime runs. The container ends with its
+// program.
 func Start(h *host.Host, cfg Config) (*Container, error) {
 	c := &Container{ID: cfg.ID, host: h, bundle: filepath.Join(h.Dir(), "containers", cfg.ID), done: make(chan struct{}), env: cfg.env(), uid: cfg.UID, gid: cfg.GID}
 	if err := c.prepare(cfg); err != nil {
@@ -69,7 +69,7 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 }
 
-// prepare makes what the runtime calls a bundle.
+// prepare creates the runtime's bundle.
 func (c *Container) prepare(cfg Config) error {
 	root := filepath.Join(c.bundle, "rootfs")
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -94,8 +94,8 @@ func (c *Container) runc(ctx context.Context, args ...string) *exec.Cmd {
 	return c.host.Exec(ctx, "runc", append([]string{"--root", c.state()}, args...)...)
 }
 
-// wait takes note of the end. The runtime cleans up itself unless it was killed
-// with the host.
+// wait waits for the end of the container. The runtime cleans up itself unless it was killed with
+// the host.
 func (c *Container) wait() {
 	defer close(c.done)
 	c.run.Wait()
@@ -103,8 +103,7 @@ func (c *Container) wait() {
 	c.remove()
 }
 
-// exitCode is that of a program as a shell gives it: 128 and the signal that
-// ended it.
+// exitCode returns a program's exit code as a shell does: 128 plus the signal that ended it.
 func exitCode(s *os.ProcessState) int {
 	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -116,11 +115,11 @@ func (c *Container) remove() error {
 	return errors.Join(host.RemoveCgroups(c.cgroup()), os.RemoveAll(filepath.Join(c.state(), c.ID)), os.RemoveAll(c.bundle))
 }
 
-// Done is closed when the container has ended.
+// Done returns a channel that is closed when the container has ended.
 func (c *Container) Done() <-chan struct{} { return c.done }
 
-// ExitCode is that of its program once the container has ended; 128 and the
-// number of the signal if one ended it.
+// ExitCode returns the exit code of the program of a container that has ended; 128 plus the number
+// of the signal that ended it, if any.
 func (c *Container) ExitCode() int {
 	<-c.done
 	return c.code
@@ -128,8 +127,7 @@ func (c *Container) ExitCode() int {
 
 var errEnded = errors.New("the container has ended")
 
-// Signal sends a signal to the container's first process, as soon as there is
-// one.
+// Signal sends a signal to the container's first process, once it exists.
 func (c *Container) Signal(s syscall.Signal) error {
 	pid, err := c.PID()
 	if err != nil {
@@ -141,8 +139,8 @@ func (c *Container) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the container to end with SIGTERM and kills it after the grace
-// period, or when ctx ends. It returns when the container has ended.
+// Stop sends SIGTERM to the container, and SIGKILL after the grace period or when ctx ends. It
+// returns when the container has ended.
 func (c *Container) Stop(ctx context.Context, grace time.Duration) error {
 	if err := c.Signal(syscall.SIGTERM); err != nil {
 		return ignoreEnded(err)
@@ -167,18 +165,18 @@ func ignoreEnded(err error) error {
 	return err
 }
 
-// Exec runs a program in the container and returns its output and exit code.
-// When ctx ends the program is asked to end, and killed a second later.
+// Exec runs a program in the container and returns its output and exit code. When ctx ends, the
+// program is terminated, and killed a second later.
 //
-// It enters the container's namespaces and control groups, as the runtime's exec does, which
-// for a probe takes four times as much of a core: half of what a lab of several nodes takes. It
-// stands in for that only: capabilities are not the container's.
+// It enters the container's namespaces and control groups by nsenter. The runtime's exec takes four
+// times the CPU time for a probe, half of the total of a lab with several nodes. The difference is
+// that the program does not have the container's capabilities.
 func (c *Container) Exec(ctx context.Context, args ...string) (output string, code int, err error) {
 	pid, err := c.PID()
 	if err != nil {
 		return "", 0, err
 	}
-	// Each file of the list is a control group's.
+	// The list has the file of a control group for each hierarchy.
 	enter := []string{"-c", `while [ "$1" != -- ]; do echo $$ >"$1" || exit; shift; done; shift; exec nsenter "$@"`, "sh"}
 	enter = append(enter, host.CgroupFiles(c.cgroup())...)
 	enter = append(enter, "--", "--target", strconv.Itoa(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--root", "--wd")
@@ -187,7 +185,7 @@ func (c *Container) Exec(ctx context.Context, args ...string) (output string, co
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", append(append(enter, "--"), args...)...)
 	cmd.Env = c.env
-	// nsenter has the program as a child and passes no signals on.
+	// nsenter has the program as a child and does not forward signals.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	var out bytes.Buffer
@@ -203,8 +201,8 @@ func (c *Container) Exec(ctx context.Context, args ...string) (output string, co
 	return strings.TrimRight(out.String(), "\n"), exitCode(cmd.ProcessState), nil
 }
 
-// PID is the number that this machine knows the container's first process by.
-// It waits until there is one.
+// PID returns the process ID of the container's first process on this machine. It waits until the
+// process exists.
 func (c *Container) PID() (int, error) {
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		select {
@@ -215,7 +213,7 @@ func (c *Container) PID() (int, error) {
 		if pid := c.pid.Load(); pid != 0 {
 			return int(pid), nil
 		}
-		// The runtime writes the file once the process is there.
+		// The runtime writes the file when the process exists.
 		data, err := os.ReadFile(c.pidFile())
 		if err != nil || len(data) == 0 {
 			continue
@@ -229,7 +227,7 @@ func (c *Container) PID() (int, error) {
 	}
 }
 
-// Processes are those in the container, the first one first.
+// Processes returns the processes of the container, the first one first.
 func (c *Container) Processes() ([]Process, error) {
 	first, err := c.PID()
 	if err != nil {
@@ -245,8 +243,7 @@ func (c *Container) Processes() ([]Process, error) {
 	return out, nil
 }
 
-// KillProcess sends a signal to the processes of that name in the container, and
-// returns how many there were.
+// KillProcess sends a signal to the processes of a name in the container, and returns their number.
 func (c *Container) KillProcess(name string, s unix.Signal) (int, error) {
 	list, err := c.Processes()
 	n := 0
@@ -255,7 +252,7 @@ func (c *Container) KillProcess(name string, s unix.Signal) (int, error) {
 			continue
 		}
 		n++
-		// One may have ended with the one before it.
+		// A process may have ended with the one before it.
 		if e := unix.Kill(p.PID, s); e != nil && !errors.Is(e, unix.ESRCH) {
 			err = errors.Join(err, e)
 		}

@@ -17,30 +17,28 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// Image is what a container finds in its root file system.
+// Image is the content of a container's root file system.
 type Image struct {
-	// Distribution says that the programs and libraries of this machine are in
-	// it: /usr, read-only, and the links to it.
+	// Distribution adds the programs and libraries of this machine: /usr, read-only, and the links
+	// to it.
 	Distribution bool
-	// Root is a directory with another distribution, which is in it instead of this
-	// machine's; empty for none.
+	// Root is the root directory of another distribution to use instead of this machine's; empty
+	// for none.
 	Root string
 	// Programs are files of this machine, by their paths in the image.
 	Programs map[string]string
-	// BindService are programs of the distribution, by their paths, that have the file
-	// capability cap_net_bind_service=ep, as haproxy has in OpenShift's image (hard case
-	// 28).
+	// BindService are paths of the distribution's programs that get the file capability
+	// cap_net_bind_service=ep, as haproxy has in OpenShift's image (hard case 28).
 	BindService []string
 }
 
-// systemFiles of this machine are copied into images with a distribution: programs look
-// users and ports up in them. libraries is the distribution's own.
+// systemFiles are files of this machine that are copied into images with a distribution: programs
+// look up users and ports in them. The list of libraries is the distribution's.
 var systemFiles = []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/protocols", "/etc/services"}
 
 const libraries = "/etc/ld.so.cache"
 
-// unpack makes a root file system in an empty directory, and returns what is to
-// be mounted into it.
+// unpack creates a root file system in an empty directory and returns the mounts for it.
 func (i Image) unpack(root string) ([]specs.Mount, error) {
 	for _, dir := range []string{"dev", "etc", "proc", "run", "sys", "tmp", "var"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -70,8 +68,8 @@ func (i Image) unpack(root string) ([]specs.Mount, error) {
 	return mounts, nil
 }
 
-// copyCapable copies a program of this machine into a directory and gives the copy the
-// file capability.
+// copyCapable copies a program of this machine into a directory and sets the file capability on the
+// copy.
 func copyCapable(program, dir string) (path string, err error) {
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -87,9 +85,9 @@ func copyCapable(program, dir string) (path string, err error) {
 	return path, unix.Setxattr(path, "security.capability", bindServiceEP(), 0)
 }
 
-// bindServiceEP is struct vfs_cap_data of linux/capability.h, in little endian: the
-// revision with the flag that makes permitted capabilities effective, then permitted
-// and inheritable ones, 32 at a time.
+// bindServiceEP returns struct vfs_cap_data of linux/capability.h, in little endian: the revision
+// with the flag that makes permitted capabilities effective, then permitted and inheritable ones,
+// 32 at a time.
 func bindServiceEP() []byte {
 	const revision2, effective = 0x02000000, 1
 	data := make([]byte, 20)
@@ -98,7 +96,7 @@ func bindServiceEP() []byte {
 	return data
 }
 
-// distribution puts the programs and libraries of the distribution below from into a root.
+// distribution adds the programs and libraries of the distribution at from to a root.
 func distribution(from, root string) ([]specs.Mount, error) {
 	mounts := []specs.Mount{bind(filepath.Join(from, "usr"), "/usr", "ro")}
 	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64"} {
@@ -120,7 +118,7 @@ func distribution(from, root string) ([]specs.Mount, error) {
 	return mounts, copyFile(filepath.Join(from, libraries), filepath.Join(root, libraries))
 }
 
-// copyFile copies a file that may be missing.
+// copyFile copies a file if it exists.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {

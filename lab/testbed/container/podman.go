@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// podman is a command line of podman's, taken apart (podman-run(1)).
+// podman is a parsed command line of podman (podman-run(1)).
 type podman struct {
 	volumes []string
 	added   []string // capabilities
@@ -19,11 +19,10 @@ type podman struct {
 	gid     uint32
 }
 
-// imageUser is that of vipgen's image, for commands that give none
-// (docs/install.md).
+// imageUser is the default user of vipgen's image (docs/install.md).
 const imageUser = 65532
 
-// errNotPodman says that a command is no `podman run` on the host's network.
+// errNotPodman is returned for a command that is not `podman run` on the host's network.
 var errNotPodman = errors.New("only podman run --rm --net=host is supported")
 
 func parsePodman(words []string) (podman, error) {
@@ -56,7 +55,7 @@ func parsePodman(words []string) (podman, error) {
 			}
 		case word == "--entrypoint":
 			entry = words[i]
-		case takesValue: // SELinux, registries, environment of the service: there is none of these
+		case takesValue: // SELinux, registries, environment of the service: not supported by the lab's images
 		case strings.HasPrefix(word, "-"):
 			return p, fmt.Errorf("podman's %s is not supported", word)
 		default:
@@ -70,7 +69,7 @@ func parsePodman(words []string) (podman, error) {
 	return p, fmt.Errorf("podman runs no image: %q", words)
 }
 
-// config says how podman would run the container.
+// config returns the configuration of the container that podman would run.
 func (p podman) config(h *host.Host, images map[string]Image, id string) (Config, error) {
 	image, ok := images[p.image]
 	if !ok {
@@ -87,8 +86,8 @@ func (p podman) config(h *host.Host, images map[string]Image, id string) (Config
 	return cfg, nil
 }
 
-// volumeMount reads a volume, HOST:CONTAINER or HOST:CONTAINER:ro. Podman makes no
-// directory that is missing on the host.
+// volumeMount parses a volume, HOST:CONTAINER or HOST:CONTAINER:ro. Podman does not create missing
+// directories of the host.
 func volumeMount(h *host.Host, volume string) (Mount, error) {
 	parts := strings.Split(volume, ":")
 	if len(parts) < 2 || len(parts) > 3 || len(parts) == 3 && parts[2] != "ro" {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Process is a process as this machine sees it.
+// Process is a process as seen from this machine.
 type Process struct {
 	PID  int
-	Name string // as the kernel has it, 15 bytes at most
+	Name string // as the kernel reports it, at most 15 bytes
 	ids  []string
 }
 
-// inHost returns the process's number in the PID namespace of the host whose
-// first process is given; empty if it is not inside a container there.
+// inHost returns the process ID in the PID namespace of the host with the given first process;
+// empty if the process is not in a container of that host.
 func (p Process) inHost(init int) string {
 	if len(p.ids) != 3 || p.ids[2] != "1" { // this machine, the host, the container
 		return ""
@@ -28,7 +28,7 @@ func (p Process) inHost(init int) string {
 	return p.ids[1]
 }
 
-// processes lists all of this machine, in the order of their numbers.
+// processes returns all processes of this machine, sorted by process ID.
 func processes() []Process {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var out []Process
@@ -39,7 +39,7 @@ func processes() []Process {
 		}
 		text, err := os.ReadFile(dir + "/status")
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		p := Process{PID: pid}
 		for line := range strings.Lines(string(text)) {
@@ -56,8 +56,7 @@ func processes() []Process {
 	return out
 }
 
-// namespace names the namespace of that kind that a process is in; empty if it
-// has ended.
+// namespace returns a process's namespace of a kind; empty if it has ended.
 func namespace(pid int, kind string) string {
 	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
 	return link

@@ -10,14 +10,14 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// Result is what a container left that was run to its end.
+// Result is the result of a container that has ended.
 type Result struct {
-	Out, Err string // what it printed on standard output and standard error
-	Code     int    // as Container.ExitCode has it
+	Out, Err string // standard output and standard error
+	Code     int    // see Container.ExitCode
 }
 
-// Run runs a container to its end, whose logs it keeps to itself. When ctx ends
-// the container is stopped, and that is an error.
+// Run runs a container to its end and returns its output. If ctx ends, it stops the container and
+// returns an error.
 func Run(ctx context.Context, h *host.Host, cfg Config) (Result, error) {
 	logs, err := os.MkdirTemp(h.Dir(), "run-")
 	if err != nil {

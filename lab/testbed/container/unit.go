@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// RunUnit runs the commands of a host's systemd service of type oneshot, one after another,
-// as UnitContainers has them: those that run the agent with podman before there is a kubelet. It returns what the containers printed, with an error for
-// the one that fails.
+// RunUnit runs the commands of a host's systemd service of type oneshot, one after another, as
+// UnitContainers returns them: those that run the agent with podman before kubelet runs. It returns
+// the output of the containers, with an error for a command that fails.
 func RunUnit(ctx context.Context, h *host.Host, images map[string]Image, name string) (string, error) {
 	configs, err := UnitContainers(h, images, name)
 	if err != nil {
@@ -33,10 +33,9 @@ func RunUnit(ctx context.Context, h *host.Host, images map[string]Image, name st
 	return out.String(), nil
 }
 
-// UnitContainers says how to run the commands of a service of type oneshot, as they
-// stand in the host's unit: `podman run` as a container, and systemd's own
-// daemon-reload not at all. Another command is an error. The directories that
-// systemd makes for the service are there afterwards.
+// UnitContainers returns the containers for the commands of a service of type oneshot in the host's
+// unit file. `podman run` becomes a container, systemd's daemon-reload is skipped, and another
+// command is an error. It creates the directories that systemd creates for the service.
 func UnitContainers(h *host.Host, images map[string]Image, name string) ([]Config, error) {
 	text, err := h.Read(host.UnitDir + "/" + name)
 	if err != nil {
@@ -69,21 +68,21 @@ func UnitContainers(h *host.Host, images map[string]Image, name string) ([]Confi
 	return out, nil
 }
 
-// service is what of a unit matters here.
+// service holds the supported settings of a unit.
 type service struct {
 	commands           [][]string
 	runtimeDirectories []string
 }
 
-// continued is how a line of a unit file goes on with the next one.
+// continued matches the end of a line that continues on the next one.
 var continued = regexp.MustCompile(`\\\n\s*`)
 
-// retried is a command that a shell tries until it succeeds, perhaps between
-// others; the lab tries once, and its nodes have a resolv.conf that stays.
+// retried matches a command that a shell retries until it succeeds, perhaps with commands around
+// it. The lab runs it once: its nodes keep their resolv.conf.
 var retried = regexp.MustCompile(`^/bin/sh -c ' *until +(?:.*; +)?(/usr/bin/podman [^;&]*)(?: && [^;]*)?; +do sleep 1; done'$`)
 
-// parseUnit reads a unit file (systemd.unit(5)). Its commands hold no specifiers or
-// variables, and quotes only where a shell tries again.
+// parseUnit parses a unit file (systemd.unit(5)). Its commands must not have specifiers or
+// variables, and quotes only for a shell that retries.
 func parseUnit(text string) (service, error) {
 	var s service
 	for line := range strings.Lines(continued.ReplaceAllString(text, " ")) {

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// cgroupRoot is where the hierarchies of control groups are mounted.
+// cgroupRoot is the mount point of the hierarchies of control groups.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// Cgroup is the control group, in every hierarchy, below which those of the
-// host's containers are.
+// Cgroup returns the parent control group of the host's containers, in every hierarchy.
 func (h *Host) Cgroup() string { return "/" + h.Namespace() }
 
-// CgroupFiles are the files that take the numbers of processes which enter a control group, one
-// of every hierarchy that has it.
+// CgroupFiles returns the cgroup.procs files of a control group, one of every hierarchy that has
+// it.
 func CgroupFiles(group string) []string {
 	var files []string
 	for _, dir := range cgroupDirs(group) {
@@ -29,8 +28,8 @@ func CgroupFiles(group string) []string {
 	return files
 }
 
-// RemoveCgroups removes a control group and those below it from every
-// hierarchy. Nothing may run in them but what is ending.
+// RemoveCgroups removes a control group and its children from every hierarchy. All their processes
+// must have ended or been killed.
 func RemoveCgroups(group string) error {
 	var err error
 	for _, dir := range cgroupDirs(group) {
@@ -39,8 +38,8 @@ func RemoveCgroups(group string) error {
 	return err
 }
 
-// cgroupDirs returns where a control group may be: below each of several hierarchies, or in the
-// only one.
+// cgroupDirs returns the directories of a control group: one for each of several hierarchies, or
+// one in the unified hierarchy.
 func cgroupDirs(group string) []string {
 	dirs, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", group)) // the pattern is well-formed
 	return append(dirs, filepath.Join(cgroupRoot, group))
@@ -69,8 +68,8 @@ func removeDirs(root string) error {
 	return err
 }
 
-// removeDir waits a little: a killed process leaves its group some time after
-// its parent knows that it has ended.
+// removeDir retries for a moment: a killed process leaves its group shortly after its parent was
+// notified.
 func removeDir(dir string) error {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		err := syscall.Rmdir(dir)

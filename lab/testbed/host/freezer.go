@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// Freeze stops everything that runs in the host's containers where it is, at one
-// moment, as a hypervisor that stops a virtual machine does, and returns when it stands
-// still. The host's kernel goes on: it answers for the host's addresses, takes
-// connections, and keeps what arrives.
+// Freeze pauses everything in the host's containers at the same moment, as a hypervisor pauses a
+// virtual machine, and returns when all processes are frozen. The host's kernel is not paused: it
+// answers for the host's addresses, accepts connections, and queues packets.
 func (h *Host) Freeze(ctx context.Context) error { return h.freezer(ctx, true) }
 
 // Thaw undoes Freeze.
 func (h *Host) Thaw(ctx context.Context) error { return h.freezer(ctx, false) }
 
-// freezerFile is how a control group is frozen, in version 1 and 2 of the hierarchy
-// (the kernel's freezer-subsystem.rst and cgroup-v2.rst).
+// freezerFile holds the interface of a control group's freezer, in version 1 and 2 (the kernel's
+// freezer-subsystem.rst and cgroup-v2.rst).
 type freezerFile struct {
 	path, freeze, thaw    string
 	state, frozen, thawed string
@@ -42,7 +41,7 @@ func (h *Host) freezerFile() (freezerFile, error) {
 	return f, nil
 }
 
-// freezing bounds how long a control group may take to stand still, or to go on.
+// freezing is the time limit for a control group to freeze or thaw.
 const freezing = 10 * time.Second
 
 func (h *Host) freezer(ctx context.Context, freeze bool) error {

@@ -19,10 +19,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// UnitDir is where systemd units are.
+// UnitDir is the directory of systemd units.
 const UnitDir = "/etc/systemd/system"
 
-// Host is a node with a file system and processes of its own.
+// Host is a node with its own file system and processes.
 type Host struct {
 	*netns.Node
 	dir string
@@ -30,12 +30,12 @@ type Host struct {
 	mu     sync.Mutex
 	keeper *exec.Cmd // nil while the power is off
 	stdin  io.Closer
-	init   int // process 1 of the host, as this machine sees it
+	init   int // process 1 of the host, as numbered on this machine
 	links  map[string][]netip.Prefix
 }
 
-// New gives a node an empty file system below dir, which exists, and switches
-// it on. The caller must Close it.
+// New creates a host with an empty file system below dir, which must exist, and powers it on. The
+// caller must Close it.
 func New(node *netns.Node, dir string) (*Host, error) {
 	h := &Host{Node: node, dir: dir}
 	for _, d := range []string{"etc", "var/lib", "var/log", "run", "tmp"} {
@@ -58,18 +58,18 @@ func New(node *netns.Node, dir string) (*Host, error) {
 	return h, h.PowerOn()
 }
 
-// Dir is where the host keeps what is not in its file system.
+// Dir returns the directory of the host's data outside its file system.
 func (h *Host) Dir() string { return h.dir }
 
-// Path returns where a path of the host is on this machine.
+// Path returns the path on this machine of a path of the host.
 func (h *Host) Path(path string) string {
 	return filepath.Join(h.dir, "root", filepath.Clean("/"+path))
 }
 
-// Write puts a file on the host, or replaces it in one step.
+// Write writes a file of the host atomically.
 func (h *Host) Write(path string, data []byte) error { return h.WriteMode(path, data, 0o644) }
 
-// WriteMode is Write with the file's permissions.
+// WriteMode is Write with permissions.
 func (h *Host) WriteMode(path string, data []byte, mode os.FileMode) error {
 	path = h.Path(path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -82,16 +82,15 @@ func (h *Host) WriteMode(path string, data []byte, mode os.FileMode) error {
 	return os.Rename(fresh, path)
 }
 
-// MkdirAll makes a directory of the host, with its parents.
+// MkdirAll creates a directory of the host, with its parents.
 func (h *Host) MkdirAll(path string) error { return os.MkdirAll(h.Path(path), 0o755) }
 
 // Read returns a file of the host.
 func (h *Host) Read(path string) ([]byte, error) { return os.ReadFile(h.Path(path)) }
 
-// keep is process 1 of a host. It takes in processes whose parent is gone, and
-// ends when its standard input does, which is held by the process that made the
-// host. Mounts made from now on are seen by containers that ask for it, and never
-// by this machine.
+// keep is process 1 of a host. It adopts orphaned processes, and ends with its standard input,
+// which the process that made the host holds open. Later mounts propagate to containers that
+// request it, and never to this machine.
 const keep = `mount --make-rshared / && hostname "$1" && echo up && read -r`
 
 // PowerOn starts the host, with an empty /run.
@@ -106,7 +105,7 @@ func (h *Host) PowerOn() error {
 	}
 	cmd := h.Node.Command(context.Background(), "unshare", "--mount", "--propagation", "private",
 		"--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "--", "bash", "-c", keep, "keep", h.Name)
-	// Not in the group that a terminal interrupts: a host ends with its maker.
+	// In a group of its own, so that a terminal does not interrupt it: a host ends with its maker.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -131,9 +130,9 @@ func (h *Host) PowerOn() error {
 	return h.plugIn()
 }
 
-// PowerOff takes the host's links down and ends all of its processes at once.
-// PowerOn brings links and addresses back, but for those with a host prefix,
-// which are VIPs: a reboot loses them.
+// PowerOff sets the host's links down and kills all of its processes at once. PowerOn restores
+// links and addresses, except for addresses with a host prefix, which are VIPs: a reboot loses
+// them.
 func (h *Host) PowerOff() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,8 +147,7 @@ func (h *Host) PowerOff() error {
 	return errors.Join(h.SetLink(false), h.end(), h.Kill(), h.unplug(addrs))
 }
 
-// unplug removes VIPs, which would outlive a real machine's end no more than
-// its processes do.
+// unplug removes VIPs, which a real machine loses with its power.
 func (h *Host) unplug(addrs []netip.Prefix) error {
 	have, err := h.Addresses()
 	for _, a := range addrs {
@@ -160,7 +158,7 @@ func (h *Host) unplug(addrs []netip.Prefix) error {
 	return err
 }
 
-// plugIn undoes what PowerOff did to the links.
+// plugIn restores the links and addresses after PowerOff.
 func (h *Host) plugIn() error {
 	addrs := h.links[h.Link]
 	if addrs == nil {
@@ -178,9 +176,9 @@ func (h *Host) plugIn() error {
 	return err
 }
 
-// end kills process 1, and with it the kernel everything that runs on the host.
+// end kills process 1, with which the kernel kills everything on the host.
 func (h *Host) end() error {
-	err := h.keeper.Process.Kill() // unshare, which takes its child along
+	err := h.keeper.Process.Kill() // unshare, which kills its child
 	if h.init != 0 {
 		if e := syscall.Kill(h.init, syscall.SIGKILL); e != nil && !errors.Is(e, syscall.ESRCH) {
 			err = e
@@ -192,23 +190,23 @@ func (h *Host) end() error {
 	return err
 }
 
-// On says whether the host has power.
+// On reports whether the host has power.
 func (h *Host) On() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.keeper != nil
 }
 
-// Init is the host's first process, as this machine numbers it; 0 while the power
-// is off.
+// Init returns the process ID on this machine of the host's first process; 0 while the power is
+// off.
 func (h *Host) Init() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.init
 }
 
-// Close ends what runs on the host, and removes its control groups. The
-// directory is the caller's, the namespace the network's.
+// Close ends all processes of the host and removes its control groups. The directory and the
+// namespace stay.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,22 +217,20 @@ func (h *Host) Close() error {
 	return errors.Join(err, h.Kill(), RemoveCgroups(h.Cgroup()))
 }
 
-// Exec returns a command that will run in all of the host's namespaces, with
-// this machine's file system. When ctx ends it, and what it started, is asked to
-// end with SIGTERM.
+// Exec returns a command that runs in all namespaces of the host, with this machine's file system.
+// When ctx ends, the command and its children receive SIGTERM.
 func (h *Host) Exec(ctx context.Context, name string, args ...string) *exec.Cmd {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	enter := []string{"--target", strconv.Itoa(h.init), "--mount", "--pid", "--net", "--uts", "--", name}
 	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
-	// nsenter has the command as a child and passes no signals on.
+	// nsenter has the command as a child and does not forward signals.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	return cmd
 }
 
-// Run runs a program of this machine on the host's network and returns an error
-// with what it printed if it fails.
+// Run runs a program of this machine on the host's network. If it fails, the error has its output.
 func (h *Host) Run(stdin io.Reader, name string, args ...string) error {
 	cmd := h.Command(context.Background(), name, args...)
 	cmd.Stdin = stdin

@@ -2,12 +2,12 @@ package pod
 
 import "time"
 
-// BackOff is how kubelet spaces the restarts of a container: the first one comes
-// at once, each further one at least a delay after the container ended. The delay
-// doubles every time, and is forgotten after a good while.
+// BackOff configures the delays of kubelet's restarts of a container: the first restart is
+// immediate, each further one has a delay after the end of the container. The delay doubles every
+// time, and is reset after a long run.
 type BackOff struct {
 	Initial, Max time.Duration
-	// Reset is how long a container must have run well.
+	// Reset is the duration of a run that resets the delay.
 	Reset time.Duration
 }
 
@@ -15,14 +15,13 @@ func kubeletBackOff() BackOff {
 	return BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset: 10 * time.Minute}
 }
 
-// restarts is the state of one container. Its zero value is that of a container
-// that was never restarted.
+// restarts is the state of one container. The zero value is that of a container without restarts.
 type restarts struct {
 	delay time.Duration
-	since time.Time // the last restart
+	since time.Time // time of the last restart
 }
 
-// next returns when a container that ended may start again.
+// next returns the time at which a container that ended may start again.
 func (b BackOff) next(r *restarts, ended time.Time) time.Time {
 	if r.delay == 0 || ended.Sub(r.since) > b.Reset {
 		r.delay, r.since = b.Initial, ended

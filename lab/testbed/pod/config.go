@@ -10,8 +10,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
-// config says how to run a container of a pod; volumes are where those of the
-// pod are.
+// config returns the configuration of a container of a pod; volumes are the pod's volumes on this
+// machine.
 func (p *Pod) config(c *corev1.Container, volumes map[string]string) container.Config {
 	cfg := container.Config{
 		Image:      p.kubelet.Images[c.Image],
@@ -53,7 +53,7 @@ func propagation(mode *corev1.MountPropagationMode) string {
 	return ""
 }
 
-// secure applies the security contexts: the container's stands before the pod's.
+// secure applies the security contexts: the container's has precedence over the pod's.
 func secure(cfg *container.Config, pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
 	if pod == nil {
 		pod = &corev1.PodSecurityContext{}
@@ -78,7 +78,8 @@ func secure(cfg *container.Config, pod *corev1.PodSecurityContext, c *corev1.Sec
 	cfg.Capabilities = capabilities(c.Capabilities, cfg.Privileged)
 }
 
-// capabilities are the runtime's, but for those dropped, and those added.
+// capabilities returns the runtime's default capabilities without the dropped ones, and with the
+// added ones.
 func capabilities(c *corev1.Capabilities, privileged bool) []string {
 	has := map[string]bool{}
 	for _, name := range container.DefaultCapabilities() {
@@ -96,7 +97,7 @@ func capabilities(c *corev1.Capabilities, privileged bool) []string {
 	if c == nil {
 		c = &corev1.Capabilities{}
 	}
-	// ALL comes first, whichever list it is in: the exceptions are the rest.
+	// ALL is applied first, in either list: the other entries are exceptions.
 	if slices.Contains(c.Add, "ALL") {
 		all(true)
 	}

@@ -22,8 +22,8 @@ type Container struct {
 
 	pod  *Pod
 	spec *corev1.Container
-	// logs is how many logs there were of earlier lives of the pod, whose UID is that of
-	// its manifest: kubelet goes on counting from what it finds.
+	// logs is the number of logs of earlier pods with the same UID, which is the manifest's:
+	// kubelet continues the numbering.
 	logs int
 
 	mu      sync.Mutex
@@ -32,28 +32,28 @@ type Container struct {
 	back    restarts
 }
 
-// Status is what kubelet says of a container.
+// Status is kubelet's status of a container.
 type Status struct {
 	Running bool
-	// Restarts is how often it was started again.
+	// Restarts is the number of restarts.
 	Restarts int
-	// Started is when it was started last.
+	// Started is the time of the last start.
 	Started time.Time
-	// LastExit is the exit code of the run before this one, -1 before the first
-	// end; LastReason says why it ended.
+	// LastExit is the exit code of the previous run, -1 if there is none; LastReason is the reason
+	// why it ended.
 	LastExit   int
 	LastReason Reason
 }
 
-// Reason is why a container ended.
+// Reason is the reason why a container ended.
 type Reason string
 
 const (
 	reasonCompleted Reason = "Completed"  // exit code 0
-	reasonError     Reason = "Error"      // any other
-	reasonUnhealthy Reason = "Unhealthy"  // its liveness probe failed
+	reasonError     Reason = "Error"      // any other exit code
+	reasonUnhealthy Reason = "Unhealthy"  // liveness probe failed
 	reasonStart     Reason = "StartError" // the runtime could not start it
-	reasonStopped   Reason = "Stopped"    // with its pod
+	reasonStopped   Reason = "Stopped"    // stopped with its pod
 )
 
 func newContainer(p *Pod, spec *corev1.Container) *Container {
@@ -65,7 +65,7 @@ func newContainer(p *Pod, spec *corev1.Container) *Container {
 	}
 }
 
-// Status returns what the container does now.
+// Status returns the current status of the container.
 func (c *Container) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Container) complete(ctx, starting context.Context) bool {
 	return false
 }
 
-// keep runs a container, and again when it ends, until starting is over.
+// keep runs a container and restarts it, until starting is done.
 func (c *Container) keep(ctx, starting context.Context) {
 	for starting.Err() == nil {
 		c.once(ctx, starting)
@@ -91,7 +91,7 @@ func (c *Container) keep(ctx, starting context.Context) {
 	}
 }
 
-// backOff waits for as long as kubelet would before the next start.
+// backOff waits until kubelet would restart the container.
 func (c *Container) backOff(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -112,7 +112,7 @@ func (c *Container) backOff(ctx context.Context) {
 func (c *Container) once(ctx, starting context.Context) (exitCode int) {
 	running, err := c.start()
 	if err != nil {
-		return c.note(128, reasonStart, err.Error())
+		return c.recordEnd(128, reasonStart, err.Error())
 	}
 	unhealthy := make(chan struct{})
 	alive, cancel := context.WithCancel(starting)
@@ -137,10 +137,10 @@ func (c *Container) once(ctx, starting context.Context) (exitCode int) {
 	if code == 0 && reason == reasonError {
 		reason = reasonCompleted
 	}
-	return c.note(code, reason, "")
+	return c.recordEnd(code, reason, "")
 }
 
-func (c *Container) note(code int, reason Reason, why string) int {
+func (c *Container) recordEnd(code int, reason Reason, why string) int {
 	c.mu.Lock()
 	c.status.Running, c.status.LastExit, c.status.LastReason = false, code, reason
 	c.mu.Unlock()
@@ -168,12 +168,12 @@ func (c *Container) start() (*container.Container, error) {
 	return running, nil
 }
 
-// logFile is where the output of a run is, on the host.
+// logFile returns the file of a run's output on the host.
 func (c *Container) logFile(restart int) string {
 	return fmt.Sprintf("%s/%s/%d.log", c.pod.logDir(), c.Name, c.logs+restart)
 }
 
-// Log returns what the container has printed, in all of its runs since its pod began.
+// Log returns the output of all runs of the container since its pod started.
 func (c *Container) Log() string {
 	var b strings.Builder
 	for i := range c.Status().Restarts + 1 {
@@ -185,7 +185,7 @@ func (c *Container) Log() string {
 	return b.String()
 }
 
-// LogSize is the length of Log, in bytes.
+// LogSize returns the length of Log in bytes.
 func (c *Container) LogSize() (n int64) {
 	for i := range c.Status().Restarts + 1 {
 		if info, err := os.Stat(c.pod.kubelet.Host.Path(c.logFile(i))); err == nil {
@@ -197,7 +197,7 @@ func (c *Container) LogSize() (n int64) {
 
 var errNotStarted = errors.New("the container was not started yet")
 
-// Running returns the container's present or last run.
+// Running returns the current or last run of the container.
 func (c *Container) Running() (*container.Container, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,28 +22,26 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// relist is how often kubelet looks at its manifests without being told of a
-// change.
+// relist is the interval in which kubelet lists its manifests without a notification.
 const relist = 20 * time.Second
 
 // Kubelet runs the static pods of a host.
 type Kubelet struct {
 	Host *host.Host
-	// Images are those that containers may name.
+	// Images are the available images by name.
 	Images map[string]container.Image
-	// BackOff is kubeletBackOff's if it is zero.
+	// BackOff is the back-off of restarts, kubeletBackOff if zero.
 	BackOff BackOff
-	// Log is told what happens to pods and containers.
+	// Log receives events of pods and containers.
 	Log *slog.Logger
 
 	mu   sync.Mutex
-	pods map[string]*Pod // by the names of their files
+	pods map[string]*Pod // by file name
 }
 
-// Run runs a pod for each manifest in /etc/kubernetes/manifests. A manifest that
-// appears, changes or goes starts, replaces or stops its pod. When ctx ends it
-// kills every container and returns once they are gone; it can be called again
-// then, as after a reboot.
+// Run runs a pod for each manifest in /etc/kubernetes/manifests. A manifest that is added, changed
+// or removed starts, replaces or stops its pod. When ctx ends, Run kills all containers and returns
+// when they have ended; it can be called again, as after a reboot.
 func (k *Kubelet) Run(ctx context.Context) error {
 	done, err := k.Start(ctx)
 	if err != nil {
@@ -52,8 +50,8 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return <-done
 }
 
-// Start is Run in the background: it returns when the pods of the manifests that
-// there are were started. What Run would return comes over the channel.
+// Start calls Run in the background: it returns when the pods of the existing manifests were
+// started. done receives Run's error.
 func (k *Kubelet) Start(ctx context.Context) (done <-chan error, err error) {
 	if k.BackOff == (BackOff{}) {
 		k.BackOff = kubeletBackOff()
@@ -94,7 +92,7 @@ func (k *Kubelet) Start(ctx context.Context) (done <-chan error, err error) {
 	return ended, nil
 }
 
-// follow has the pods follow their manifests until ctx ends.
+// follow updates the pods with each change of a manifest until ctx ends.
 func (k *Kubelet) follow(ctx context.Context, dir string, watch *fsnotify.Watcher) error {
 	tick := time.NewTicker(relist)
 	defer tick.Stop()
@@ -123,7 +121,7 @@ func (k *Kubelet) wait() {
 	k.pods = nil
 }
 
-// sync makes the pods those of the manifests.
+// sync starts and stops pods to match the manifests.
 func (k *Kubelet) sync(ctx context.Context, dir string) error {
 	manifests, err := k.manifests(dir)
 	if err != nil {
@@ -157,8 +155,7 @@ func (k *Kubelet) sync(ctx context.Context, dir string) error {
 	return nil
 }
 
-// manifests reads the directory. One that cannot be read is as one that is not
-// there.
+// manifests reads the directory. It skips a manifest that cannot be read.
 func (k *Kubelet) manifests(dir string) (map[string]*Pod, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -178,7 +175,7 @@ func (k *Kubelet) manifests(dir string) (map[string]*Pod, error) {
 		}
 		p, err := k.newPod(data)
 		if err != nil {
-			k.Log.Error("a manifest that cannot be run", "host", k.Host.Name, "file", e.Name(), "error", err)
+			k.Log.Error("invalid manifest ignored", "host", k.Host.Name, "file", e.Name(), "error", err)
 			continue
 		}
 		out[e.Name()] = p
@@ -186,8 +183,7 @@ func (k *Kubelet) manifests(dir string) (map[string]*Pod, error) {
 	return out, nil
 }
 
-// Pods are those of the manifests, and those that are stopping, in the order of
-// their files.
+// Pods returns the pods of the manifests, and those that are stopping, sorted by file name.
 func (k *Kubelet) Pods() []*Pod {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -200,7 +196,7 @@ func (k *Kubelet) Pods() []*Pod {
 	return out
 }
 
-// Pod returns the pod whose manifest has that name.
+// Pod returns the pod whose manifest has a name.
 func (k *Kubelet) Pod(name string) (*Pod, error) {
 	for _, p := range k.Pods() {
 		if p.Name == name {

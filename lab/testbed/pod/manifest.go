@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read reads a manifest, strictly, and refuses what the package does not run.
+// Read parses a manifest strictly and rejects what the package does not support.
 func Read(manifest []byte) (*corev1.Pod, error) {
 	var p corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &p); err != nil {
@@ -23,7 +23,7 @@ func Read(manifest []byte) (*corev1.Pod, error) {
 	return &p, check(&p.Spec)
 }
 
-// uid identifies a static pod: kubelet takes a changed manifest for another pod.
+// uid returns the UID of a static pod: for kubelet, a changed manifest is another pod.
 func uid(manifest []byte, node string) string {
 	sum := sha256.Sum256(append(manifest, node...))
 	return hex.EncodeToString(sum[:16])
@@ -64,10 +64,10 @@ func check(s *corev1.PodSpec) error {
 func checkReferences(s *corev1.PodSpec, c corev1.Container) (errs []error) {
 	for _, m := range c.VolumeMounts {
 		if !slices.ContainsFunc(s.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
-			errs = append(errs, fmt.Errorf("%s mounts %s, which is no volume", c.Name, m.Name))
+			errs = append(errs, fmt.Errorf("%s mounts unknown volume %s", c.Name, m.Name))
 		}
 		if m.SubPath != "" || m.SubPathExpr != "" || m.RecursiveReadOnly != nil {
-			errs = append(errs, fmt.Errorf("%s: the way that %s is mounted is not supported", c.Name, m.Name))
+			errs = append(errs, fmt.Errorf("%s: mount options of %s are not supported", c.Name, m.Name))
 		}
 	}
 	for _, e := range c.Env {
@@ -75,15 +75,15 @@ func checkReferences(s *corev1.PodSpec, c corev1.Container) (errs []error) {
 			continue
 		}
 		if f := e.ValueFrom.FieldRef; f == nil || fieldRefs[f.FieldPath] == nil {
-			errs = append(errs, fmt.Errorf("%s: where %s is from is not supported", c.Name, e.Name))
+			errs = append(errs, fmt.Errorf("%s: source of %s is not supported", c.Name, e.Name))
 		}
 	}
 	return errs
 }
 
-// fieldRefs are the fields of a pod that its environment may have.
+// fieldRefs are the supported fields of a pod for its environment.
 var fieldRefs = map[string]func(p *corev1.Pod, node string) string{
 	"spec.nodeName":      func(_ *corev1.Pod, node string) string { return node },
-	"metadata.name":      func(p *corev1.Pod, node string) string { return p.Name + "-" + node }, // as the mirror pod is named
+	"metadata.name":      func(p *corev1.Pod, node string) string { return p.Name + "-" + node }, // the mirror pod's name
 	"metadata.namespace": func(p *corev1.Pod, _ string) string { return p.Namespace },
 }

@@ -24,11 +24,11 @@ type Pod struct {
 
 	kubelet  *Kubelet
 	manifest *corev1.Pod
-	after    <-chan struct{} // the pod that this one replaces has gone
+	after    <-chan struct{} // closed when the replaced pod is gone
 	stopped  chan struct{}
 	stopOnce sync.Once
 	gone     chan struct{}
-	places   map[string]string // its volumes
+	places   map[string]string // of its volumes
 }
 
 func (k *Kubelet) newPod(manifest []byte) (*Pod, error) {
@@ -54,16 +54,16 @@ func (k *Kubelet) newPod(manifest []byte) (*Pod, error) {
 	return p, nil
 }
 
-// Gone is closed when nothing is left of the pod.
+// Gone returns a channel that is closed when nothing is left of the pod.
 func (p *Pod) Gone() <-chan struct{} { return p.gone }
 
-// RunsFrom says whether the pod is that of a manifest, to the byte.
+// RunsFrom reports whether the pod's manifest has exactly this content.
 func (p *Pod) RunsFrom(manifest []byte) bool { return p.UID == uid(manifest, p.kubelet.Host.Name) }
 
-// dir is where the pod's own volumes are, on this machine.
+// dir returns the directory of the pod's own volumes on this machine.
 func (p *Pod) dir() string { return p.kubelet.Host.Path("/var/lib/kubelet/pods/" + p.UID) }
 
-// logDir is where the logs of its containers are, on the host.
+// logDir returns the directory of its containers' logs on the host.
 func (p *Pod) logDir() string {
 	return fmt.Sprintf("/var/log/pods/%s_%s-%s_%s", p.Namespace, p.Name, p.kubelet.Host.Name, p.UID)
 }
@@ -75,7 +75,7 @@ func (p *Pod) grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// stop has the pod end within its grace period.
+// stop starts to stop the pod within its grace period.
 func (p *Pod) stop() { p.stopOnce.Do(func() { close(p.stopped) }) }
 
 func (p *Pod) stopping() bool { return closed(p.stopped) }
@@ -90,13 +90,13 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// run is the pod's life. It ends gracefully after stop, and at once with ctx.
+// run runs the pod until its end: gracefully after stop, and at once with ctx.
 func (p *Pod) run(ctx context.Context) {
 	defer close(p.gone)
 	if p.after != nil {
 		<-p.after
 	}
-	// A pod that stops keeps its containers' contexts until they have ended.
+	// A stopping pod keeps its containers' contexts until they have ended.
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -114,15 +114,15 @@ func (p *Pod) run(ctx context.Context) {
 		all.Wait()
 	}
 	if ctx.Err() != nil {
-		return // a reboot: the pod comes back to its volumes
+		return // a reboot: the pod keeps its volumes
 	}
 	if err := removeVolumes(p.kubelet.Host, p.dir(), p.manifest.Spec.Volumes); err != nil {
-		p.kubelet.Log.Error("what a pod left cannot be removed", "host", p.kubelet.Host.Name, "pod", p.Name, "error", err)
+		p.kubelet.Log.Error("cannot remove pod volumes", "host", p.kubelet.Host.Name, "pod", p.Name, "error", err)
 	}
 	p.event("the pod is gone")
 }
 
-// prepare waits until all volumes are there.
+// prepare waits until all volumes exist.
 func (p *Pod) prepare(ctx context.Context) bool {
 	for said := ""; ctx.Err() == nil; {
 		var err error
@@ -134,15 +134,14 @@ func (p *Pod) prepare(ctx context.Context) bool {
 		}
 		if err.Error() != said {
 			said = err.Error()
-			p.kubelet.Log.Error("a pod waits for its volumes", "host", p.kubelet.Host.Name, "pod", p.Name, "error", err)
+			p.kubelet.Log.Error("pod waits for its volumes", "host", p.kubelet.Host.Name, "pod", p.Name, "error", err)
 		}
 		pause(ctx, time.Second)
 	}
 	return false
 }
 
-// hostFiles are what every container of a pod gets as it was on the host when the
-// pod started.
+// hostFiles are files of the host that every container gets as a copy from the start of the pod.
 var hostFiles = []string{"/etc/hosts", "/etc/resolv.conf"}
 
 func (p *Pod) copyFiles() error {
@@ -164,13 +163,12 @@ func (p *Pod) copyFiles() error {
 	return nil
 }
 
-// copyOf is where the pod's copy of a file of the host is, on this machine.
+// copyOf returns the path on this machine of the pod's copy of a host's file.
 func (p *Pod) copyOf(path string) string {
 	return filepath.Join(p.dir(), strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", "-"))
 }
 
-// initialize runs the init containers, one after another, until each has ended
-// well.
+// initialize runs the init containers, one after another, until each has succeeded.
 func (p *Pod) initialize(ctx, starting context.Context) bool {
 	for _, c := range p.Init {
 		if !c.complete(ctx, starting) {
@@ -184,7 +182,7 @@ func (p *Pod) event(what string, args ...any) {
 	p.kubelet.Log.Info(what, append([]any{"host", p.kubelet.Host.Name, "pod", p.Name}, args...)...)
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -298,13 +298,13 @@ func TestRead(t *testing.T) {
 		head + "containers: [" + container + "}]}}":                                             "",
 		head + "containers: [" + container + ", comand: [y]}]}}":                                `unknown field "comand"`,
 		head + "containers: [" + container + ", lifecycle: {}}]}}":                              "lifecycle is not supported",
-		head + "containers: [" + container + ", volumeMounts: [{name: v, mountPath: /v}]}]}}":   "c mounts v, which is no volume",
+		head + "containers: [" + container + ", volumeMounts: [{name: v, mountPath: /v}]}]}}":   "c mounts unknown volume v",
 		head + "containers: [" + container + "}], volumes: [{name: v, configMap: {name: m}}]}}": "the kind of volume v is not supported",
 		head + "restartPolicy: Never, containers: [" + container + "}]}}":                       "restartPolicy Never is not supported",
 		head + "containers: []}}": "no containers",
 		"{apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {containers: [" + container + "}]}}":                    "a network of its own is not supported",
 		head + "containers: [{name: c, image: i}]}}":                                                                    "the image's own command is not supported",
-		head + "containers: [" + container + ", env: [{name: E, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]}}": "where E is from is not supported",
+		head + "containers: [" + container + ", env: [{name: E, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}]}}": "source of E is not supported",
 	} {
 		_, err := Read([]byte(in))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -7,10 +7,9 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
-// Prepare makes the volumes of a manifest's pod as Run does, has its init
-// containers end well, and says how to run the container of that name, for who
-// wants to start, change, end and probe it without kubelet. Its logs are the
-// caller's to name. The manifest is not among those that Run runs.
+// Prepare creates the volumes of a manifest's pod as Run does, runs its init containers, and
+// returns the configuration of one of its containers, for callers that start, change, stop and
+// probe it without kubelet. The caller sets the log files. The manifest is not one of Run's.
 func (k *Kubelet) Prepare(ctx context.Context, manifest []byte, name string) (container.Config, error) {
 	if k.BackOff == (BackOff{}) {
 		k.BackOff = kubeletBackOff()

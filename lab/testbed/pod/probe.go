@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
-// probe asks the container's liveness probe, from the container's start until ctx
-// ends, and closes unhealthy when it failed as often in a row as it may.
+// probe runs the container's liveness probe, from the container's start until ctx ends, and closes
+// unhealthy when it has failed failureThreshold times in a row.
 func (c *Container) probe(ctx context.Context, running *container.Container, unhealthy chan<- struct{}) {
 	p := c.spec.LivenessProbe
 	if p == nil {
@@ -56,7 +56,7 @@ func (c *Container) probeOnce(ctx context.Context, running *container.Container,
 	return err
 }
 
-// get asks at the host's first address, as the pod has no other.
+// get sends a request to the host's first address, which is also the pod's.
 func (c *Container) get(ctx context.Context, g *corev1.HTTPGetAction) error {
 	node := c.pod.kubelet.Host
 	at := g.Host
@@ -72,7 +72,7 @@ func (c *Container) get(ctx context.Context, g *corev1.HTTPGetAction) error {
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // kubelet does not look either
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as kubelet does
 		DialContext:       node.DialContext,
 	}
 	url := strings.ToLower(string(g.Scheme))
@@ -98,7 +98,7 @@ func (c *Container) get(ctx context.Context, g *corev1.HTTPGetAction) error {
 	return nil
 }
 
-// port is a number, or the name of a port of the container.
+// port returns a number, or the number of the container's port with that name.
 func (c *Container) port(g *corev1.HTTPGetAction) string {
 	for _, p := range c.spec.Ports {
 		if p.Name == g.Port.StrVal && p.Name != "" {
@@ -108,7 +108,7 @@ func (c *Container) port(g *corev1.HTTPGetAction) string {
 	return g.Port.String()
 }
 
-// probeGrace is the grace period after a failed probe.
+// probeGrace returns the grace period after a failed probe.
 func (c *Container) probeGrace() time.Duration {
 	if s := c.spec.LivenessProbe.TerminationGracePeriodSeconds; s != nil {
 		return time.Duration(*s) * time.Second

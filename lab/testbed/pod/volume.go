@@ -11,9 +11,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// volumes are where the volumes of a pod are on this machine, by name. A file
-// or directory of the host that is missing is an error where its type asks for
-// it.
+// volumes returns the paths of a pod's volumes on this machine, by name. A missing file or
+// directory of the host is an error if the volume's type requires it.
 func volumes(h *host.Host, dir string, list []corev1.Volume) (map[string]string, error) {
 	out := map[string]string{}
 	for _, v := range list {
@@ -77,13 +76,13 @@ func isKind(m fs.FileMode, kind corev1.HostPathType) bool {
 	return false
 }
 
-// emptyDir makes a directory that lasts as long as the pod; in memory it is a
-// mount of the host, which this machine does not see.
+// emptyDir creates a directory that lasts as long as the pod. In memory it is a mount of the host,
+// which this machine does not see.
 func emptyDir(h *host.Host, path string, v *corev1.EmptyDirVolumeSource) (string, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(path, 0o777); err != nil { // whatever the umask
+	if err := os.Chmod(path, 0o777); err != nil { // independent of the umask
 		return "", err
 	}
 	if v.Medium != corev1.StorageMediumMemory {
@@ -92,7 +91,7 @@ func emptyDir(h *host.Host, path string, v *corev1.EmptyDirVolumeSource) (string
 	return path, run(h, "mount", "-t", "tmpfs", "-o", "mode=0777", "tmpfs", path)
 }
 
-// removeVolumes removes what a pod had on its host.
+// removeVolumes removes the volumes of a pod from its host.
 func removeVolumes(h *host.Host, dir string, list []corev1.Volume) error {
 	for _, v := range list {
 		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory && h.On() {

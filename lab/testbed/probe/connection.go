@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// maxBody is how much of an answer is read, in bytes, and maxFrom how much of it
-// tells who answered.
+// maxBody is the maximum size of an answer in bytes, maxFrom the size of the part that identifies
+// the server.
 const (
 	maxBody = 1 << 20
 	maxFrom = 100
 )
 
-// connection is one to the target, with the TLS handshake done.
+// connection is a connection to the target, after the TLS handshake.
 type connection struct {
 	net.Conn
 	reader *bufio.Reader
-	server string // the common name in the server's certificate
+	server string // common name of the server's certificate
 }
 
-// connect returns an open connection, or one of the errors that tell says.
+// connect returns an open connection, or an error of shorten.
 func (c *client) connect(ctx context.Context) (*connection, error) {
 	raw, err := c.dial(ctx, "tcp", c.address)
 	if err != nil {
-		return nil, tell(err)
+		return nil, shorten(err)
 	}
 	if c.tls == nil {
 		return &connection{Conn: raw, reader: bufio.NewReader(raw)}, nil
@@ -42,7 +42,7 @@ func (c *client) connect(ctx context.Context) (*connection, error) {
 	secure := tls.Client(raw, c.tls)
 	if err := secure.Handshake(); err != nil {
 		raw.Close()
-		return nil, tell(err)
+		return nil, shorten(err)
 	}
 	conn := &connection{Conn: secure, reader: bufio.NewReader(secure)}
 	if chain := secure.ConnectionState().PeerCertificates; len(chain) > 0 {
@@ -51,23 +51,23 @@ func (c *client) connect(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// ask sends a request and reads the answer. It returns who answered: the common
-// name in the server's certificate or, over http, the answer's first bytes. An
-// answer with a status of 400 and more is an error.
+// ask sends a request and reads the answer. It returns the server that answered: the common name of
+// its certificate or, over http, the first bytes of the answer. A status of 400 and more is an
+// error.
 func (c *connection) ask(ctx context.Context, request []byte) (from string, err error) {
 	defer interrupt(ctx, c)()
 	if _, err := c.Write(request); err != nil {
-		return "", tell(err)
+		return "", shorten(err)
 	}
 	resp, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return "", tell(err)
+		return "", shorten(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return "", tell(err)
+		return "", shorten(err)
 	case len(body) > maxBody:
 		return "", fmt.Errorf("an answer of more than %d bytes", maxBody)
 	case resp.StatusCode >= http.StatusBadRequest:
@@ -78,18 +78,17 @@ func (c *connection) ask(ctx context.Context, request []byte) (from string, err 
 	return string(bytes.TrimSpace(body[:min(len(body), maxFrom)])), nil
 }
 
-// interrupt lets what waits for the connection fail when ctx ends, until stop is
-// called.
+// interrupt makes pending operations of the connection fail when ctx ends, until stop is called.
 func interrupt(ctx context.Context, conn net.Conn) (stop func()) {
 	release := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	return func() { release() }
 }
 
-var errUnanswered = errors.New("no answer within the time-out")
+var errUnanswered = errors.New("no answer within the timeout")
 
-// tell shortens an error of the network to what is the same for every connection
-// that ends in this way, such as "read: connection reset by peer".
-func tell(err error) error {
+// shorten reduces a network error to the part that is the same for all connections with the same
+// failure, such as "read: connection reset by peer".
+func shorten(err error) error {
 	op := ""
 	var at *net.OpError
 	if errors.As(err, &at) {

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// HoldConfig says what connections are held.
+// HoldConfig configures held connections.
 type HoldConfig struct {
 	Target
 	Connections int
-	Every       time.Duration // from one request of a connection to its next; 5 s if 0
+	Every       time.Duration // time between two requests of a connection; 5 s if 0
 }
 
 const (
 	defaultHoldEvery = 5 * time.Second
-	// opening is how many connections are opened, or asked for the last time, at once.
+	// opening is the number of connections that are opened, or used for the last time, in parallel.
 	opening = 32
 )
 
-// Held is a number of open connections over which requests are made from time to
-// time, spread evenly. A connection that breaks is counted and opened anew.
+// Held holds a number of open connections, with requests from time to time that are evenly spread.
+// A connection that breaks is counted and replaced.
 type Held struct {
 	client *client
 	every  time.Duration
@@ -37,29 +37,29 @@ type Held struct {
 	result HoldResult
 }
 
-// HoldResult counts what happened to held connections after all were open.
+// HoldResult counts the failures of held connections after all were open.
 type HoldResult struct {
 	Connections int
-	Requests    int // those that have ended
+	Requests    int // completed requests
 	Answered    int
-	Refused     int            // connecting again was refused
+	Refused     int            // reconnecting was refused
 	Reset       int            // the connection was reset
 	Closed      int            // the connection was closed instead of an answer
-	Unanswered  int            // no answer within the time-out
-	Other       int            // anything else, such as a status of 400 and more
-	Errors      map[string]int // all of these by their text
+	Unanswered  int            // no answer within the timeout
+	Other       int            // any other error, such as a status of 400 and more
+	Errors      map[string]int // number of errors by text
 }
 
-// Broken returns how many requests were not answered.
+// Broken returns the number of failed requests.
 func (r HoldResult) Broken() int { return r.Requests - r.Answered }
 
 // heldConnection is used by one goroutine at a time.
 type heldConnection struct {
-	*connection // nil while it is broken
+	*connection // nil while broken
 }
 
-// Hold opens the connections, and asks once over each. Whatever fails until all
-// are open is returned as an error. The caller must End what is held.
+// Hold opens the connections, and sends one request over each. A failure until all are open is
+// returned as an error. The caller must End the connections.
 func Hold(ctx context.Context, cfg HoldConfig) (*Held, error) {
 	c, err := newClient(cfg.Target)
 	if err != nil {
@@ -85,8 +85,7 @@ func Hold(ctx context.Context, cfg HoldConfig) (*Held, error) {
 	return h, nil
 }
 
-// keep asks over one connection until ctx ends; a request on its way is waited
-// for.
+// keep sends requests over one connection until ctx ends; it waits for a pending answer.
 func (h *Held) keep(ctx context.Context, conn *heldConnection, first time.Duration) {
 	timer := time.NewTimer(first)
 	defer timer.Stop()
@@ -96,12 +95,12 @@ func (h *Held) keep(ctx context.Context, conn *heldConnection, first time.Durati
 			return
 		case <-timer.C:
 		}
-		h.note(h.ask(context.Background(), conn))
+		h.record(h.ask(context.Background(), conn))
 		timer.Reset(h.every)
 	}
 }
 
-// ask asks over a connection, which it opens if it is not open.
+// ask sends a request over a connection, which it opens if necessary.
 func (h *Held) ask(ctx context.Context, conn *heldConnection) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.client.timeout)
 	defer cancel()
@@ -118,7 +117,7 @@ func (h *Held) ask(ctx context.Context, conn *heldConnection) (err error) {
 	return err
 }
 
-func (h *Held) note(err error) {
+func (h *Held) record(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &h.result
@@ -145,7 +144,7 @@ func (h *Held) note(err error) {
 	r.Errors[err.Error()]++
 }
 
-// each calls f for every connection, some at a time, until one fails.
+// each calls f for every connection, several at a time, until one fails.
 func (h *Held) each(f func(*heldConnection) error) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -171,16 +170,15 @@ func (h *Held) each(f func(*heldConnection) error) error {
 	return context.Cause(ctx)
 }
 
-// End asks once more over every connection, so that none that broke since its
-// last request is missed, closes them and returns what happened to them. It can
-// be called more than once.
+// End sends one more request over every connection, to detect those that broke since their last
+// request, closes them and returns the result. It can be called again.
 func (h *Held) End() HoldResult {
 	h.cancel()
 	h.done.Wait()
 	if !h.ended {
 		h.ended = true
 		h.each(func(conn *heldConnection) error {
-			h.note(h.ask(context.Background(), conn))
+			h.record(h.ask(context.Background(), conn))
 			return nil
 		})
 		h.close()

@@ -90,12 +90,12 @@ func TestHoldBroken(t *testing.T) {
 func TestHoldCounts(t *testing.T) {
 	h := &Held{}
 	for _, err := range []error{nil, errUnanswered, errors.New("status 500"),
-		tell(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
-		tell(&net.OpError{Op: "read", Err: syscall.ECONNRESET}),
-		tell(&net.OpError{Op: "write", Err: syscall.EPIPE}),
-		tell(net.ErrClosed),
+		shorten(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
+		shorten(&net.OpError{Op: "read", Err: syscall.ECONNRESET}),
+		shorten(&net.OpError{Op: "write", Err: syscall.EPIPE}),
+		shorten(net.ErrClosed),
 	} {
-		h.note(err)
+		h.record(err)
 	}
 	want := HoldResult{Requests: 7, Answered: 1, Unanswered: 1, Refused: 1, Reset: 2, Other: 2}
 	got := h.result

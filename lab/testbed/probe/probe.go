@@ -9,46 +9,46 @@ import (
 	"time"
 )
 
-// DefaultEvery is the time between two requests of a probe. It is the finest
-// step in which an outage is measured.
+// DefaultEvery is the default time between two requests of a probe, which is the resolution of
+// measured outages.
 const DefaultEvery = 10 * time.Millisecond
 
-// Config is how a probe asks.
+// Config configures a probe.
 type Config struct {
 	Target
-	Every time.Duration // from one request to the next; DefaultEvery if 0
-	Since time.Time     // what all times are counted from; when the probe starts if zero
+	Every time.Duration // time between two requests; DefaultEvery if 0
+	Since time.Time     // origin of all times; the start of the probe if zero
 }
 
-// Probe asks over and over, and does not wait for one answer before it asks
-// again. What is in flight is bounded by twice what the time-out allows for.
+// Probe sends requests periodically, without waiting for the answers. The number of pending
+// requests is limited to twice those of a timeout.
 type Probe struct {
 	client *client
 	every  time.Duration
 	since  time.Time
 	bound  int
 
-	stop func() // sending
+	stop func() // stops sending
 	done chan struct{}
 
 	mu       sync.Mutex
-	requests []Request // in the order in which they were sent
-	settled  int       // all before this one have ended
+	requests []Request // in the order of sending
+	settled  int       // all before this index have ended
 	inFlight int
 }
 
-// Request is one of a probe. Times are since Config.Since.
+// Request is a request of a probe. Times are relative to Config.Since.
 type Request struct {
-	Sent  time.Duration // when connecting began
-	Ended time.Duration // when the answer was there, or there would be none; 0 while in flight
-	Err   string        // why there was no answer; empty if there was
-	From  string        // who answered: the common name of the certificate, or the text
+	Sent  time.Duration // start of connecting
+	Ended time.Duration // time of the answer or the failure; 0 while pending
+	Err   string        // error; empty if there was an answer
+	From  string        // the server that answered: the common name of the certificate, or the text
 }
 
-// errCrowded is the end of a request that was never sent.
+// errCrowded is the error of a request that was not sent.
 var errCrowded = errors.New("too many requests without an answer yet")
 
-// Start begins to ask. The caller must End it.
+// Start starts a probe. The caller must End it.
 func Start(cfg Config) (*Probe, error) {
 	c, err := newClient(cfg.Target)
 	if err != nil {
@@ -68,9 +68,8 @@ func Start(cfg Config) (*Probe, error) {
 	return p, nil
 }
 
-// run sends requests until ctx ends, and waits for those that have no answer yet:
-// they end by themselves, at the time-out at the latest. Moments that the machine
-// missed are not made up for: Result.Pause tells.
+// run sends requests until ctx ends, and waits for pending ones, which end at the timeout at the
+// latest. It does not catch up on times that a busy machine missed: see Result.Pause.
 func (p *Probe) run(ctx context.Context) {
 	defer close(p.done)
 	var all sync.WaitGroup
@@ -92,7 +91,7 @@ func (p *Probe) run(ctx context.Context) {
 	}
 }
 
-// send notes a request and says whether it may be sent.
+// send records a request and reports whether it may be sent.
 func (p *Probe) send() (index int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +105,7 @@ func (p *Probe) send() (index int, ok bool) {
 	return len(p.requests) - 1, ok
 }
 
-// end notes the end of a request.
+// end records the end of a request.
 func (p *Probe) end(index int, from string, err error) {
 	now := time.Since(p.since)
 	p.mu.Lock()
@@ -122,10 +121,9 @@ func (p *Probe) end(index int, from string, err error) {
 // Now returns the time since Config.Since.
 func (p *Probe) Now() time.Duration { return time.Since(p.since) }
 
-// Await returns when n requests in a row were answered that were sent after the
-// call, and none that was sent before them is in flight any more: whatever was
-// lost before is known by then. The error is that of ctx, with the last request
-// that was lost.
+// Await waits until n requests in a row were answered that were sent after the call, and no earlier
+// request is pending: all earlier losses are known then. The error is ctx's, with the last lost
+// request.
 func (p *Probe) Await(ctx context.Context, n int) error {
 	since := p.Now()
 	tick := time.NewTicker(p.every)
@@ -142,8 +140,8 @@ func (p *Probe) Await(ctx context.Context, n int) error {
 	return nil
 }
 
-// row says whether, of the requests before the first that is in flight, the last n
-// were answered and sent after since.
+// row reports whether the last n requests before the first pending one were answered, and sent
+// after since.
 func (p *Probe) row(since time.Duration, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,8 +166,8 @@ func (p *Probe) lastLoss() string {
 	return "none was lost"
 }
 
-// End stops asking, waits for the requests that are in flight, for as long as the
-// time-out at most, and returns what was seen. It can be called more than once.
+// End stops sending, waits for pending requests, at most until the timeout, and returns the result.
+// It can be called again.
 func (p *Probe) End() Result {
 	p.stop()
 	<-p.done

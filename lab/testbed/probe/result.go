@@ -7,20 +7,19 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// Result is what a probe saw: every request, in the order in which they were sent.
+// Result holds the requests of a probe, in the order of sending.
 type Result struct {
 	Requests []Request
 }
 
-// Spell is a run of requests one after the other that were all answered, or all
-// lost.
+// Spell is a run of consecutive requests that were all answered, or all lost.
 type Spell struct {
-	From, To time.Duration // when the first and the last of them were sent
+	From, To time.Duration // times of sending of the first and the last
 	OK       bool
 	Requests int
 }
 
-// Spells returns the runs by the times of sending.
+// Spells returns the spells in the order of sending.
 func (r Result) Spells() []Spell {
 	var spells []Spell
 	for _, q := range r.Requests {
@@ -35,11 +34,10 @@ func (r Result) Spells() []Spell {
 	return spells
 }
 
-// Outage is the longest time, by the times of sending, from the last answered
-// request before a run of lost ones to the first answered one after. It is 0 when
-// nothing was lost; otherwise it is two steps of the probe at least, and between
-// nothing and two steps too long. Where the probe begins or ends with lost
-// requests, it is counted from the first or to the last of them.
+// Outage returns the longest time from the last answered request before a spell of lost ones to the
+// first answered one after it, by the times of sending. It is 0 if no request was lost, else at
+// least two steps of the probe, and too long by at most two steps. If the probe starts or ends with
+// lost requests, the outage starts with the first or ends with the last of them.
 func (r Result) Outage() time.Duration {
 	var longest time.Duration
 	spells := r.Spells()
@@ -59,7 +57,7 @@ func (r Result) Outage() time.Duration {
 	return longest
 }
 
-// Lost returns how many requests got no answer.
+// Lost returns the number of requests without an answer.
 func (r Result) Lost() int {
 	lost := 0
 	for _, s := range r.Spells() {
@@ -70,7 +68,7 @@ func (r Result) Lost() int {
 	return lost
 }
 
-// Slowest returns the longest time that an answer took, from connecting on.
+// Slowest returns the slowest answer, from the start of connecting.
 func (r Result) Slowest() time.Duration {
 	var slowest time.Duration
 	for _, q := range r.Requests {
@@ -81,8 +79,7 @@ func (r Result) Slowest() time.Duration {
 	return slowest
 }
 
-// Gap returns the longest time between two answers, whenever their requests were
-// sent.
+// Gap returns the longest time between two answers, in the order of the answers.
 func (r Result) Gap() time.Duration {
 	var answers []time.Duration
 	for _, q := range r.Requests {
@@ -94,14 +91,13 @@ func (r Result) Gap() time.Duration {
 	return longestStep(answers)
 }
 
-// Pause returns the longest time between two requests. Much more than the step of
-// the probe means that the machine had no time for it, and that the other figures
-// are no better than that.
+// Pause returns the longest time between two requests. Much more than the step of the probe means
+// that the machine was too busy, and that the other figures are no more precise.
 func (r Result) Pause() time.Duration {
 	return longestStep(lists.Map(r.Requests, func(q Request) time.Duration { return q.Sent }))
 }
 
-// longestStep takes sorted times.
+// longestStep expects sorted times.
 func longestStep(times []time.Duration) time.Duration {
 	var longest time.Duration
 	for i := 1; i < len(times); i++ {
@@ -110,7 +106,7 @@ func longestStep(times []time.Duration) time.Duration {
 	return longest
 }
 
-// Errors counts the lost requests by why they were lost.
+// Errors returns the number of lost requests by error.
 func (r Result) Errors() map[string]int {
 	count := map[string]int{}
 	for _, q := range r.Requests {

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// Target is what is asked, and from where.
+// Target is the target of requests, and the way to connect to it.
 type Target struct {
-	// URL is https or http, with an address as its host, such as
-	// "https://192.0.2.5:6443/readyz". The server's certificate is not checked.
+	// URL is https or http, with an address as its host, such as "https://192.0.2.5:6443/readyz".
+	// The server's certificate is not verified.
 	URL string
-	// Host is the name that is asked for; empty for the host of the URL.
+	// Host is the requested host name; empty for the host of the URL.
 	Host string
-	// Timeout bounds a request from connecting to the end of the answer; 1 s if 0.
+	// Timeout is the timeout of a request, from connecting to the end of the answer; 1 s if 0.
 	Timeout time.Duration
-	// Dial connects, as netns.Node.DialContext does; from this machine if nil.
+	// Dial connects, as netns.Node.DialContext does; nil connects from this machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// defaultTimeout is what a client that probes a VIP usually allows.
+// defaultTimeout is a usual timeout of clients that probe a VIP.
 const defaultTimeout = time.Second
 
-// client is a Target made ready.
+// client is a prepared Target.
 type client struct {
 	address     string
 	timeout     time.Duration
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	tls         *tls.Config // nil for http
-	once, again []byte      // a request, and one after which the connection stays
+	once, again []byte      // a request that closes the connection, and one that keeps it open
 }
 
 func newClient(t Target) (*client, error) {
@@ -48,7 +48,7 @@ func newClient(t Target) (*client, error) {
 	case "http":
 	case "https":
 		port = "443"
-		// Of the key exchanges that every server has, the one that costs least.
+		// The cheapest of the key exchanges that every server supports.
 		c.tls = &tls.Config{InsecureSkipVerify: true, ServerName: t.Host, CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}}
 	default:
 		return nil, fmt.Errorf("probing %q: neither https:// nor http://", t.URL)
@@ -91,8 +91,8 @@ func request(t Target, last bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// askOnce asks over a connection of its own. It returns who answered: see
-// connection.from.
+// askOnce sends a request over a new connection and returns the server that answered: see
+// connection.ask.
 func (c *client) askOnce(ctx context.Context) (from string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

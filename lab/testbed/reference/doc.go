@@ -1,11 +1,9 @@
-// Package reference is what on-premises OpenShift clusters run today in place of
-// vipgen's files: keepalived with check scripts, HAProxy, and a monitor beside
-// each. It is the baseline that vipgen is measured against, on the same hosts and
-// by the same lab.
+// Package reference renders what on-premises OpenShift clusters run today in place of vipgen's
+// files: keepalived with check scripts, HAProxy, and a monitor for each. It is the baseline that
+// vipgen is compared with, on the same hosts in the same lab.
 //
-// It is written anew, to behave as today's does; figures.go has its figures with
-// their sources, docs/testing.md lists where it differs. Where releases differ, it has
-// what is better for it, and nowhere is it slower than what it stands for. VRRP
-// settings, priorities and peers are from seeds 001 and 004, HAProxy's check and
-// timeouts from seed 002.
+// It is an independent implementation with the same behaviour; openshift_figures.go has the figures with
+// their sources, and docs/testing.md lists the differences. Where releases differ, it has the
+// better behaviour, and it is never slower than the original. VRRP settings, priorities and peers
+// are from seeds 001 and 004, HAProxy's check and timeouts from seed 002.
 package reference

@@ -12,19 +12,19 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// facts is what the templates are executed with.
+// facts is the data of the templates.
 type facts struct {
 	figures
 	Node      string
 	Bootstrap bool
 	Images    v1alpha1.Images
 	Ports     v1alpha1.Ports
-	// VIPs are those that this node may hold, APIVIPs those that are redirected.
+	// VIPs are the VIPs that this node may hold, APIVIPs the redirected ones.
 	VIPs, APIVIPs []netip.Addr
 	Scripts       []script
 	Instances     []instance
 	SyncGroups    []syncGroup
-	// HAProxy is nil where none runs.
+	// HAProxy is nil on a node without HAProxy.
 	HAProxy *haproxy.Conf
 }
 
@@ -40,7 +40,7 @@ type syncGroup struct {
 	Tracks []string
 }
 
-// gather works out what a node runs, or says why it can run nothing.
+// gather returns the facts of a node, or the reason why it can run nothing.
 func gather(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images) (*facts, error) {
 	if err := errors.Join(c.Validate().Err(), n.Validate().Err()); err != nil {
 		return nil, err
@@ -68,9 +68,9 @@ func gather(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images)
 	return f, nil
 }
 
-// add adds the instances of a group. Today's has the API VIPs and those of the
-// default ingress controller, no others (seed 003). Where the node belongs to the
-// group but cannot take part, today's has no configuration at all (hard case 2).
+// add adds the instances of a group. The original has the API VIPs and those of the default ingress
+// controller, and no others (seed 003). Where the node belongs to the group but cannot take part,
+// the original has no configuration at all (hard case 2).
 func (f *facts) add(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Group) error {
 	var scripts []script
 	switch {
@@ -108,8 +108,8 @@ func (f *facts) add(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Grou
 	return nil
 }
 
-// elect finds interfaces, peers and priorities as vipgen does, for the VRRP
-// settings that are today's: VRRPv2 (3 for IPv6), unicast, adverts every second.
+// elect returns interfaces, peers and priorities as vipgen computes them, with today's VRRP
+// settings: VRRPv2 (3 for IPv6), unicast, an advertisement every second.
 func elect(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, g v1alpha1.Group) *keepalived.Conf {
 	cluster, node, classic := *c, *n, v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	cluster.Spec.Groups = []v1alpha1.Group{g}

@@ -16,22 +16,20 @@ import (
 	"github.com/vipgen/vipgen/templates"
 )
 
-// Install writes to a host what a node with those facts runs today, in place of
-// what vipgen renders for it: pod manifests, configurations and check scripts.
-// The node's role decides what it runs: a bootstrap host has no HAProxy, no check
-// scripts, priority 70, and ends keepalived when its API server has ended; a
-// compute node has the ingress VIPs only. Of images, those of keepalived and
-// HAProxy are used; both must also hold bash, coreutils, diffutils, grep, curl,
-// iproute2 and nftables.
+// Install writes to a host what a node with those facts runs today, in place of vipgen's files: pod
+// manifests, configurations and check scripts. The content depends on the node's role: a bootstrap
+// host has no HAProxy, no check scripts, priority 70, and ends keepalived when its API server has
+// ended; a compute node has only the ingress VIPs. Of images, it uses those of keepalived and
+// HAProxy; both must also contain bash, coreutils, diffutils, grep, curl, iproute2 and nftables.
 //
-// A second Install with other facts of the same role is what a change of VIPs or
-// peers is today: no pod restarts, and the monitors apply it once they have found
-// it often enough. Like today's, they look every 10 seconds
-// (keepalived; 5 on the bootstrap) and every 6 (HAProxy), and three looks in a row
-// must agree: baremetal-runtimecfg, cmd/dynkeepalived, cmd/monitor, pkg/monitor.
+// A second Install with other facts of the same role corresponds to a change of VIPs or peers
+// today: no pod restarts, and the monitors apply the change after several polls. Like the
+// originals, they poll every 10 seconds (keepalived; 5 on the bootstrap) and every 6 (HAProxy), and
+// three polls in a row must agree: baremetal-runtimecfg, cmd/dynkeepalived, cmd/monitor,
+// pkg/monitor.
 //
-// The error says what is wrong with the facts, or why the node could hold no VIP;
-// nothing was written then.
+// The error describes invalid facts, or the reason why the node could hold no VIP; nothing was
+// written then.
 func Install(h *host.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images) error {
 	list, err := render(c, n, images)
 	if err != nil {
@@ -45,13 +43,13 @@ func Install(h *host.Host, c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v
 	return nil
 }
 
-// file is one that Install writes.
+// file is a file that Install writes.
 type file struct {
 	path string
 	data []byte
 	mode os.FileMode
-	// unless is a file that keeps this one from being written: the monitor's copy,
-	// from which it replaces this one later.
+	// unless is a file that prevents writing this one if it exists: the monitor's copy, from which
+	// the monitor replaces this one later.
 	unless string
 }
 
@@ -65,7 +63,7 @@ func (f file) install(h *host.Host) error {
 	return h.WriteMode(f.path, f.data, f.mode)
 }
 
-// Directories that pods see as /config, and where keepalived finds its scripts.
+// Directories that pods mount as /config, and the directory of keepalived's scripts.
 const (
 	keepalivedDir = v1alpha1.ResourceDir + "/keepalived"
 	haproxyDir    = v1alpha1.ResourceDir + "/haproxy"
@@ -74,16 +72,16 @@ const (
 
 // Names that templates share.
 const (
-	// Namespace is where the mirror pods would be, as the manifests have it.
+	// Namespace is the namespace of the mirror pods in the manifests.
 	Namespace = "openshift-reference-infra"
 	// table is the nftables table of the redirect, of family inet.
 	table = "reference"
-	// redirectFile is there while the redirect is (baremetal-runtimecfg,
-	// pkg/monitor: iptablesFilePath).
+	// redirectFile exists while the redirect does (baremetal-runtimecfg, pkg/monitor:
+	// iptablesFilePath).
 	redirectFile = "/var/run/keepalived/iptables-rule-exists"
 )
 
-// Names, as templates call them.
+// Names for templates.
 func (facts) Namespace() string      { return Namespace }
 func (facts) Table() string          { return table }
 func (facts) RedirectFile() string   { return redirectFile }
@@ -93,8 +91,8 @@ func (facts) CheckDir() string       { return checkDir }
 func (facts) KeepalivedConf() string { return v1alpha1.KeepalivedConf }
 func (facts) HAProxyConf() string    { return v1alpha1.HAProxyConf }
 
-// RouterPods is where the API server lists the default ingress controller's
-// routers on this node, which is as much as a kubelet may see of them.
+// RouterPods returns the API path that lists the default ingress controller's routers on this node,
+// all that a kubelet may list.
 func (f facts) RouterPods() string {
 	query := url.Values{
 		"labelSelector": {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller=" + v1alpha1.DefaultIngress},
@@ -104,9 +102,9 @@ func (f facts) RouterPods() string {
 	return "https://" + at + "/api/v1/namespaces/openshift-ingress/pods?" + query.Encode()
 }
 
-// redirect is one of a VIP.
+// redirect is the redirect of a VIP.
 type redirect struct {
-	Family string // as nft calls it
+	Family string // nft's name of it
 	VIP    netip.Addr
 	From   int
 	To     netip.AddrPort

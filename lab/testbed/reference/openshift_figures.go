@@ -1,30 +1,29 @@
 package reference
 
-// figures are today's intervals and counts, in seconds where they are times.
+// figures holds today's intervals and counts; times are in seconds.
 type figures struct {
-	// KeepalivedPoll is how often keepalived-monitor looks for another
-	// configuration, and whether the redirect is there (baremetal-runtimecfg,
-	// cmd/dynkeepalived: check-interval).
+	// KeepalivedPoll is the interval in which keepalived-monitor checks for another configuration
+	// and for the redirect (baremetal-runtimecfg, cmd/dynkeepalived: check-interval).
 	KeepalivedPoll int
-	// BootstrapPoll is the same on the bootstrap host (machine-config-operator,
+	// BootstrapPoll is the same interval on the bootstrap host (machine-config-operator,
 	// manifests/on-prem/keepalived.yaml).
 	BootstrapPoll int
-	// HAProxyPoll is how often haproxy-monitor looks for another configuration and
-	// asks HAProxy for an API server (baremetal-runtimecfg, cmd/monitor:
+	// HAProxyPoll is the interval in which haproxy-monitor checks for another configuration and
+	// sends a request to an API server through HAProxy (baremetal-runtimecfg, cmd/monitor:
 	// check-interval).
 	HAProxyPoll int
-	// Agreeing is how many looks in a row must find the same new configuration
-	// before a monitor applies it (baremetal-runtimecfg, pkg/monitor:
-	// cfgChangeThreshold, cfgKeepalivedChangeThreshold).
+	// Agreeing is the number of consecutive polls with the same new configuration before a monitor
+	// applies it (baremetal-runtimecfg, pkg/monitor: cfgChangeThreshold,
+	// cfgKeepalivedChangeThreshold).
 	Agreeing int
-	// Healthy and Unhealthy are how many answers in a row place and withdraw the
-	// redirect (baremetal-runtimecfg, pkg/monitor: k8sHealthThresholdOn and -Off).
+	// Healthy and Unhealthy are the numbers of consecutive answers that add and remove the redirect
+	// (baremetal-runtimecfg, pkg/monitor: k8sHealthThresholdOn and -Off).
 	Healthy, Unhealthy int
-	// BootstrapFailures is how many seconds in a row neither API server nor Ironic
-	// may answer on the bootstrap host (baremetal-runtimecfg, pkg/monitor: more
-	// than bootstrapApiFailuresThreshold).
+	// BootstrapFailures is the number of consecutive seconds without an answer of API server and
+	// Ironic on the bootstrap host (baremetal-runtimecfg, pkg/monitor: more than
+	// bootstrapApiFailuresThreshold).
 	BootstrapFailures int
-	// AnswerWithin bounds one question of haproxy-monitor, which today has no bound.
+	// AnswerWithin is the timeout of a request of haproxy-monitor; the original has none.
 	AnswerWithin int
 }
 
@@ -39,24 +38,24 @@ var today = figures{
 	AnswerWithin:      5,
 }
 
-// script is a check that keepalived runs (machine-config-operator,
+// script is a check script of keepalived (machine-config-operator,
 // templates/master/00-master/on-prem and templates/worker/00-worker/on-prem,
 // keepalived-keepalived.yaml).
 type script struct {
 	Name    string
 	Command string
-	// Timeout bounds one run, in seconds.
+	// Timeout is the timeout of a run in seconds.
 	Timeout string
-	// Interval is how often it runs, in seconds.
+	// Interval is the time between two runs in seconds.
 	Interval int
-	// Weight is added to the priority while it succeeds; 0 means that the instance
-	// is in state FAULT while it fails.
+	// Weight is added to the priority while the script succeeds; 0 means that the instance is in
+	// state FAULT while it fails.
 	Weight int
-	// Rise and Fall are how many runs in a row change the result.
+	// Rise and Fall are the numbers of consecutive runs that change the result.
 	Rise, Fall int
 }
 
-// apiScripts are those of the API VIP on the control plane. chk_mcs is from
+// apiScripts returns the scripts of the API VIP on the control plane. chk_mcs is from
 // machine-config-operator 4129, its interval from its neighbours.
 func apiScripts() []script {
 	return []script{
@@ -66,9 +65,9 @@ func apiScripts() []script {
 	}
 }
 
-// ingressScripts are those of the ingress VIP on every node. router is where the
-// router answers for its health. chk_ingress is from machine-config-operator 3698, its
-// rise and fall are those of chk_ingress_ready.
+// ingressScripts returns the scripts of the ingress VIP on every node. router is the URL of the
+// router's health endpoint. chk_ingress is from machine-config-operator 3698, its rise and fall are
+// those of chk_ingress_ready.
 func ingressScripts(router string) []script {
 	return []script{
 		{Name: "chk_ingress", Command: "/usr/bin/curl -o /dev/null -Lfs " + router + "/healthz", Timeout: "0.9", Interval: 1, Rise: 3, Fall: 2},

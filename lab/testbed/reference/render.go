@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/templates"
 )
 
-// render makes the files of a node. The manifests come last: pods start with
-// everything there.
+// render returns the files of a node. The manifests are last, so that pods start when all other
+// files exist.
 func render(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images) ([]file, error) {
 	f, err := gather(c, n, images)
 	if err != nil {
@@ -31,8 +31,8 @@ func render(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, images v1alpha1.Images)
 	return r.files, r.err
 }
 
-// KeepalivedConf returns the keepalived.conf of a node as today's monitor writes it, for tests
-// that run keepalived without its pod. Its check scripts are below checkDir.
+// KeepalivedConf returns the keepalived.conf of a node as today's monitor writes it, for tests that
+// run keepalived without its pod. Its check scripts are below checkDir.
 func KeepalivedConf(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]byte, error) {
 	const any = "registry.example.com/any:1"
 	f, err := gather(c, n, v1alpha1.Images{Keepalived: any, HAProxy: any})
@@ -85,7 +85,8 @@ func (r *renderer) scripts(dir string, names ...string) {
 	}
 }
 
-// config is a daemon's: the one that it starts with, and the monitor's copy.
+// config renders a daemon's configuration twice: the file that it starts with, and the monitor's
+// copy.
 func (r *renderer) config(name, dir, path string) {
 	data := r.execute(name, r.facts)
 	r.files = append(r.files,

@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// ExampleRecord is a record of a name that is no business of a cluster.
+// ExampleRecord is a record of a name outside of any cluster.
 const ExampleRecord = "www.example.org. 60 IN A 203.0.113.80"
 
 // NewNameServer starts the name server of a site: see [names.Serve].

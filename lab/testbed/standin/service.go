@@ -1,7 +1,6 @@
-// Package standin stands in for the services of a cluster that are OpenShift's
-// own, or the site's, and that vipgen only asks and passes on to: machine config
-// servers, routers and a name server. They answer what a real one would, and
-// nothing beyond that.
+// Package standin implements stand-ins for services that are OpenShift's or the site's, and that
+// vipgen only checks and forwards to: machine config servers, routers and a name server. They
+// answer as the real ones do, and have no other behaviour.
 package standin
 
 import (
@@ -14,7 +13,7 @@ type Service struct {
 	open func() (kill func(), err error)
 
 	mu   sync.Mutex
-	kill func() // nil while it does not run
+	kill func() // nil while stopped
 }
 
 func start(open func() (func(), error)) (*Service, error) {
@@ -25,7 +24,7 @@ func start(open func() (func(), error)) (*Service, error) {
 	return s, nil
 }
 
-// Start starts a service that was stopped.
+// Start starts a stopped service.
 func (s *Service) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +39,8 @@ func (s *Service) Start() error {
 	return nil
 }
 
-// Stop ends the service at once, with its connections, as if its process was
-// killed. It does nothing if the service does not run.
+// Stop ends the service at once, with its connections, as if its process was killed. It does
+// nothing if the service does not run.
 func (s *Service) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +56,7 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// Running says whether it was started and not stopped.
+// Running reports whether the service runs.
 func (s *Service) Running() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

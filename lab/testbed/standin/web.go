@@ -11,28 +11,28 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// The ports of a router for what it routes.
+// Ports of a router for its routes.
 const (
 	httpPort  = 80
 	httpsPort = 443
 )
 
-// site is what a port answers.
+// site is the service on one port.
 type site struct {
 	port    int
 	secure  bool
 	handler http.HandlerFunc
 }
 
-// NewMachineConfig starts the machine config server of a control-plane node, at a
-// port (spec.ports.machineConfig) of all addresses. It says that it is healthy.
+// NewMachineConfig starts the machine config server of a control-plane node, on a port
+// (spec.ports.machineConfig) of all addresses. It is always healthy.
 func NewMachineConfig(node *netns.Node, port int) (*Service, error) {
 	return newWeb(node, site{port, true, ok("/healthz")})
 }
 
-// NewRouter starts a router of an ingress controller on a node, with its health at the
-// port given (spec.ports.routerHealth). What it is asked for it answers with the host
-// that was asked for, the controller and the name of the node.
+// NewRouter starts a router of an ingress controller on a node, with its health endpoint on a port
+// (spec.ports.routerHealth). Its answers have the requested host, the controller and the name of
+// the node.
 func NewRouter(node *netns.Node, controller string, health int) (*Service, error) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s from router %s at %s\n", r.Host, controller, node.Name)
@@ -43,7 +43,7 @@ func NewRouter(node *netns.Node, controller string, health int) (*Service, error
 		site{httpsPort, true, answer})
 }
 
-// ok answers at these paths, and nowhere else.
+// ok returns a handler that answers only at these paths.
 func ok(paths ...string) http.HandlerFunc {
 	mux := http.NewServeMux()
 	for _, path := range paths {
@@ -52,8 +52,8 @@ func ok(paths ...string) http.HandlerFunc {
 	return mux.ServeHTTP
 }
 
-// newWeb starts sites at all addresses of a node. They speak HTTP/1.1, and those
-// that are secure have a certificate that nobody knows.
+// newWeb starts sites on all addresses of a node. They speak HTTP/1.1; the secure ones have a
+// self-signed certificate.
 func newWeb(node *netns.Node, sites ...site) (*Service, error) {
 	ca, err := authority.New(node.Name + "-signer")
 	if err != nil {
@@ -93,7 +93,7 @@ func (s site) serve(node *netns.Node, cert tls.Certificate) (kill func(), err er
 	}
 	server := &http.Server{
 		Handler: s.handler, Protocols: new(http.Protocols), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}},
-		// Clients that go away in the middle of something are no news.
+		// Clients that disconnect early are not errors.
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	server.Protocols.SetHTTP1(true)

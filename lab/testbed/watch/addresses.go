@@ -12,19 +12,17 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// addressBuffer is how many bytes of a node's changes may wait for a machine that
-// has no time.
+// addressBuffer is the size in bytes of the queue of a node's changes, for a busy machine.
 const addressBuffer = 1 << 20
 
-// on is an address on one of a node's links. A node has a VIP while any of its
-// links does.
+// on is an address on one of a node's links. A node has a VIP while any of its links does.
 type on struct {
 	holding
 	link int
 }
 
-// watchAddresses follows the addresses of a node until the watch ends. It knows
-// those that are there already when it returns.
+// watchAddresses watches the addresses of a node until the watch ends. The existing ones are
+// recorded when it returns.
 func (w *Watch) watchAddresses(node *netns.Node) error {
 	changes := make(chan netlink.AddrUpdate)
 	var have []netlink.Addr
@@ -38,7 +36,7 @@ func (w *Watch) watchAddresses(node *netns.Node) error {
 			return err
 		}
 		w.done.Go(func() { w.follow(node.Name, changes) })
-		w.mu.Lock() // changes are looked at after what was there
+		w.mu.Lock() // changes come after the existing addresses
 		defer w.mu.Unlock()
 		if have, err = netdump.Addresses(); err != nil {
 			return err
@@ -54,7 +52,7 @@ func (w *Watch) watchAddresses(node *netns.Node) error {
 	return nil
 }
 
-// follow notes changes until the watch ends.
+// follow records changes until the watch ends.
 func (w *Watch) follow(node string, changes <-chan netlink.AddrUpdate) {
 	for c := range changes {
 		at := w.now()
@@ -64,7 +62,7 @@ func (w *Watch) follow(node string, changes <-chan netlink.AddrUpdate) {
 	}
 }
 
-// address notes that an address is on a node's link, or not any more.
+// address records that an address was added to a node's link, or removed.
 func (w *Watch) address(node string, prefix *net.IPNet, link int, there bool, at time.Duration) {
 	addr, ok := netip.AddrFromSlice(prefix.IP)
 	if !ok || !w.vips[addr.Unmap()] {
@@ -79,7 +77,7 @@ func (w *Watch) address(node string, prefix *net.IPNet, link int, there bool, at
 	w.judge(k, at)
 }
 
-// judge begins or ends a holding by what the node's links have.
+// judge starts or ends a holding depending on the addresses of the node's links.
 func (w *Watch) judge(k holding, at time.Duration) {
 	if !w.off[k.node] {
 		for p := range w.present {
@@ -92,11 +90,10 @@ func (w *Watch) judge(k holding, at time.Duration) {
 	w.addresses.end(k, at)
 }
 
-// Off tells that a node loses its power now: it holds nothing any more, whatever
-// is still on its links.
+// Off records that a node loses its power now: it holds nothing, whatever is still on its links.
 func (w *Watch) Off(node string) { w.power(node, false) }
 
-// On tells that a node has power again.
+// On records that a node has power again.
 func (w *Watch) On(node string) { w.power(node, true) }
 
 func (w *Watch) power(node string, on bool) {

@@ -15,38 +15,37 @@ import (
 )
 
 const (
-	// captureBuffer is how many bytes of packets may wait for a machine that has
-	// no time.
+	// captureBuffer is the size in bytes of the queue of packets, for a busy machine.
 	captureBuffer = 4 << 20
-	// maxFrame is more than any frame that is looked at, in bytes.
+	// maxFrame is more than the size of any relevant frame in bytes.
 	maxFrame = 9216
 
 	protocolICMPv6 = 58
 	neighbourAdv   = 136 // RFC 4861, section 4.4
 )
 
-// wanted lets through what comes in over any port: ARP, neighbour advertisements,
-// and VRRP over either family. The kernel strips VLAN tags before it looks.
+// wanted is a filter for incoming ARP, neighbour advertisements, and VRRP of either family, on any
+// port. The kernel strips VLAN tags before it filters.
 var wanted = []bpf.Instruction{
 	bpf.LoadExtension{Num: bpf.ExtType},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 12},
-	bpf.LoadAbsolute{Off: 12, Size: 2}, // the type of the frame
+	bpf.LoadAbsolute{Off: 12, Size: 2}, // EtherType
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: 9},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 2},
-	bpf.LoadAbsolute{Off: 23, Size: 1}, // the protocol
+	bpf.LoadAbsolute{Off: 23, Size: 1}, // protocol
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: vrrp.Protocol, SkipTrue: 6, SkipFalse: 7},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 6},
-	bpf.LoadAbsolute{Off: 20, Size: 1}, // the next header
+	bpf.LoadAbsolute{Off: 20, Size: 1}, // next header
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: vrrp.Protocol, SkipTrue: 3},
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: protocolICMPv6, SkipFalse: 3},
-	bpf.LoadAbsolute{Off: 54, Size: 1}, // the type of the ICMPv6 message
+	bpf.LoadAbsolute{Off: 54, Size: 1}, // ICMPv6 type
 	bpf.JumpIf{Cond: bpf.JumpEqual, Val: neighbourAdv, SkipFalse: 1},
 	bpf.RetConstant{Val: maxFrame},
 	bpf.RetConstant{Val: 0},
 }
 
-// listen begins to capture on all ports of the bridge. What is sent to a port is
-// seen even if the bridge does not forward it.
+// listen starts to capture on all ports of the bridge. It also captures packets that the bridge
+// does not forward.
 func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) {
 	if w.ports, err = network.Ports(); err == nil {
 		err = network.Do(func() (err error) {
@@ -64,7 +63,7 @@ func (w *Watch) listen(ctx context.Context, network *netns.Network) (err error) 
 	return nil
 }
 
-// receive notes packets until ctx ends.
+// receive records packets until ctx ends.
 func (w *Watch) receive(ctx context.Context) {
 	frame, control := make([]byte, maxFrame), make([]byte, 256)
 	parser := newParser()
@@ -73,7 +72,7 @@ func (w *Watch) receive(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, unix.ENETDOWN): // one of the ports; others go on
+		case errors.Is(err, unix.ENETDOWN): // one of the ports; the others still work
 			continue
 		case err != nil:
 			w.fail(fmt.Errorf("capturing on the bridge: %w", err))
@@ -84,22 +83,22 @@ func (w *Watch) receive(ctx context.Context) {
 			continue
 		}
 		if p, ok := parser.parse(frame[:n]); ok {
-			w.note(w.ports[link.Ifindex], p, w.received(control[:oob]))
+			w.record(w.ports[link.Ifindex], p, w.received(control[:oob]))
 		}
 	}
 }
 
-// received returns when the kernel got a packet.
+// received returns the time at which the kernel received a packet.
 func (w *Watch) received(control []byte) time.Duration {
 	now := w.now()
-	// Not where the clock was set meanwhile.
+	// Implausible if the clock was set meanwhile.
 	if waited := listener.Waited(control); waited > 0 && waited < time.Minute {
 		return now - waited
 	}
 	return now
 }
 
-// closeBridge notes whether packets were lost for want of room.
+// closeBridge closes the capture, and records an error if packets were dropped.
 func (w *Watch) closeBridge() {
 	if w.bridge == nil {
 		return

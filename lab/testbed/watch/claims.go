@@ -9,17 +9,17 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// claimKept is how long ARP and neighbour advertisements are taken for one
-// holding, if nobody sends adverts for the VIP. A holder is asked again by clients
-// within that time (arp(7), locktime and base_reachable_time).
+// claimKept is the time between two ARP or neighbour advertisements that count as one holding, if
+// no advertisements for the VIP are sent. Clients resolve a holder's address again within that time
+// (arp(7), locktime and base_reachable_time).
 const claimKept = time.Second
 
-// Speaker is a source of adverts.
+// Speaker is a source of advertisements.
 type Speaker struct {
 	Node    string
 	Adverts int
 	Last    vrrp.Advert
-	At      time.Duration // of the last
+	At      time.Duration // of the last one
 }
 
 type speaker struct {
@@ -28,7 +28,7 @@ type speaker struct {
 	router uint8
 }
 
-// Speakers returns who has sent adverts, sorted by node, address and router ID.
+// Speakers returns the sources of advertisements, sorted by node, address and router ID.
 func (w *Watch) Speakers() []Speaker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,8 +42,8 @@ func (w *Watch) Speakers() []Speaker {
 	return all
 }
 
-// note takes in what a packet says that a node sent.
-func (w *Watch) note(node string, p packet, at time.Duration) {
+// record records the claims in a packet that a node sent.
+func (w *Watch) record(node string, p packet, at time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.advert == nil {

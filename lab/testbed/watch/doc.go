@@ -1,4 +1,4 @@
-// Package watch tells who held a VIP when. It looks from two sides: at the
-// addresses that each node has ([Addresses]), and at what the nodes tell the
-// network over the bridge: VRRP adverts, ARP and neighbour discovery ([Capture]).
+// Package watch records which nodes hold a VIP at which time, in two views: by the addresses of
+// each node ([Addresses]), and by the packets that nodes send over the bridge: VRRP advertisements,
+// ARP and neighbour discovery ([Capture]).
 package watch

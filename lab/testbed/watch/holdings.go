@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// holding is one node's of one VIP.
+// holding is a VIP on a node.
 type holding struct {
 	vip  netip.Addr
 	node string
@@ -20,22 +20,21 @@ type holdings struct {
 
 type openSpan struct {
 	from, to time.Duration
-	keep     time.Duration // how long after to the next claim may come
+	keep     time.Duration // the next claim may come this much later
 }
 
 func newHoldings(view View) *holdings {
 	return &holdings{view: view, open: map[holding]*openSpan{}}
 }
 
-// begin notes that a node has a VIP from now on.
+// begin records that a node has a VIP from now on.
 func (h *holdings) begin(k holding, at time.Duration) {
 	if h.open[k] == nil {
 		h.open[k] = &openSpan{from: at, to: at}
 	}
 }
 
-// claim notes that a node claims a VIP at that time, and will again within keep
-// if it still has it.
+// claim records that a node claims a VIP, and will again within keep if it still has it.
 func (h *holdings) claim(k holding, at, keep time.Duration) {
 	s := h.open[k]
 	if s != nil && at-s.to > s.keep {
@@ -49,7 +48,7 @@ func (h *holdings) claim(k holding, at, keep time.Duration) {
 	s.to, s.keep = max(s.to, at), max(s.keep, keep)
 }
 
-// end notes that a node has a VIP no more.
+// end records that a node no longer has a VIP.
 func (h *holdings) end(k holding, at time.Duration) {
 	s := h.open[k]
 	if s == nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// packet is what a frame says about VIPs.
+// packet holds the claims in a frame.
 type packet struct {
 	advert  *vrrp.Advert // nil if it is none
-	claimed netip.Addr   // the sender says that it has it: by ARP or neighbour discovery
+	claimed netip.Addr   // address that the sender claims by ARP or neighbour discovery
 }
 
-// parser reads frames, one at a time.
+// parser parses frames, one at a time.
 type parser struct {
 	ethernet layers.Ethernet
 	arp      layers.ARP
@@ -32,19 +32,19 @@ func newParser() *parser {
 	p := &parser{}
 	p.chain = gopacket.NewDecodingLayerParser(layers.LayerTypeEthernet,
 		&p.ethernet, &p.arp, &p.ip4, &p.ip6, &p.icmp6, &p.neighbor)
-	p.chain.IgnoreUnsupported = true // what is after IP, if it is VRRP
+	p.chain.IgnoreUnsupported = true // the payload of IP, if it is VRRP
 	return p
 }
 
-// parse says nothing of frames that do not concern it or that are malformed.
+// parse returns false for frames without a claim and for malformed ones.
 func (p *parser) parse(frame []byte) (packet, bool) {
 	if err := p.chain.DecodeLayers(frame, &p.found); err != nil || len(p.found) == 0 {
 		return packet{}, false
 	}
 	switch p.found[len(p.found)-1] {
 	case layers.LayerTypeARP:
-		// Whoever asks or answers in the name of an address has it. A probe asks
-		// for 0.0.0.0 (RFC 5227, section 1.1).
+		// A host that sends a request or an answer from an address has it. A probe is sent from
+		// 0.0.0.0 (RFC 5227, section 1.1).
 		return claim(p.arp.SourceProtAddress)
 	case layers.LayerTypeICMPv6NeighborAdvertisement:
 		return claim(p.neighbor.TargetAddress)

@@ -7,41 +7,40 @@ import (
 	"time"
 )
 
-// View is a side from which holding a VIP is seen.
+// View is a source of information about holders.
 type View string
 
 const (
-	// Addresses is a node's own: the VIP is on one of its links.
+	// Addresses is the nodes' view: the VIP is on one of their links.
 	Addresses View = "addresses"
-	// Capture is the network's: the node claims the VIP in adverts, ARP or
-	// neighbour advertisements. The adverts of a unicast holder whose peers are
-	// all gone never leave it, so that it is seen only while clients ask for it.
+	// Capture is the network's view: the node claims the VIP in advertisements, ARP or neighbour
+	// advertisements. A unicast holder whose peers are all gone sends no advertisements, so that it
+	// is seen only while clients resolve its address.
 	Capture View = "capture"
 )
 
-// Span is a time for which a node held a VIP. Times are since Config.Since.
+// Span is a time in which a node held a VIP. Times are relative to Config.Since.
 type Span struct {
 	View View
 	VIP  netip.Addr
 	Node string
-	// From and To are when the address came and went, or when the first and the
-	// last packet were seen that claimed it.
+	// From and To are the times at which the address was added and removed, or of the first and the
+	// last packet that claimed it.
 	From, To time.Duration
 }
 
-// Timeline is who held which VIP when, from both sides, sorted by VIP, view,
-// time and node.
+// Timeline has the holders of all VIPs, in both views, sorted by VIP, view, time and node.
 type Timeline []Span
 
-// Overlap is a time for which two nodes held a VIP at once.
+// Overlap is a time in which two nodes held a VIP.
 type Overlap struct {
 	View     View
 	VIP      netip.Addr
-	Nodes    [2]string // sorted by when they began to hold it
+	Nodes    [2]string // sorted by the start of their spans
 	From, To time.Duration
 }
 
-// Length returns for how long both held the VIP.
+// Length returns the duration of the overlap.
 func (o Overlap) Length() time.Duration { return o.To - o.From }
 
 // In returns the spans of one view.
@@ -55,8 +54,8 @@ func (t Timeline) In(view View) Timeline {
 	return some
 }
 
-// Overlaps returns the times, no shorter than that, for which two nodes held a
-// VIP at once. Moments without a length are none.
+// Overlaps returns the times of at least the shortest duration in which two nodes held a VIP.
+// Overlaps without a duration are left out.
 func (t Timeline) Overlaps(shortest time.Duration) []Overlap {
 	var found []Overlap
 	sorted := slices.Clone(t)
@@ -75,7 +74,7 @@ func (t Timeline) Overlaps(shortest time.Duration) []Overlap {
 	return found
 }
 
-// SplitBrain returns the longest of Overlaps, from either side; 0 for none.
+// SplitBrain returns the duration of the longest overlap in either view; 0 if there is none.
 func (t Timeline) SplitBrain(shortest time.Duration) time.Duration {
 	var longest time.Duration
 	for _, o := range t.Overlaps(shortest) {
@@ -84,8 +83,8 @@ func (t Timeline) SplitBrain(shortest time.Duration) time.Duration {
 	return longest
 }
 
-// Holders returns the nodes that had a VIP on a link, one after the other, but for those that
-// had it for no longer than a time, as one of two that reach for it at the same moment.
+// Holders returns the nodes that had a VIP on a link, in order, without those that had it for the
+// shortest time or less, such as one of two nodes that acquire it at the same moment.
 func (t Timeline) Holders(vip netip.Addr, shortest time.Duration) (nodes []string) {
 	for _, s := range t.In(Addresses) {
 		if s.VIP == vip && s.To-s.From > shortest && (len(nodes) == 0 || nodes[len(nodes)-1] != s.Node) {

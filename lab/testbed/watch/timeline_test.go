@@ -101,7 +101,7 @@ func TestClaims(t *testing.T) {
 			w := newTestWatch()
 			w.addresses = newHoldings(Addresses)
 			for _, e := range tt.events {
-				w.note("a", e.packet, e.at)
+				w.record("a", e.packet, e.at)
 			}
 			var got [][2]time.Duration
 			for _, s := range w.Timeline() {

@@ -13,15 +13,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// Config is what to watch.
+// Config configures a watch.
 type Config struct {
-	Network *netns.Network // whose packets are captured; nil if none are
-	Nodes   []*netns.Node  // whose addresses are watched; any node is captured
+	Network *netns.Network // to capture packets on; nil for none
+	Nodes   []*netns.Node  // to watch the addresses of; the capture has all nodes
 	VIPs    []netip.Addr
-	Since   time.Time // what all times are counted from; when the watch starts if zero
+	Since   time.Time // origin of all times; the start of the watch if zero
 }
 
-// Watch notes who holds the VIPs. Its methods may be called from any goroutine.
+// Watch records the holders of VIPs. Its methods are safe for concurrent use.
 type Watch struct {
 	since time.Time
 	vips  map[netip.Addr]bool
@@ -42,7 +42,7 @@ type Watch struct {
 	errs      []error
 }
 
-// Start begins to watch. The caller must End it.
+// Start starts a watch. The caller must End it.
 func Start(cfg Config) (*Watch, error) {
 	w := &Watch{
 		since:     cfg.Since,
@@ -78,10 +78,10 @@ func Start(cfg Config) (*Watch, error) {
 	return w, nil
 }
 
-// now is the time since Config.Since.
+// now returns the time since Config.Since.
 func (w *Watch) now() time.Duration { return time.Since(w.since) }
 
-// fail notes what went wrong while watching.
+// fail records an error of the watch.
 func (w *Watch) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *Watch) fail(err error) {
 	}
 }
 
-// Timeline returns what was seen up to now.
+// Timeline returns the holders up to now.
 func (w *Watch) Timeline() Timeline {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +106,7 @@ func (w *Watch) Timeline() Timeline {
 	return t
 }
 
-// End stops watching and returns what was seen. The error tells that something
-// may have been missed.
+// End stops the watch and returns the holders. After an error the timeline may be incomplete.
 func (w *Watch) End() (Timeline, error) {
 	t := w.Timeline()
 	w.mu.Lock()
