@@ -16,32 +16,32 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
-// Machine is one that clients are on, such as a namespace of the lab.
+// Machine is a machine that clients run on, such as a namespace of the lab.
 type Machine interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Place is a number of machines.
+// Place is a group of machines.
 type Place struct {
 	Name     string // such as "worker"
 	Machines []Machine
 }
 
-// Config says which clients there are.
+// Config configures the clients.
 type Config struct {
-	// API makes their credentials, and the events that watches are told.
+	// API signs their credentials and creates the events that they watch.
 	API kubeapi.Plane
-	// Domain is the cluster's; the clients verify certificates for api-int of it.
+	// Domain is the cluster's domain; the clients verify certificates for its api-int name.
 	Domain string
 	// VIP is the address and port that all clients connect to.
 	VIP netip.AddrPort
-	// Places are where they are. One without machines has none.
+	// Places are the places of the clients. A place without machines has none.
 	Places []Place
-	// Each is how many there are of each kind at each place.
+	// Each is the number of clients of each kind at each place.
 	Each int
 }
 
-// The kinds of clients, in the order of what End returns for a place.
+// Kinds of clients, in the order of End's results for a place.
 const (
 	Watch     = "watch"
 	Election  = "election"
@@ -50,23 +50,23 @@ const (
 
 var kinds = []struct {
 	name  string
-	start func(context.Context, *starting) error
+	start func(context.Context, *instance) error
 }{{Watch, startWatch}, {Election, startElection}, {Heartbeat, startHeartbeat}}
 
-// Result is what became of the clients of one kind at one place.
+// Result is the result of the clients of one kind at one place.
 type Result struct {
 	Kind, Place string
 	Clients     int
-	// Longest is the longest time that any of them waited: for an event, for a renewal
-	// of its leader election, or for a heartbeat, from when it was due.
+	// Longest is the longest delay of any of them: of an event, of a renewal of a leader election,
+	// or of a heartbeat, since it was due.
 	Longest time.Duration
-	// Lost counts the elections that were lost.
+	// Lost is the number of lost elections.
 	Lost int
-	// Stuck counts the clients that did not work again when Await ended.
+	// Stuck is the number of clients that had not recovered when Await ended.
 	Stuck int
 }
 
-// Clients are clients that run.
+// Clients are running clients.
 type Clients struct {
 	*access
 	api    kubeapi.Plane
@@ -74,34 +74,34 @@ type Clients struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	events   int // made
+	events   int // number of events so far
 	stop     func()
-	awaiting time.Time // what Await waits for is due after that
+	awaiting time.Time // Await waits for deadlines after this time
 }
 
-// group is the clients of one kind at one place.
+// group holds the clients of one kind at one place.
 type group struct {
 	kind, place string
 	all         []*waits
 }
 
-// starting is a client that is started.
-type starting struct {
+// instance is a client.
+type instance struct {
 	*Clients
 	from  Machine
-	name  string // of its lease
+	name  string // of its Lease
 	waits *waits
 }
 
-// run has a client run until ctx, with which it was started, ends.
-func (c *starting) run(dialer *connrotation.Dialer, f func()) {
+// run runs f until the client's context ends.
+func (c *instance) run(dialer *connrotation.Dialer, f func()) {
 	c.done.Go(func() {
 		f()
 		dialer.CloseAll()
 	})
 }
 
-// Start starts clients, and returns when all of them work. The caller must End them.
+// Start starts clients and returns when all of them work. The caller must End them.
 func Start(ctx context.Context, cfg Config) (c *Clients, err error) {
 	c = &Clients{api: cfg.API, stop: func() {}}
 	if c.access, err = newAccess(&cfg); err != nil {
@@ -110,7 +110,7 @@ func Start(ctx context.Context, cfg Config) (c *Clients, err error) {
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
-	// Client-go tells of each failure, which is what these clients are for.
+	// Client-go would log each failure, which these clients are there to measure.
 	running, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	c.cancel = cancel
 	if err = c.startAll(running, &cfg); err == nil {
@@ -135,7 +135,7 @@ func (c *Clients) startAll(ctx context.Context, cfg *Config) error {
 				w := &waits{}
 				g.all = append(g.all, w)
 				name := strings.ReplaceAll(fmt.Sprintf("%s-%s-%d", k.name, p.Name, i), " ", "-")
-				if err := k.start(ctx, &starting{c, p.Machines[i%len(p.Machines)], name, w}); err != nil {
+				if err := k.start(ctx, &instance{c, p.Machines[i%len(p.Machines)], name, w}); err != nil {
 					return err
 				}
 			}
@@ -144,9 +144,9 @@ func (c *Clients) startAll(ctx context.Context, cfg *Config) error {
 	return nil
 }
 
-// Touch makes an event, and returns when all clients work: each watch has the event,
-// each lease was renewed. What is measured from here on is the wait of a watch that has
-// just been told something, which is the longest.
+// Touch creates an event and returns when all clients work: each watch has received the event, each
+// lease was renewed. A measurement that starts now includes a watch at the start of its idle time,
+// the worst case.
 func (c *Clients) Touch(ctx context.Context) error {
 	c.awaiting = time.Now()
 	if err := c.event(ctx); err != nil {
@@ -155,8 +155,7 @@ func (c *Clients) Touch(ctx context.Context) error {
 	return c.await(ctx)
 }
 
-// Begin says that something happens now. From here on waits count, and events are made
-// all the time.
+// Begin starts the measurement: from now on delays count, and events are created all the time.
 func (c *Clients) Begin() {
 	for _, g := range c.groups {
 		for _, w := range g.all {
@@ -168,7 +167,7 @@ func (c *Clients) Begin() {
 	go func() {
 		defer close(ended)
 		for {
-			_ = c.event(ctx) // tried again
+			_ = c.event(ctx) // the next one retries
 			if !sleep(ctx, eventEvery) {
 				return
 			}
@@ -180,8 +179,8 @@ func (c *Clients) Begin() {
 	})
 }
 
-// Await returns when every client has worked after this call. After an error, End says
-// which have not.
+// Await returns when every client has worked after this call. After an error, End reports the
+// others as stuck.
 func (c *Clients) Await(ctx context.Context) error {
 	c.awaiting = time.Now()
 	return c.await(ctx)
@@ -204,7 +203,7 @@ func (c *Clients) await(ctx context.Context) error {
 	}
 }
 
-// stuck is how many have not worked after a moment.
+// stuck returns the number of clients that have not worked since a time.
 func (g *group) stuck(since time.Time) (n int) {
 	for _, w := range g.all {
 		if !w.since(since) {
@@ -214,7 +213,7 @@ func (g *group) stuck(since time.Time) (n int) {
 	return n
 }
 
-// End ends all clients, and says what became of them since Begin.
+// End stops all clients and returns their results since Begin.
 func (c *Clients) End() (out []Result) {
 	c.stop()
 	for _, g := range c.groups {
@@ -237,11 +236,11 @@ const (
 	eventKey   = "event"
 	eventsPath = "/api/v1/namespaces/" + namespace + "/configmaps"
 	eventEvery = 100 * time.Millisecond
-	// eventTimeout is how long an API server may take for one.
+	// eventTimeout is the time limit of an API server for one event.
 	eventTimeout = 2 * time.Second
 )
 
-// prepare makes the object that events change anew.
+// prepare creates the object of the events anew.
 func (c *Clients) prepare(ctx context.Context) error {
 	there := func(err error, status string) error {
 		if err != nil && strings.Contains(err.Error(), ": "+status+" ") {
@@ -255,8 +254,7 @@ func (c *Clients) prepare(ctx context.Context) error {
 		c.api.Create(ctx, eventsPath, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+eventsName+"}}")))
 }
 
-// event makes an event, past the VIP. One that could not be made is made by the next
-// call.
+// event creates an event, without the VIP. If that fails, the next call retries.
 func (c *Clients) event(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()

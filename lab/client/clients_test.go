@@ -17,7 +17,7 @@ func TestWaits(t *testing.T) {
 	w := &waits{}
 	now := time.Now()
 	w.expect(1, now.Add(-time.Hour))
-	w.came(1)
+	w.complete(1)
 	w.begin()
 	w.expect(2, now.Add(-time.Hour))
 	w.expect(2, now.Add(-time.Minute)) // it was not made before
@@ -26,7 +26,7 @@ func TestWaits(t *testing.T) {
 	if got, _ := w.result(); got < 2*time.Second || got > time.Minute {
 		t.Errorf("waiting for the second for %v, want 2s and a little", got)
 	}
-	w.came(7) // more than there are
+	w.complete(7) // more than there are
 	w.expect(3, now.Add(-time.Hour))
 	if got, lost := w.result(); got < 2*time.Second || got > time.Minute || lost != 0 {
 		t.Errorf("%v, lost %d, want 2s and a little", got, lost)

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Of leader elections, as kube-controller-manager and kube-scheduler have them.
+// Intervals of leader elections, as of kube-controller-manager and kube-scheduler.
 const (
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
-	// electionTimeout is that of a request (resourcelock.NewFromKubeconfig).
+	// electionTimeout is the timeout of a request (resourcelock.NewFromKubeconfig).
 	electionTimeout = renewDeadline / 2
 )
 
-// startElection starts a leader that has no rival. What is late is a renewal; the
-// election is lost when none succeeds within the deadline, and won again then.
+// startElection starts a leader without a rival. A late renewal is a delay. The election is lost if
+// no renewal succeeds within the deadline; the leader then runs for election again.
 //
-// It does what client-go's tools/leaderelection does: that package would link the clients of
-// all of Kubernetes' APIs into vipgen, which doubles its size.
-func startElection(ctx context.Context, c *starting) error {
+// It behaves as client-go's tools/leaderelection, which would link the clients of all Kubernetes
+// APIs into vipgen and double its size.
+func startElection(ctx context.Context, c *instance) error {
 	l, err := c.newLease(electionTimeout)
 	if err != nil {
 		return err
@@ -31,12 +31,12 @@ func startElection(ctx context.Context, c *starting) error {
 			cancel()
 			if !renewed {
 				if n > 1 && ctx.Err() == nil {
-					c.waits.loses()
+					c.waits.lose()
 				}
 				renewed = l.renewUntil(ctx)
 			}
 			if renewed {
-				c.waits.came(n)
+				c.waits.complete(n)
 				n++
 				c.waits.expect(n, time.Now().Add(retryPeriod))
 			}
@@ -45,7 +45,7 @@ func startElection(ctx context.Context, c *starting) error {
 	return nil
 }
 
-// renewUntil tries until ctx ends, and says whether it did.
+// renewUntil retries until ctx ends, and reports whether it succeeded.
 func (l *lease) renewUntil(ctx context.Context) bool {
 	for l.renew(ctx) != nil {
 		if !sleep(ctx, retryPeriod) {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Of heartbeats, as kubelet renews the lease of its node (k8s.io/component-helpers,
-// apimachinery/lease), but for the time from one to the next: kubelet's is 10 seconds,
-// and how late the next one would be is seen sooner with less.
+// Intervals of heartbeats, as kubelet renews the lease of its node (k8s.io/component-helpers,
+// apimachinery/lease), but for the time between two: kubelet's is 10 seconds, and a shorter one
+// shows the delay sooner.
 const (
 	beatEvery   = time.Second
 	beatTimeout = 10 * time.Second
 	beatTries   = 5
 )
 
-// startHeartbeat starts a client that renews a lease. What is late is a renewal.
-func startHeartbeat(ctx context.Context, c *starting) error {
+// startHeartbeat starts a client that renews a lease. A late renewal is a delay.
+func startHeartbeat(ctx context.Context, c *instance) error {
 	l, err := c.newLease(beatTimeout)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func startHeartbeat(ctx context.Context, c *starting) error {
 			for !l.beat(ctx) && sleep(ctx, beatEvery) {
 			}
 			if ctx.Err() == nil {
-				c.waits.came(n)
+				c.waits.complete(n)
 			}
 			sleep(ctx, time.Until(due.Add(beatEvery)))
 		}
@@ -35,7 +35,7 @@ func startHeartbeat(ctx context.Context, c *starting) error {
 	return nil
 }
 
-// beat tries some times, and closes its connections before each but the first two, as
+// beat retries a few times, and closes its connections before each try but the first two, as
 // kubelet does.
 func (l *lease) beat(ctx context.Context) bool {
 	for try := range beatTries {

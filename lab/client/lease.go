@@ -16,16 +16,16 @@ type lease struct {
 	client rest.Interface
 	dialer *connrotation.Dialer
 	name   string
-	held   *coordinationv1.Lease // nil if it is not known
+	held   *coordinationv1.Lease // nil if unknown
 }
 
-// newLease makes one, each of whose requests takes no longer than timeout.
-func (c *starting) newLease(timeout time.Duration) (*lease, error) {
+// newLease returns a lease whose requests have a timeout.
+func (c *instance) newLease(timeout time.Duration) (*lease, error) {
 	client, dialer, err := c.client(c.from, "/apis", coordinationv1.SchemeGroupVersion, timeout)
 	return &lease{client: client, dialer: dialer, name: c.name}, err
 }
 
-// renew renews the lease, and makes it if there is none.
+// renew renews the lease, and creates it if there is none.
 func (l *lease) renew(ctx context.Context) error {
 	if l.held == nil {
 		held, err := l.do(ctx, l.client.Get().Name(l.name))
@@ -46,7 +46,7 @@ func (l *lease) renew(ctx context.Context) error {
 	case err == nil:
 		l.held = held
 	case apierrors.IsConflict(err):
-		l.held = nil // it was renewed, and the answer was lost
+		l.held = nil // it was renewed, but the answer was lost
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (l *lease) do(ctx context.Context, r *rest.Request) (*coordinationv1.Lease,
 	return out, r.Namespace(namespace).Resource("leases").Do(ctx).Into(out)
 }
 
-// sleep says whether ctx goes on.
+// sleep waits for d and reports whether ctx has not ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -19,24 +19,24 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
-// Client-go's dialer, which is replaced here to connect from a machine of the lab
-// (k8s.io/client-go/transport, cache.go). Its HTTP/2 is not: it pings a connection on
-// which nothing came for 30 seconds, and gives it up 15 seconds later
-// (k8s.io/apimachinery/pkg/util/net, http.go).
+// Settings of client-go's dialer, which is replaced here to connect from a machine of the lab
+// (k8s.io/client-go/transport, cache.go). Its HTTP/2 is not replaced: it pings a connection after
+// 30 seconds without a frame, and closes it 15 seconds later (k8s.io/apimachinery/pkg/util/net,
+// http.go).
 const (
 	dialTimeout = 30 * time.Second
 	keepAlive   = 30 * time.Second
 )
 
-// access is how a client gets to the API.
+// access holds the clients' access to the API.
 type access struct {
 	vip        netip.AddrPort
-	serverName string // that certificates are verified for
+	serverName string // name to verify certificates for
 	ca         []byte
 	pair       authority.KeyPair
 }
 
-// newAccess makes the credentials of all clients.
+// newAccess creates the credentials of all clients.
 func newAccess(cfg *Config) (*access, error) {
 	pair, err := cfg.API.CA().Client("lab-client", "system:masters")
 	if err != nil {
@@ -45,8 +45,8 @@ func newAccess(cfg *Config) (*access, error) {
 	return &access{cfg.VIP, "api-int." + cfg.Domain, cfg.API.CA().CertPEM, pair}, nil
 }
 
-// config is for one client on a machine, which shares no connection with others. The
-// dialer knows its connections.
+// config returns the configuration of one client on a machine, which shares no connection with
+// others, and the dialer of its connections.
 func (a *access) config(from Machine) (*rest.Config, *connrotation.Dialer) {
 	dialer := connrotation.NewDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -59,13 +59,12 @@ func (a *access) config(from Machine) (*rest.Config, *connrotation.Dialer) {
 	})
 	return &rest.Config{
 		Host: "https://" + a.vip.String(), Dial: dialer.DialContext, QPS: -1,
-		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // the stand-in takes nothing else
+		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // the stand-in accepts nothing else
 		TLSClientConfig: rest.TLSClientConfig{ServerName: a.serverName, CAData: a.ca, CertData: a.pair.Cert, KeyData: a.pair.Key},
 	}, dialer
 }
 
-// client asks for the objects of one group, each of whose requests takes no longer than
-// timeout, if it is not 0.
+// client returns a client for the objects of one API group. A timeout of 0 is none.
 func (a *access) client(from Machine, path string, group schema.GroupVersion, timeout time.Duration) (*rest.RESTClient, *connrotation.Dialer, error) {
 	config, dialer := a.config(from)
 	config.Timeout, config.APIPath, config.GroupVersion, config.NegotiatedSerializer = timeout, path, &group, codecs
@@ -73,7 +72,7 @@ func (a *access) client(from Machine, path string, group schema.GroupVersion, ti
 	return client, dialer, err
 }
 
-// codecs know the objects that clients ask for.
+// codecs encode and decode the objects that clients use.
 var codecs = func() runtime.NegotiatedSerializer {
 	known := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(known))

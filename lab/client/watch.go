@@ -9,10 +9,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// startWatch starts an informer of the object that events are made of. It makes no
-// request while its watch lasts, so that it learns of a dead connection by pings and
-// keep-alives alone.
-func startWatch(ctx context.Context, c *starting) error {
+// startWatch starts an informer of the object of the events. It sends no request while its watch
+// lasts, so that it detects a dead connection only by pings and keep-alives.
+func startWatch(ctx context.Context, c *instance) error {
 	client, dialer, err := c.client(c.from, "/api", corev1.SchemeGroupVersion, 0)
 	if err != nil {
 		return err
@@ -21,15 +20,15 @@ func startWatch(ctx context.Context, c *starting) error {
 		ListerWatcher: cache.NewListWatchFromClient(client, "configmaps", namespace, fields.OneTermEqualSelector("metadata.name", eventsName)),
 		ObjectType:    &corev1.ConfigMap{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { c.waits.came(eventOf(o)) },
-			UpdateFunc: func(_, o any) { c.waits.came(eventOf(o)) },
+			AddFunc:    func(o any) { c.waits.complete(eventOf(o)) },
+			UpdateFunc: func(_, o any) { c.waits.complete(eventOf(o)) },
 		},
 	})
 	c.run(dialer, func() { informer.RunWithContext(ctx) })
 	return nil
 }
 
-// eventOf is the number of the event that made the object what it is.
+// eventOf returns the number of the last event of an object.
 func eventOf(o any) int {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
