@@ -1,4 +1,4 @@
-// Package control runs a lab for as long as somebody wants it, and lets other
-// processes of root look at it and break it: through a socket in the lab's
-// directory, which also records what has to be removed when all else fails.
+// Package control runs a lab until it is ended, and lets other processes of root inspect and break
+// it through a socket in the lab's directory. The directory also holds a record of everything to
+// remove if the process fails.
 package control

@@ -17,18 +17,18 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// Options say what lab to start.
+// Options configures a lab.
 type Options struct {
 	Place Place
-	// Config is the lab; Dir, Record, Log and Progress are filled in.
+	// Config configures the lab itself; Start fills in Dir, Record, Log and Progress.
 	Config lab.Config
-	// Progress is told what is done now, in a few words.
+	// Progress is called with a short description of each step.
 	Progress func(string)
-	// Events gets what happens while it has room.
+	// Events receives the lab's events; those that do not fit are dropped.
 	Events chan<- Event
 }
 
-// Lab is a lab that this process runs.
+// Lab is a lab that runs in this process.
 type Lab struct {
 	place   Place
 	plan    *lab.Plan
@@ -42,10 +42,10 @@ type Lab struct {
 	logFile *os.File
 	server  net.Listener
 	serving sync.WaitGroup
-	ctx     context.Context // of what is done on request
+	ctx     context.Context // of requests
 	cancel  context.CancelFunc
 
-	doing sync.Mutex // held while something is done to the lab
+	doing sync.Mutex // serializes changes of the lab
 
 	events chan<- Event
 
@@ -53,13 +53,13 @@ type Lab struct {
 	cut []string // machines on the other side of a partition
 }
 
-// Start builds a lab and lets others control it. When it returns an error, nothing
-// is left of the lab. The caller must Close it.
+// Start builds a lab and accepts requests for it. If it returns an error, nothing of the lab is
+// left. The caller must Close it.
 func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	l = &Lab{place: o.Place, plan: o.Config.Plan, agent: o.Config.Programs.Agent, began: time.Now(), events: o.Events}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	var cleaned bool
-	if l.lock, cleaned, err = o.Place.take(); err != nil {
+	if l.lock, cleaned, err = o.Place.acquire(); err != nil {
 		l.cancel()
 		return nil, err
 	}
@@ -92,19 +92,19 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	if l.cluster, err = lab.New(ctx, cfg); err != nil {
 		return l, err
 	}
-	l.watch = newWatch(l.cluster, l.tell)
+	l.watch = newWatch(l.cluster, l.event)
 	return l, l.listen()
 }
 
-// Close ends the lab and removes everything that it made. If that fails, what is
-// left is recorded, for Place.Down.
+// Close ends the lab and removes everything that it made. If that fails, the record keeps what is
+// left, for Place.Down.
 func (l *Lab) Close() error {
 	l.cancel()
 	var errs []error
 	if l.server != nil {
 		errs = append(errs, l.server.Close())
 	}
-	l.serving.Wait() // what is being done fails now
+	l.serving.Wait() // running requests fail now
 	if l.watch != nil {
 		l.watch.close()
 	}
@@ -120,8 +120,7 @@ func (l *Lab) Close() error {
 	return errors.Join(l.place.remove(), l.lock.Close())
 }
 
-// AwaitHolders waits until every VIP has a holder, at most for as long as ctx
-// does, and returns the VIPs that have none.
+// AwaitHolders waits until every VIP has a holder or ctx ends, and returns the VIPs without one.
 func (l *Lab) AwaitHolders(ctx context.Context) (without []string) {
 	for {
 		without = nil
@@ -137,14 +136,14 @@ func (l *Lab) AwaitHolders(ctx context.Context) (without []string) {
 	}
 }
 
-// Event is something that happened in the lab.
+// Event is a logged change in the lab.
 type Event struct {
 	At   time.Time
 	Text string
 }
 
-// tell tells of an event.
-func (l *Lab) tell(format string, args ...any) {
+// event logs an event and sends it to Options.Events.
+func (l *Lab) event(format string, args ...any) {
 	e := Event{time.Now(), fmt.Sprintf(format, args...)}
 	l.log.Info(e.Text)
 	select {
@@ -153,12 +152,12 @@ func (l *Lab) tell(format string, args ...any) {
 	}
 }
 
-// machines are the names of all machines: nodes, client and site.
+// machines returns the names of all machines: nodes, client and site.
 func (l *Lab) machines() []string {
 	return append(lists.Map(l.cluster.Nodes(), func(n *lab.Node) string { return n.Name }), l.cluster.Client.Name, l.cluster.Site.Name)
 }
 
-// node returns a node of the cluster by its name.
+// node returns the node with a name.
 func (l *Lab) node(name string) (*lab.Node, error) {
 	n, err := l.cluster.Node(name)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// DefaultBase is where labs are, each in a directory of its own.
+// DefaultBase is the default directory of labs, each in a subdirectory.
 const DefaultBase = "/var/lib/vipgen-lab"
 
 // Place is the directory of a lab.
@@ -24,10 +24,10 @@ type Place struct {
 	Base, Name string
 }
 
-// maxSocket is how long the path of a socket may be (unix(7)).
+// maxSocket is the maximum length of a socket's path (unix(7)).
 const maxSocket = 107
 
-// At returns the place of the lab of that name. Nothing is looked at on disk.
+// At returns the place of the lab with a name. It does not access the disk.
 func At(base, name string) (Place, error) {
 	if !v1alpha1.ValidName(name) {
 		return Place{}, fmt.Errorf("%q: expected the name of a lab: lower-case letters, digits, hyphens and periods", name)
@@ -43,7 +43,7 @@ func At(base, name string) (Place, error) {
 	return p, nil
 }
 
-// Find returns the place of the lab of that name, or of the only one there is.
+// Find returns the place of the lab with a name, or, if it is empty, of the only lab.
 func Find(base, name string) (Place, error) {
 	if name != "" {
 		p, err := At(base, name)
@@ -64,7 +64,7 @@ func Find(base, name string) (Place, error) {
 	return At(base, found[0])
 }
 
-// NoLabError says that there is no lab, of that name or at all.
+// NoLabError is returned if there is no lab with a name, or none at all.
 type NoLabError struct{ Base, Name string }
 
 func (e *NoLabError) Error() string {
@@ -75,7 +75,7 @@ func (e *NoLabError) Error() string {
 	return fmt.Sprintf("there is no lab%s in %s: make one with 'vipgen lab up install-config.yaml'", which, e.Base)
 }
 
-// All lists the names of the labs that run or left something behind.
+// All returns the names of the labs that run or left something behind.
 func All(base string) (names []string, err error) {
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,25 +90,25 @@ func All(base string) (names []string, err error) {
 	return names, err
 }
 
-// dir is the lab's directory.
+// dir returns the lab's directory.
 func (p Place) dir() string { return filepath.Join(p.Base, p.Name) }
 
 func (p Place) socket() string { return filepath.Join(p.dir(), "socket") }
 
-// Log is the file with what happens in the lab.
+// Log returns the path of the lab's log.
 func (p Place) Log() string { return filepath.Join(p.dir(), "log") }
 
-// Used says whether a lab is there, or left something.
+// Used reports whether the directory of a lab exists, running or not.
 func (p Place) Used() bool {
 	_, err := os.Lstat(filepath.Join(p.dir(), recordFile))
 	return err == nil
 }
 
-// errTaken is what lock returns while another process has the lock.
+// errTaken is returned by lock while another process holds the lock.
 var errTaken = errors.New("the lab runs")
 
-// lock takes the lab's directory, which whoever runs the lab has locked: the
-// kernel lets go of it when that process ends, in whatever way.
+// lock locks the lab's directory. The process that runs the lab holds the lock; the kernel releases
+// it when that process ends for any reason.
 func (p Place) lock() (*os.File, error) {
 	f, err := os.Open(p.dir())
 	if err != nil {
@@ -128,8 +128,7 @@ func (p Place) lock() (*os.File, error) {
 	return f, nil
 }
 
-// same says whether the directory is the one that was opened: not if it was
-// removed meanwhile.
+// same returns an error if the directory was removed or replaced since it was opened.
 func (p Place) same(f *os.File) error {
 	opened, err := f.Stat()
 	if err != nil {
@@ -142,7 +141,7 @@ func (p Place) same(f *os.File) error {
 	return err
 }
 
-// running says whether a process runs the lab.
+// running reports whether a process runs the lab.
 func (p Place) running() (bool, error) {
 	f, err := p.lock()
 	switch {
@@ -156,9 +155,9 @@ func (p Place) running() (bool, error) {
 	return false, f.Close()
 }
 
-// take makes the directory and locks it, after removing what an earlier lab left
-// there. cleaned says that there was something.
-func (p Place) take() (lock *os.File, cleaned bool, err error) {
+// acquire creates the directory and locks it, after removing the rest of an earlier lab. cleaned
+// reports whether there was one.
+func (p Place) acquire() (lock *os.File, cleaned bool, err error) {
 	for {
 		if err := os.MkdirAll(p.Base, 0o755); err != nil {
 			return nil, cleaned, err
@@ -169,7 +168,7 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 		lock, err := p.lock()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			continue // removed by who had it
+			continue // removed by its last owner
 		case errors.Is(err, errTaken):
 			return nil, cleaned, fmt.Errorf("the lab %s runs already: look at it with 'vipgen lab status', remove it with 'vipgen lab down', or give another one a name of its own with --name", p.Name)
 		case err != nil:
@@ -196,8 +195,7 @@ func (p Place) take() (lock *os.File, cleaned bool, err error) {
 	}
 }
 
-// remove removes everything that the record names, and the directory. The caller
-// has the lock.
+// remove removes everything in the record, and the directory. The caller holds the lock.
 func (p Place) remove() error {
 	r, err := readRecord(p.dir())
 	if err != nil {
@@ -226,8 +224,8 @@ func (p Place) removeFiles() error {
 	return os.RemoveAll(p.dir())
 }
 
-// Down ends the lab and removes what it made; it says whether the lab ran. It
-// waits for the process that runs it for as long as ctx does.
+// Down ends the lab and removes what it made. It waits until the process that runs the lab has
+// ended, or ctx ends. ran reports whether the lab ran.
 func (p Place) Down(ctx context.Context) (ran bool, err error) {
 	for asked := false; ; pause(ctx, 20*time.Millisecond) {
 		lock, err := p.lock()
@@ -256,8 +254,8 @@ func (p Place) Down(ctx context.Context) (ran bool, err error) {
 	}
 }
 
-// terminate asks the process that runs the lab to end; false if it is not known
-// yet.
+// terminate sends SIGTERM to the process that runs the lab; it returns false if the process is not
+// known yet.
 func (p Place) terminate() (bool, error) {
 	r, err := readRecord(p.dir())
 	if r == nil || err != nil {
@@ -271,15 +269,15 @@ func (p Place) terminate() (bool, error) {
 		return false, err
 	}
 	defer unix.Close(process)
-	// Whoever wrote the record still has the lock, so the number was not given to
-	// another process before it was opened.
+	// The process in the record still holds the lock, so its number cannot have been reused before
+	// it was opened.
 	if running, err := p.running(); !running {
 		return false, err
 	}
 	return true, unix.PidfdSendSignal(process, unix.SIGTERM, nil, 0)
 }
 
-// process names the one that runs the lab.
+// process describes the process that runs the lab.
 func (p Place) process() string {
 	r, err := readRecord(p.dir())
 	if err != nil || r == nil {
@@ -288,7 +286,7 @@ func (p Place) process() string {
 	return fmt.Sprintf("process %d, which runs the lab %s,", r.PID, p.Name)
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

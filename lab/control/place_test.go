@@ -58,12 +58,12 @@ func TestFind(t *testing.T) {
 func TestTake(t *testing.T) {
 	base := t.TempDir()
 	p := place(t, base, "demo")
-	lock, cleaned, err := p.take()
+	lock, cleaned, err := p.acquire()
 	if err != nil || cleaned {
 		t.Fatalf("taking a new place: %t, %v", cleaned, err)
 	}
 	leave(t, p)
-	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Errorf("a place that is taken: %v", err)
 	}
 	if running, err := p.running(); !running || err != nil {
@@ -73,14 +73,14 @@ func TestTake(t *testing.T) {
 	if _, err := p.Ask(t.Context(), Request{Do: DoStatus}); err == nil || !strings.Contains(err.Error(), "does not run any more") {
 		t.Errorf("asking a lab that was killed: %v", err)
 	}
-	lock, cleaned, err = p.take()
+	lock, cleaned, err = p.acquire()
 	if err != nil || !cleaned {
 		t.Fatalf("taking what a lab left: %t, %v", cleaned, err)
 	}
 	lock.Close()
 	foreign := filepath.Join(p.dir(), "notes")
 	testkit.WriteFile(t, foreign, nil)
-	if _, _, err := p.take(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
+	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
 		t.Errorf("somebody else's directory: %v", err)
 	}
 	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is no lab's directory") {
@@ -124,7 +124,7 @@ func TestReboot(t *testing.T) {
 // Whoever has the place and does not end is named.
 func TestDownOfWhatDoesNotEnd(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
-	lock, _, err := p.take()
+	lock, _, err := p.acquire()
 	testkit.Must(t, err)
 	defer lock.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

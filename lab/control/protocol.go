@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a lab can be asked to do.
+// Requests that a lab accepts.
 const (
 	DoStatus    = "status"
 	DoKill      = "kill"
@@ -23,37 +23,38 @@ const (
 	DoStart     = "start-service"
 )
 
-// Request asks a lab for something: a line of JSON on its socket.
+// Request is a request to a lab: a line of JSON on its socket.
 type Request struct {
 	Do string `json:"do"`
-	// Nodes are those of a side of a partition; else one, or none for all.
+	// Nodes are the machines on one side of a partition. Other requests name one node, or none for
+	// all.
 	Nodes   []string `json:"nodes,omitempty"`
 	Service string   `json:"service,omitempty"`
 }
 
 // Reply is a line of JSON that answers a request.
 type Reply struct {
-	// Said is what was done, for people.
+	// Said describes what was done, for people.
 	Said   string  `json:"said,omitempty"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"`
-	// Input says that the error is one of who asked.
+	// Input is set if the request was wrong.
 	Input bool `json:"input,omitempty"`
 }
 
-// inputError is a mistake of who asked.
+// inputError is an error in a request.
 type inputError struct{ text string }
 
 func (e *inputError) Error() string { return e.text }
 
-// Input marks an error of who asked, for those who do not know this package.
+// Input marks the error as the user's, for packages that do not import this one.
 func (e *inputError) Input() {}
 
 // Mistake returns an inputError.
 func Mistake(format string, args ...any) error { return &inputError{fmt.Sprintf(format, args...)} }
 
-// Ask asks the lab for something and returns its answer. An error of the lab's is
-// the error, an inputError if who asked is to blame.
+// Ask sends a request to the lab and returns its reply. An error in the reply is returned as the
+// error, an inputError if the request was wrong.
 func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket())
 	switch {
@@ -81,7 +82,7 @@ func (p Place) Ask(ctx context.Context, r Request) (*Reply, error) {
 	return reply, nil
 }
 
-// absent says why nobody listens.
+// absent returns the reason why nothing listens on the socket.
 func (p Place) absent(err error) error {
 	running, e := p.running()
 	switch {

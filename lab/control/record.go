@@ -14,18 +14,18 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// recordFile is in the lab's directory from before anything else is made.
+// recordFile is created in the lab's directory before anything else.
 const recordFile = "record.json"
 
-// record is what a lab made outside of its directory, as far as that outlives the
-// process that runs it: processes of the lab end with it.
+// record lists what a lab made outside of its directory and what outlives the process that runs it.
+// Processes of the lab end with it.
 type record struct {
-	// PID is the process that runs the lab, BootID the run of the kernel that it is
-	// of (/proc/sys/kernel/random/boot_id): nothing of another one is there still.
+	// PID is the process that runs the lab. BootID is the boot in which it runs
+	// (/proc/sys/kernel/random/boot_id): nothing of another boot is left.
 	PID    int    `json:"pid"`
 	BootID string `json:"bootID"`
-	// Namespaces are those that it made or was about to make. Each may have control
-	// groups of the same name.
+	// Namespaces are the network namespaces that it created or was about to create. Each may have
+	// control groups of the same name.
 	Namespaces []string `json:"namespaces"`
 }
 
@@ -39,13 +39,13 @@ func newRecord() (*record, error) {
 	return &record{PID: os.Getpid(), BootID: id}, err
 }
 
-// add notes a namespace on disk.
+// add adds a namespace to the record on disk.
 func (r *record) add(dir, namespace string) error {
 	r.Namespaces = append(r.Namespaces, namespace)
 	return r.write(dir)
 }
 
-// write replaces the record in one step.
+// write replaces the record atomically.
 func (r *record) write(dir string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -74,8 +74,8 @@ func readRecord(dir string) (*record, error) {
 	return r, nil
 }
 
-// clean removes what the record names and is still there. A name that no lab of
-// that process can have is an error, and nothing is removed.
+// clean removes everything in the record that still exists. If a name cannot be a lab's of that
+// process, it returns an error and removes nothing.
 func (r *record) clean() error {
 	id, err := bootID()
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *record) clean() error {
 	if r.BootID != id {
 		return nil
 	}
-	// The bridges' namespace was made first and goes last.
+	// The bridges' namespace was created first and is removed last.
 	names := slices.Clone(r.Namespaces)
 	slices.Reverse(names)
 	if err := netns.Remove(r.PID, names...); err != nil {

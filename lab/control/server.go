@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// listen lets root control the lab. The directory is root's alone already.
+// listen opens the socket for requests. Only root can access the directory.
 func (l *Lab) listen() error {
 	path := l.place.socket()
 	server, err := net.Listen("unix", path)
@@ -40,17 +40,15 @@ func (l *Lab) listen() error {
 }
 
 const (
-	// readFor is how long a request may take to come, maxRequest how long it may
-	// be, in bytes.
+	// readFor is the time limit for reading a request, maxRequest its size limit in bytes.
 	readFor    = 10 * time.Second
 	maxRequest = 64 << 10
-	// doFor bounds what is done for a request: many times what a node takes to boot,
-	// or a pod to end, on a busy machine.
+	// doFor is the time limit of a request: many times what a node needs to boot, or a pod to end,
+	// on a busy machine.
 	doFor = 5 * time.Minute
 )
 
-// serve answers a request. What was begun is done to its end, also when nobody
-// waits for the answer any more.
+// serve answers a request. It completes the request even if the client has disconnected.
 func (l *Lab) serve(conn net.Conn) {
 	defer conn.Close()
 	conn.SetReadDeadline(time.Now().Add(readFor))
@@ -69,10 +67,10 @@ func (l *Lab) serve(conn net.Conn) {
 		var mistake *inputError
 		reply = Reply{Error: err.Error(), Input: errors.As(err, &mistake)}
 	}
-	json.NewEncoder(conn).Encode(reply) // to somebody who may have gone
+	json.NewEncoder(conn).Encode(reply) // the client may have gone
 }
 
-// do does what was asked for: one thing at a time, but for looking.
+// do executes a request. Requests for changes are serialized.
 func (l *Lab) do(ctx context.Context, r Request) (reply Reply, err error) {
 	if r.Do == DoStatus {
 		reply.Status, err = l.Status()
@@ -98,7 +96,7 @@ func (l *Lab) do(ctx context.Context, r Request) (reply Reply, err error) {
 	return reply, err
 }
 
-// one returns the node that a request is about.
+// one returns the only node of a request.
 func (l *Lab) one(names []string) (*lab.Node, error) {
 	if len(names) != 1 {
 		return nil, Mistake("expected one node, found %d", len(names))
@@ -114,12 +112,12 @@ func (l *Lab) kill(names []string) (string, error) {
 	if !n.On() {
 		return "", Mistake("%s is off already", n.Name)
 	}
-	l.tell("%s loses its power", n.Name)
+	l.event("%s loses its power", n.Name)
 	l.watch.power(n.Name, false)
 	return n.Name + " is off", n.Kill()
 }
 
-// partition cuts machines off, or none any more.
+// partition separates machines from the others, or joins all if none is named.
 func (l *Lab) partition(names []string) (string, error) {
 	all := l.machines()
 	for _, name := range names {
@@ -135,7 +133,7 @@ func (l *Lab) partition(names []string) (string, error) {
 	if err := l.cutOff(names); err != nil {
 		return "", err
 	}
-	l.tell("the network is cut: %s | the others", strings.Join(names, ", "))
+	l.event("the network is cut: %s | the others", strings.Join(names, ", "))
 	others := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return slices.Contains(names, n) })
 	return fmt.Sprintf("%s | %s", strings.Join(names, ", "), strings.Join(others, ", ")), nil
 }
@@ -164,7 +162,7 @@ func (l *Lab) heal(ctx context.Context, names []string) (string, error) {
 	var errs []error
 	if !slices.Equal(cut, l.cut) {
 		errs = append(errs, l.cutOff(cut))
-		l.tell("the network is joined again%s", stillCut(cut))
+		l.event("the network is joined again%s", stillCut(cut))
 	}
 	healed := make([]error, len(nodes))
 	var all sync.WaitGroup
@@ -178,9 +176,9 @@ func (l *Lab) heal(ctx context.Context, names []string) (string, error) {
 func (l *Lab) healNode(ctx context.Context, n *lab.Node) error {
 	switch stopped := n.Stopped(); {
 	case !n.On():
-		l.tell("%s is switched on", n.Name)
+		l.event("%s is switched on", n.Name)
 	case len(stopped) > 0:
-		l.tell("%s: %s started", n.Name, strings.Join(stopped, ", "))
+		l.event("%s: %s started", n.Name, strings.Join(stopped, ", "))
 	}
 	l.watch.power(n.Name, true)
 	if err := n.Heal(ctx); err != nil {
@@ -212,10 +210,10 @@ func (l *Lab) service(ctx context.Context, r Request) (string, error) {
 	case !stopping && running:
 		return "", Mistake("%s runs on %s already", r.Service, n.Name)
 	case stopping:
-		l.tell("%s: %s is stopped", n.Name, r.Service)
+		l.event("%s: %s is stopped", n.Name, r.Service)
 		return r.Service + " is stopped on " + n.Name, n.StopService(ctx, r.Service)
 	default:
-		l.tell("%s: %s is started", n.Name, r.Service)
+		l.event("%s: %s is started", n.Name, r.Service)
 		return r.Service + " is started on " + n.Name, n.StartService(ctx, r.Service)
 	}
 }

@@ -14,32 +14,32 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// Status is a lab as it is now.
+// Status is the current state of a lab.
 type Status struct {
 	Name string `json:"name"`
-	// Domain is the cluster's.
+	// Domain is the cluster's domain.
 	Domain string `json:"domain"`
-	// Dir has all files of the lab, Log what happened in it.
+	// Dir has all files of the lab. Log is the lab's log.
 	Dir string `json:"directory"`
 	Log string `json:"log"`
-	// Agent is the file of vipgen-agent that the nodes run.
+	// Agent is the path of the vipgen-agent that the nodes run.
 	Agent string `json:"agent"`
 	// PID is the process that runs the lab.
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
 	VIPs  []VIP     `json:"vips"`
-	// CutOff are the machines on the other side of a partition.
+	// CutOff are the machines on the named side of a partition.
 	CutOff []string `json:"cutOff"`
 	Nodes  []Node   `json:"nodes"`
-	// Others are the machines that are no nodes of the cluster.
+	// Others are the machines that are not nodes of the cluster.
 	Others []Machine `json:"others"`
 }
 
-// Machine is one that the lab has.
+// Machine is a machine of the lab.
 type Machine struct {
 	Name      string       `json:"name"`
 	Addresses []netip.Addr `json:"addresses"`
-	// Namespace is its network namespace, as ip netns has it.
+	// Namespace is its network namespace, as listed by ip netns.
 	Namespace string `json:"namespace"`
 }
 
@@ -47,40 +47,38 @@ type Machine struct {
 type Node struct {
 	Machine
 	Role string `json:"role"`
-	// Root is the directory that is / on the node. PID is its first process, 0
-	// while it is off.
+	// Root is the directory that is / on the node. PID is its first process, 0 while it is off.
 	Root  string `json:"root"`
 	PID   int    `json:"pid"`
 	Power bool   `json:"power"`
 	Link  bool   `json:"link"`
-	// VIPs are those that it has.
+	// VIPs are the virtual IPs that it holds.
 	VIPs []netip.Addr `json:"vips"`
-	// Services are what can be stopped, Stopped those that do not run.
+	// Services can be stopped. Stopped are those that do not run.
 	Services []string `json:"services"`
 	Stopped  []string `json:"stopped"`
-	// LeftOut says why the node takes no part in elections.
+	// LeftOut has the reasons why the node takes no part in elections.
 	LeftOut []string `json:"idle,omitempty"`
-	// Priorities are those of the groups in which it takes part.
+	// Priorities has an entry for each group in which the node takes part.
 	Priorities []Priority `json:"priorities"`
-	// Backends are those of its HAProxy; absent where none runs.
+	// Backends are the backends of its HAProxy; absent where none runs.
 	Backends []state.Backend `json:"backends,omitempty"`
-	// Restarts counts containers that kubelet, and daemons that the agent started
-	// again.
+	// Restarts is the number of restarts: of containers by kubelet, and of daemons by the agent.
 	Restarts int `json:"restarts"`
 }
 
-// Priority is what a node has in the election for a group's VIPs.
+// Priority is a node's priority in the election for a group's VIPs.
 type Priority struct {
 	Group string `json:"group"`
-	// Priority is Base with the points of the terms that are on. Fault says that
-	// the node cannot hold the VIPs.
+	// Priority is Base plus the points of the terms that are on. Fault is set if the node cannot
+	// hold the VIPs.
 	Priority int          `json:"priority"`
 	Base     int          `json:"base"`
 	Fault    bool         `json:"fault,omitempty"`
 	Terms    []state.Term `json:"terms"`
 }
 
-// Status returns the lab as it is now.
+// Status returns the current state of the lab.
 func (l *Lab) Status() (*Status, error) {
 	l.mu.Lock()
 	cut := append([]string{}, l.cut...)
@@ -130,7 +128,7 @@ func (l *Lab) nodeStatus(n *lab.Node, vips []VIP) (Node, error) {
 	return out, l.jobs(n, &out)
 }
 
-// jobs adds what the agent's jobs on the node say.
+// jobs adds the published state of the agent's jobs on the node.
 func (l *Lab) jobs(n *lab.Node, out *Node) error {
 	k, err := published[state.Keepalived](n)
 	if err != nil {
@@ -156,7 +154,7 @@ func (l *Lab) jobs(n *lab.Node, out *Node) error {
 	return err
 }
 
-// published is lab.Published of a node that may lose its power meanwhile.
+// published is lab.Published for a node that may lose its power meanwhile.
 func published[T state.Job](n *lab.Node) (*T, error) {
 	s, err := lab.Published[T](n)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,8 +163,7 @@ func published[T state.Job](n *lab.Node) (*T, error) {
 	return s, err
 }
 
-// priorities are those of groups: the instances of a group's families have the
-// same.
+// priorities returns the priorities by group: all instances of a group have the same.
 func (l *Lab) priorities(instances []state.Instance) []Priority {
 	out := []Priority{}
 	for _, g := range l.cluster.Spec().Groups {
@@ -180,7 +177,7 @@ func (l *Lab) priorities(instances []state.Instance) []Priority {
 	return out
 }
 
-// Holder returns who has the VIP, in words.
+// Holder returns the holder's name, for tables.
 func (v VIP) Holder() string {
 	switch len(v.Holders) {
 	case 0:

@@ -14,55 +14,55 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// every is how often the nodes' addresses are read, besides each time that one of them changes,
-// and for how long several nodes have a VIP before that counts.
+// every is the poll interval of the nodes' addresses, which are also read after each change.
+// Several nodes must hold a VIP for this long to count as a split brain.
 const every = 50 * time.Millisecond
 
-// VIP says who has a virtual IP.
+// VIP is the state of a virtual IP.
 type VIP struct {
 	Address netip.Addr `json:"address"`
 	Group   string     `json:"group"`
-	// Holders are the nodes that have it on an interface: one, unless something is
-	// wrong. Since is when they became those.
+	// Holders are the nodes that have it on an interface: one, unless something is wrong. Since is
+	// the time of their last change.
 	Holders []string  `json:"holders"`
 	Since   time.Time `json:"since"`
-	// Failover is the last one.
+	// Failover is the last failover.
 	Failover *Failover `json:"lastFailover,omitempty"`
 }
 
-// Failover is a VIP's way from one holder to another, or back to the same.
+// Failover is the move of a VIP from one holder to another, or back to the same.
 type Failover struct {
 	From string    `json:"from"`
 	To   string    `json:"to"`
 	At   time.Time `json:"at"`
-	// WithoutHolderMS is for how many milliseconds no node had it on a link.
+	// WithoutHolderMS is the time in milliseconds in which no node had the VIP on a link.
 	WithoutHolderMS int64 `json:"withoutHolderMS"`
 }
 
 // watch follows the holders of a cluster's VIPs.
 type watch struct {
 	nodes   []*lab.Node
-	tell    func(format string, args ...any)
-	changed chan struct{} // addresses of a node
+	log     func(format string, args ...any)
+	changed chan struct{} // an address of a node has changed
 	stop    chan struct{}
 	done    chan struct{}
 
 	mu     sync.Mutex
 	states []*watchedVIP
-	off    map[string]bool // nodes that hold nothing, whatever is on their links
+	off    map[string]bool // nodes without power, which hold nothing, whatever is on their links
 }
 
-// watchedVIP is what is known of a VIP.
+// watchedVIP is the state of a VIP in a watch.
 type watchedVIP struct {
 	VIP
-	sole    string    // who had it last alone
-	lost    time.Time // when nobody had it any more; zero while somebody has
-	several []string  // who has had it since then, if more than one
-	since   time.Time // of several
+	sole    string    // last sole holder
+	lost    time.Time // since when no node holds it; zero while one does
+	several []string  // nodes that hold it together
+	since   time.Time // start of several
 }
 
-func newWatch(c *lab.Cluster, tell func(string, ...any)) *watch {
-	w := &watch{nodes: c.Nodes(), tell: tell, changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
+func newWatch(c *lab.Cluster, log func(string, ...any)) *watch {
+	w := &watch{nodes: c.Nodes(), log: log, changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
 	for _, g := range c.Spec().Groups {
 		for _, vip := range g.VIPs {
 			w.states = append(w.states, &watchedVIP{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
@@ -70,7 +70,7 @@ func newWatch(c *lab.Cluster, tell func(string, ...any)) *watch {
 	}
 	for _, n := range w.nodes {
 		if err := w.follow(n); err != nil {
-			tell("following the addresses of %s: %v: times of failovers are known to within %v", n.Name, err, every)
+			log("following the addresses of %s: %v: times of failovers are known to within %v", n.Name, err, every)
 		}
 	}
 	go w.run()
@@ -88,7 +88,7 @@ func (w *watch) follow(n *lab.Node) error {
 			for range changes {
 				select {
 				case w.changed <- struct{}{}:
-				default: // run has not seen the last one yet
+				default: // a wake-up is pending
 				}
 			}
 		}()
@@ -101,7 +101,7 @@ func (w *watch) close() {
 	<-w.done
 }
 
-// run looks at all nodes again and again.
+// run reads the addresses of all nodes until close.
 func (w *watch) run() {
 	defer close(w.done)
 	tick := time.NewTicker(every)
@@ -109,11 +109,11 @@ func (w *watch) run() {
 	for {
 		present := map[string][]netip.Addr{}
 		for _, n := range w.nodes {
-			if list, err := n.Present(); err == nil { // else its namespace is going
+			if list, err := n.Present(); err == nil { // else its namespace is being removed
 				present[n.Name] = list
 			}
 		}
-		w.look(present, time.Now())
+		w.observe(present, time.Now())
 		select {
 		case <-w.stop:
 			return
@@ -123,8 +123,8 @@ func (w *watch) run() {
 	}
 }
 
-// look takes note of the addresses that the nodes have.
-func (w *watch) look(present map[string][]netip.Addr, now time.Time) {
+// observe updates all VIPs with the addresses of the nodes.
+func (w *watch) observe(present map[string][]netip.Addr, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.states {
@@ -134,65 +134,65 @@ func (w *watch) look(present map[string][]netip.Addr, now time.Time) {
 				holders = append(holders, n.Name)
 			}
 		}
-		s.look(holders, now, w.tell)
+		s.observe(holders, now, w.log)
 	}
 }
 
-// power tells that a node loses its power now, or has it again.
+// power records that a node loses its power, or has it again.
 func (w *watch) power(node string, on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off[node] = !on
 	for _, s := range w.states {
 		if !on && slices.Contains(s.Holders, node) {
-			s.set(slices.DeleteFunc(slices.Clone(s.Holders), func(n string) bool { return n == node }), time.Now(), w.tell)
+			s.set(slices.DeleteFunc(slices.Clone(s.Holders), func(n string) bool { return n == node }), time.Now(), w.log)
 		}
 	}
 }
 
-// look takes note of who has the VIP. Several count once they have had it for a while: for a
-// moment, the node that takes a VIP and the one that lets go of it both have it.
-func (s *watchedVIP) look(holders []string, now time.Time, tell func(string, ...any)) {
+// observe updates the holders. Several count once they have held the VIP for every: during a
+// failover, the old and the new holder both have it for a moment.
+func (s *watchedVIP) observe(holders []string, now time.Time, log func(string, ...any)) {
 	if len(holders) < 2 {
 		s.several = nil
 	} else if !slices.Equal(holders, s.several) {
 		s.several, s.since = holders, now
 	}
 	if passing := s.several != nil && now.Sub(s.since) < every; !passing && !slices.Equal(holders, s.Holders) {
-		s.set(holders, now, tell)
+		s.set(holders, now, log)
 	}
 }
 
-// set takes note of other holders.
-func (s *watchedVIP) set(holders []string, now time.Time, tell func(string, ...any)) {
+// set records a change of holders.
+func (s *watchedVIP) set(holders []string, now time.Time, log func(string, ...any)) {
 	before := strings.Join(s.Holders, " and ")
 	s.Holders, s.Since = holders, now
 	switch len(holders) {
 	case 0:
 		s.lost = now
-		tell("%v: no node has it, %s had it before", s.Address, before)
+		log("%v: no node has it, %s had it before", s.Address, before)
 	case 1:
-		s.settle(holders[0], now, tell)
+		s.settle(holders[0], now, log)
 	default:
 		s.lost = time.Time{}
-		tell("%v: SPLIT BRAIN, %s", s.Address, strings.Join(holders, " and "))
+		log("%v: SPLIT BRAIN, %s", s.Address, strings.Join(holders, " and "))
 	}
 }
 
-// settle takes note of the only holder.
-func (s *watchedVIP) settle(holder string, now time.Time, tell func(string, ...any)) {
+// settle records the only holder.
+func (s *watchedVIP) settle(holder string, now time.Time, log func(string, ...any)) {
 	var gap time.Duration
 	if !s.lost.IsZero() {
 		gap = now.Sub(s.lost)
 	}
 	switch {
 	case s.sole == "":
-		tell("%v: %s has it", s.Address, holder)
+		log("%v: %s has it", s.Address, holder)
 	case s.sole == holder && gap == 0:
-		tell("%v: %s has it alone again", s.Address, holder)
+		log("%v: %s has it alone again", s.Address, holder)
 	default:
 		s.Failover = &Failover{From: s.sole, To: holder, At: now, WithoutHolderMS: gap.Milliseconds()}
-		tell("%v: %s has it, %s", s.Address, holder, s.Failover)
+		log("%v: %s has it, %s", s.Address, holder, s.Failover)
 	}
 	s.sole, s.lost = holder, time.Time{}
 }
@@ -209,7 +209,7 @@ func (f *Failover) String() string {
 	return "from " + f.From + ", " + without
 }
 
-// vips returns what is known now, in the order of the cluster's groups.
+// vips returns the state of all VIPs, in the order of the cluster's groups.
 func (w *watch) vips() (out []VIP) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

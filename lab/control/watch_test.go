@@ -30,7 +30,7 @@ func TestHolders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := watchedVIP{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
 			var events []string
-			tell := func(format string, args ...any) {
+			log := func(format string, args ...any) {
 				events = append(events, strings.TrimPrefix(fmt.Sprintf(format, args...), "192.0.2.5: "))
 			}
 			now := time.Now()
@@ -39,7 +39,7 @@ func TestHolders(t *testing.T) {
 				if look != "-" {
 					holders = strings.Split(look, "+")
 				}
-				s.look(holders, now, tell)
+				s.observe(holders, now, log)
 				now = now.Add(100 * time.Millisecond)
 			}
 			testkit.Equal(t, tt.events, events)
