@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// wanted is what is to be with the VIP at a time.
+// wanted returns the wanted state of the VIP at a time.
 func (v *vip) wanted(at time.Duration) wanted {
 	what := wantEither
 	for _, w := range v.Wants {
@@ -18,7 +18,7 @@ func (v *vip) wanted(at time.Duration) wanted {
 	return what
 }
 
-// holders are the nodes that have a VIP at a time, by their places.
+// holders returns the places of the nodes that have a VIP at a time.
 func (j *judge) holders(vip int, at time.Duration) (out []int) {
 	for n := range j.Nodes {
 		if slices.ContainsFunc(j.Holders, func(s span) bool {
@@ -30,7 +30,7 @@ func (j *judge) holders(vip int, at time.Duration) (out []int) {
 	return out
 }
 
-// ability is whether a node can hold and serve a VIP.
+// ability is the ability of a node to hold and serve a VIP.
 type ability int
 
 const (
@@ -39,11 +39,11 @@ const (
 	unable
 )
 
-// nodeState is what is with a node at a time.
+// nodeState is the state of a node at a time.
 type nodeState struct {
 	conditions []condition
 	side       int
-	backends   ability // whether an API server can be reached from here
+	backends   ability // to reach an API server from here
 }
 
 func (s nodeState) has(e effect, group v1alpha1.GroupRole) bool {
@@ -52,7 +52,7 @@ func (s nodeState) has(e effect, group v1alpha1.GroupRole) bool {
 	})
 }
 
-// ability is that of a node to hold the VIPs of a group.
+// ability returns the ability of a node to hold the VIPs of a group.
 func (s nodeState) ability(group v1alpha1.GroupRole) ability {
 	balances := group == v1alpha1.GroupAPI
 	switch {
@@ -68,8 +68,7 @@ func (s nodeState) ability(group v1alpha1.GroupRole) ability {
 	return able
 }
 
-// notice is how long it takes until it is noticed that a node cannot serve; 0 for
-// one that is silent.
+// notice returns the time until a node that cannot serve is noticed; 0 if it is silent.
 func (s nodeState) notice(group v1alpha1.GroupRole, b Bounds) (most time.Duration) {
 	for _, c := range s.conditions {
 		if c.Effect == effectUnfit && (c.Group == "" || c.Group == group) {
@@ -82,7 +81,7 @@ func (s nodeState) notice(group v1alpha1.GroupRole, b Bounds) (most time.Duratio
 	return most
 }
 
-// states are those of all nodes at a time.
+// states returns the states of all nodes at a time.
 func (j *judge) states(at time.Duration) []nodeState {
 	out := make([]nodeState, len(j.Nodes))
 	sides, since := j.sides(at)
@@ -100,7 +99,7 @@ func (j *judge) states(at time.Duration) []nodeState {
 	return out
 }
 
-// sides are those at a time, and since when.
+// sides returns the sides of a partition at a time, and their start.
 func (j *judge) sides(at time.Duration) (sides map[string]int, since time.Duration) {
 	since = -forever / 2
 	for _, t := range j.Topologies {
@@ -111,9 +110,8 @@ func (j *judge) sides(at time.Duration) (sides map[string]int, since time.Durati
 	return sides, since
 }
 
-// backends says whether a node reaches an API server. Others on the same side count
-// for sure once load balancers have found them again, which takes them a while after
-// the network changed (fresh).
+// backends returns the ability of a node to reach an API server. Other nodes on the same side count
+// as reachable once load balancers had time to find them after a change of the network (fresh).
 func (j *judge) backends(all []nodeState, n int, fresh bool) ability {
 	best := unable
 	for m, node := range j.Nodes {

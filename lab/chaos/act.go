@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// act is a fault that happens.
+// act is a fault in progress.
 type act struct {
 	*run
 	fault Fault
@@ -21,13 +21,13 @@ type act struct {
 	why   string
 }
 
-// undo ends a fault; nil where there is nothing to end.
+// undo ends a fault; nil if it ends by itself.
 type undo func(context.Context) error
 
-// errNoEffect says that there was nothing for a fault to happen to.
+// errNoEffect is returned if a fault found no target.
 var errNoEffect = errors.New("no effect")
 
-// actions do what the kinds of faults are.
+// actions holds the function of each kind of fault.
 var actions = map[Kind]func(*act, context.Context) (undo, error){
 	power:            (*act).power,
 	link:             (*act).link,
@@ -68,17 +68,16 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	oddLink:          (*act).oddLink,
 }
 
-// node is the one that the fault happens to.
+// node returns the only node of the fault.
 func (a *act) node() *lab.Node { return a.nodes[0] }
 
-// begin notes what the fault means to a node.
+// begin records a condition of a node.
 func (a *act) begin(n *lab.Node, c condition) *mark {
 	c.Node, c.Why = n.Name, a.why
 	return a.record.begin(c)
 }
 
-// between does something after which a condition holds. Meanwhile it is not sure
-// what the node can do.
+// between records a condition that holds after do; while do runs, the node's ability is unsure.
 func (a *act) between(n *lab.Node, c condition, do func() error) (*mark, error) {
 	doing := a.begin(n, condition{Effect: effectUnsure})
 	err := do()
@@ -87,8 +86,8 @@ func (a *act) between(n *lab.Node, c condition, do func() error) (*mark, error) 
 	return m, err
 }
 
-// recover does something that ends a condition, waits until what it is about runs
-// again, and gives the node time to find out.
+// recover does what ends a condition, waits until the jobs of the condition run again, and allows
+// the node the time settle to notice.
 func (a *act) recover(ctx context.Context, m *mark, group v1alpha1.GroupRole, settle time.Duration, do ...func() error) (err error) {
 	doing := a.record.begin(condition{Node: m.condition.Node, Effect: effectUnsure, Group: group, Why: a.why})
 	m.end(0)
@@ -101,10 +100,10 @@ func (a *act) recover(ctx context.Context, m *mark, group v1alpha1.GroupRole, se
 	return err
 }
 
-// settle is a time to recover in, with what a machine needs that is busy.
+// settle returns a time to recover in, with the slack for a busy machine.
 func (r *run) settle(d time.Duration) time.Duration { return d + r.bounds.Slack }
 
-// each does the same for all nodes of the fault, and gives one undo for all.
+// each does the same on all nodes of the fault and returns one undo for all.
 func (a *act) each(ctx context.Context, do func(*lab.Node) (undo, error)) (undo, error) {
 	undos, errs := make([]undo, len(a.nodes)), make([]error, len(a.nodes))
 	together(len(a.nodes), func(i int) { undos[i], errs[i] = do(a.nodes[i]) })
@@ -127,7 +126,8 @@ func together(n int, f func(int)) {
 	all.Wait()
 }
 
-// job is where an agent runs, and what it runs; empty if it does all itself.
+// job names the pod, the container and the daemon of an agent's job; no daemon if the agent itself
+// does the work.
 type job struct{ pod, container, daemon string }
 
 var jobs = map[string]job{
@@ -141,8 +141,8 @@ var jobs = map[string]job{
 // agent is the program of all jobs.
 const agent = "vipgen-agent"
 
-// pids are the processes of that name in a container, by their parents; none while
-// it does not run.
+// pids returns the processes of a name in a container, with their parents; none while it does not
+// run.
 func pids(n *lab.Node, j job, name string) map[int]int {
 	out := map[int]int{}
 	c, err := n.Kubelet.Container(j.pod, j.container)
@@ -167,7 +167,7 @@ func pids(n *lab.Node, j job, name string) map[int]int {
 	return out
 }
 
-// signal sends a signal to the processes given.
+// signal sends a signal to processes.
 func signal(list map[int]int, s syscall.Signal) error {
 	if len(list) == 0 {
 		return errNoEffect
@@ -181,14 +181,14 @@ func signal(list map[int]int, s syscall.Signal) error {
 	return err
 }
 
-// lookEvery is how often it is looked whether something runs again.
-const lookEvery = 100 * time.Millisecond
+// pollEvery is the poll interval while waiting for a restart.
+const pollEvery = 100 * time.Millisecond
 
-// back waits until a job runs again, with what it runs, as other processes than
-// those given. It is a violation if that takes too long.
-func (a *act) back(ctx context.Context, n *lab.Node, j job, were map[int]int) error {
+// awaitRestart waits until a job and its daemon run again, as other processes than before. It is a
+// violation if that takes too long.
+func (a *act) awaitRestart(ctx context.Context, n *lab.Node, j job, were map[int]int) error {
 	began := a.record.now()
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		if a.runs(n, j, were) {
@@ -208,7 +208,7 @@ func (a *act) back(ctx context.Context, n *lab.Node, j job, were map[int]int) er
 	}
 }
 
-// runs says whether a job runs, with what it runs, as other processes than those.
+// runs reports whether a job and its daemon run, as other processes than before.
 func (a *act) runs(n *lab.Node, j job, were map[int]int) bool {
 	name := j.daemon
 	if name == "" {
@@ -221,7 +221,7 @@ func (a *act) runs(n *lab.Node, j job, were map[int]int) bool {
 		}
 	}
 	want := 1
-	if name == "keepalived" || name == "haproxy" { // and its worker
+	if name == "keepalived" || name == "haproxy" { // and its child
 		want = 2
 	}
 	return len(now) >= want

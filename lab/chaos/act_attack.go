@@ -18,9 +18,8 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// floodRate is how many packets of VRRP the hostile host sends, in a second: to each
-// node and to the multicast group in turn, so that a group of the smallest profile
-// gets several times its own.
+// floodRate is the number of VRRP packets per second from the hostile host, to each node and the
+// multicast group in turn: a group of the smallest profile gets several times its own traffic.
 const floodRate = 5000
 
 // vrrpFlood sends advertisements for every VIP to every node and to the multicast group.
@@ -41,7 +40,7 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 			for j, t := range to {
 				from := addressOf(a.spare.hostile.Addresses, vip.Is6())
 				switch v.Source {
-				case attack.Peer: // any node but the one that it is sent to
+				case attack.Peer: // any node but the destination
 					from = addressOf(nodes[j%len(nodes)].OwnAddresses(), vip.Is6())
 				case attack.Nobody:
 					from = addressOf(a.spare.nobody.Addresses, vip.Is6())
@@ -55,7 +54,7 @@ func (a *act) vrrpFlood(context.Context) (undo, error) {
 	return a.flood(floodRate, packets)
 }
 
-// addressOf is the first address of a family; the zero value if there is none.
+// addressOf returns the first address of a family, the zero value if there is none.
 func addressOf(list []netip.Prefix, ipv6 bool) netip.Addr {
 	for _, p := range list {
 		if p.Addr().Is6() == ipv6 {
@@ -66,14 +65,15 @@ func addressOf(list []netip.Prefix, ipv6 bool) netip.Addr {
 }
 
 const (
-	// mdnsRate is how many packets of mDNS there are in a second: each costs every
-	// node up to half a millisecond.
+	// mdnsRate is the number of mDNS packets per second: each costs every node up to half a
+	// millisecond.
 	mdnsRate = 50
-	// mdnsPackets is how many differ: with the largest, more than a cache has room for.
+	// mdnsPackets is the number of different packets: with the largest, more records than a cache
+	// can hold.
 	mdnsPackets = 16
 )
 
-// mdnsFlood sends records of hosts that are not there.
+// mdnsFlood sends records of hosts that do not exist.
 func (a *act) mdnsFlood(context.Context) (undo, error) {
 	i := slices.IndexFunc(mdnsKinds, func(m mdnsPacket) bool { return m.name == a.fault.What })
 	packets, err := mdnsKinds[i].packets(mdnsPackets)
@@ -83,7 +83,7 @@ func (a *act) mdnsFlood(context.Context) (undo, error) {
 	return a.flood(mdnsRate, packets)
 }
 
-// flood sends packets from the hostile host until it is undone.
+// flood sends packets from the hostile host until undone.
 func (a *act) flood(perSecond int, packets []attack.Packet) (undo, error) {
 	f, err := attack.Start(a.hostile, perSecond, packets...)
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *act) flood(perSecond int, packets []attack.Packet) (undo, error) {
 	return func(context.Context) error { f.Stop(); return nil }, nil
 }
 
-// What of a Node is odd.
+// Variants of oddNode: the unusual content.
 const (
 	oddLabels      = "labels"
 	oddAnnotations = "annotations"
@@ -101,12 +101,12 @@ const (
 	noRole         = "no-role"
 )
 
-// oddities are all of them.
+// oddities lists the variants of oddNode.
 var oddities = []string{oddLabels, oddAnnotations, oddAddresses, oddFirst, noRole}
 
-// oddNode has the kubelet of a node write into its Node what nobody expects there, or
-// takes its role from it, for a while. The others may lose this node as a peer, and no
-// other; then it must be no holder.
+// oddNode has the kubelet of a node write unusual content into its Node, or removes the role from
+// it, for a while. The others may lose this node as a peer, and no other node; it must not be a
+// holder then.
 func (a *act) oddNode(ctx context.Context) (undo, error) {
 	n := a.node()
 	odd := attack.NewNode(rand.New(rand.NewPCG(uint64(a.fault.At), uint64(a.fault.For))), pattern(n.Address()), a.taken(n)...)
@@ -143,13 +143,13 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// pattern has a verb for the last number of an address.
+// pattern returns the address with a verb for the last number.
 func pattern(a netip.Addr) string {
 	text := a.String()
 	return text[:strings.LastIndexAny(text, ".:")+1] + "%d"
 }
 
-// taken are addresses that others have, and the VIPs.
+// taken returns the addresses of other nodes, and the VIPs.
 func (a *act) taken(but *lab.Node) (out []string) {
 	for _, g := range a.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
@@ -166,8 +166,7 @@ func (a *act) taken(but *lab.Node) (out []string) {
 	return out
 }
 
-// reread changes what the API says of a node, which every keepalived has in its
-// configuration.
+// reread changes a Node, after which every keepalived may reload its configuration.
 func (a *act) reread(change func() error) error {
 	reload := a.reloading()
 	err := change()
@@ -175,9 +174,9 @@ func (a *act) reread(change func() error) error {
 	return err
 }
 
-// deletedNode powers a node off, deletes it from the cluster and lets its credentials
-// expire, and powers it on again: it does not hold a VIP beside others. In the end it is
-// a node of the cluster again.
+// deletedNode powers a node off, deletes its Node, lets its credentials expire, and powers it on
+// again: the node must not hold a VIP that another node holds. Undo makes it a node of the cluster
+// again.
 func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	n := a.node()
 	away := a.begin(n, condition{Effect: effectNoAPI})
@@ -187,7 +186,7 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	off := a.begin(n, condition{Effect: effectOut})
 	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
-		err = errors.Join(a.forgotten(ctx, n), a.held(ctx))
+		err = errors.Join(a.awaitForgotten(ctx, n), a.awaitHolders(ctx))
 	}
 	a.record.watch.On(n.Name)
 	off.end(0)
@@ -199,16 +198,16 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 		away.end(0)
 		err := a.recover(ctx, doing, "", a.afterNetwork(),
 			func() error { return a.reread(func() error { return n.Readmit(ctx) }) },
-			func() error { return a.whole(ctx, n, "keepalived") })
+			func() error { return a.awaitPod(ctx, n, "keepalived") })
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
 		return err
 	}, err
 }
 
-// forgotten waits until no other node has a deleted one as a peer: real ones are powered
-// on again after days.
-func (a *act) forgotten(ctx context.Context, gone *lab.Node) error {
-	return lab.AwaitEvery(ctx, lookEvery, "all others to forget "+gone.Name, func() (bool, error) {
+// awaitForgotten waits until no other node has the deleted one as a peer: real nodes are powered on
+// again after days.
+func (a *act) awaitForgotten(ctx context.Context, gone *lab.Node) error {
+	return lab.AwaitEvery(ctx, pollEvery, "all others to forget "+gone.Name, func() (bool, error) {
 		for _, n := range a.cluster.Nodes() {
 			conf, err := n.Read(v1alpha1.KeepalivedConf)
 			if n == gone || errors.Is(err, fs.ErrNotExist) {
@@ -222,10 +221,10 @@ func (a *act) forgotten(ctx context.Context, gone *lab.Node) error {
 	})
 }
 
-// held waits until every VIP has a holder: a node that was deleted holds one that
-// nobody has, for want of anybody who could tell it (docs/security.md).
-func (a *act) held(ctx context.Context) error {
-	return lab.AwaitEvery(ctx, lookEvery, "every VIP to be held", func() (bool, error) {
+// awaitHolders waits until every VIP has a holder: a deleted node takes a VIP that no node holds,
+// since no node is there to reject it (docs/security.md).
+func (a *act) awaitHolders(ctx context.Context) error {
+	return lab.AwaitEvery(ctx, pollEvery, "every VIP to be held", func() (bool, error) {
 		for _, g := range a.cluster.Spec().Groups {
 			for _, vip := range g.VIPs {
 				if list, err := a.cluster.Holders(vip); err != nil || len(list) == 0 {
@@ -237,14 +236,14 @@ func (a *act) held(ctx context.Context) error {
 	})
 }
 
-// killEvery is how often a daemon is looked for that is killed whenever it starts.
+// killEvery is the poll interval for a daemon to kill.
 const killEvery = 50 * time.Millisecond
 
-// crashLoop kills a daemon each time that it starts. A node whose keepalived is killed
-// may not keep its VIP meanwhile (hard case 38), so that it counts as a holder.
+// crashLoop kills a daemon each time it starts. A node whose keepalived was killed may still have
+// its VIP (hard case 38) and counts as a holder.
 func (a *act) crashLoop(context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
-	c := a.means(a.fault.What)
+	c := a.conditionWithout(a.fault.What)
 	if a.fault.What == "keepalived" {
 		c = &condition{Effect: effectUnsure}
 	}
@@ -265,7 +264,7 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	return func(ctx context.Context) error {
 		close(stop)
 		<-done
-		err := a.back(ctx, n, j, nil)
+		err := a.awaitRestart(ctx, n, j, nil)
 		if m == nil {
 			return err
 		}
@@ -273,7 +272,7 @@ func (a *act) crashLoop(context.Context) (undo, error) {
 	}, nil
 }
 
-// oddLink makes links with names that no configuration expects, one with an address.
+// oddLink adds links with unexpected names, one with an address.
 func (a *act) oddLink(context.Context) (undo, error) {
 	n, name := a.node(), a.fault.What
 	err := n.Run(nil, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", name+"~")

@@ -15,13 +15,13 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// setGroup has a command's children end with it.
+// setGroup makes the children of a command end with it.
 func setGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }
 
-// awayAPI ends API servers in a way, and brings them back in another.
+// awayAPI stops API servers with away and restores them with back.
 func (a *act) awayAPI(ctx context.Context, away func(kubeapi.Server) error, back func(context.Context, kubeapi.Server) error) (undo, error) {
 	return a.each(ctx, func(n *lab.Node) (undo, error) {
 		if n.API == nil || !n.API.Running() {
@@ -66,8 +66,7 @@ func (a *act) stopMCS(context.Context) (undo, error) {
 	return func(context.Context) error { return s.Start() }, nil
 }
 
-// afterRouter is how long a node whose router came may take to count as one of those
-// that have one.
+// afterRouter returns the time until a node with a new router counts as one that has a router.
 func (a *act) afterRouter() time.Duration {
 	return 2*nodesPace + a.bounds.Refused + a.bounds.election()
 }
@@ -85,7 +84,7 @@ func (a *act) stopRouter(context.Context) (undo, error) {
 	}, nil
 }
 
-// noRouter is what it means to a node to have no router.
+// noRouter returns the condition of a node without a router.
 func (r *run) noRouter() condition {
 	return condition{Effect: effectUnfit, Group: v1alpha1.GroupIngress, Notice: r.bounds.Refused}
 }
@@ -104,13 +103,13 @@ func (a *act) routerNotReady(ctx context.Context) (undo, error) {
 	}, set(ctx, false)
 }
 
-// moveRouter takes a router away, and puts one where none is.
+// moveRouter removes a router and starts one on a node without.
 func (a *act) moveRouter(ctx context.Context) (undo, error) {
 	n, group := a.node(), a.ingress
 	if group == nil || n.Router(group.Controller) == nil {
 		return nil, errNoEffect
 	}
-	// While an API server answers, so that the pod goes with the router.
+	// While an API server answers, so that the pod is removed together with the router.
 	err := lab.Confirm(ctx, "a router", func() error { return n.RouterReady(ctx, group.Controller, false) })
 	if err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func (a *act) moveRouter(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// controller is the ingress controller whose routers are broken.
+// controller returns the ingress controller whose routers are broken.
 func (r *run) controller() string {
 	if r.ingress == nil {
 		return ""
@@ -138,7 +137,7 @@ func (r *run) controller() string {
 	return r.ingress.Controller
 }
 
-// rewrite gives all nodes another cluster.yaml, and the old one again.
+// rewrite changes cluster.yaml on all nodes; undo restores it.
 func (a *act) rewrite(change func(*v1alpha1.ClusterConfigSpec)) (undo, error) {
 	old := a.cluster.Rendered()
 	apply := func(c *render.Cluster) error {
@@ -154,7 +153,7 @@ func (a *act) rewrite(change func(*v1alpha1.ClusterConfigSpec)) (undo, error) {
 	return func(context.Context) error { return apply(old) }, apply(fresh)
 }
 
-// changed is a cluster with something else in its configuration.
+// changed returns a copy of a cluster with a changed configuration.
 func changed(c *render.Cluster, change func(*v1alpha1.ClusterConfigSpec)) (*render.Cluster, error) {
 	data, err := c.Config.Marshal()
 	if err != nil {
@@ -175,8 +174,8 @@ func (a *act) timing(context.Context) (undo, error) {
 	})
 }
 
-// otherInterval is what the interval of adverts is changed to; that of VRRPv2 stays,
-// since it changes by a switch of all nodes at one moment alone.
+// otherInterval returns another advertisement interval. VRRPv2 keeps its interval, which can only
+// be changed on all nodes at the same moment.
 func otherInterval(v v1alpha1.VRRPSettings) time.Duration {
 	now := time.Duration(v.AdvertIntervalMS) * time.Millisecond
 	if v.Version == 2 {
@@ -220,7 +219,7 @@ func (a *act) changeVIP(context.Context) (undo, error) {
 	}, err
 }
 
-// badConfig leaves half of cluster.yaml on a node.
+// badConfig truncates cluster.yaml on a node.
 func (a *act) badConfig(context.Context) (undo, error) {
 	n := a.node()
 	whole, err := n.Read(v1alpha1.ClusterConfigPath)

@@ -15,14 +15,14 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// afterStart is how long a job that has started may take until its node is as
-// before: until all checks have agreed, and an election is over.
+// afterStart returns the time that a node needs after the start of a job: until all checks have
+// agreed and an election is over.
 func (r *run) afterStart() time.Duration {
 	return start + r.bounds.Hung + r.bounds.BackendUp + r.bounds.election()
 }
 
-// afterNetwork is that of a node whose addresses went and came: the agent stays out
-// until the others know it at them.
+// afterNetwork returns the time that a node needs after its addresses were removed and added: the
+// agent takes no part until the others know the node's addresses.
 func (r *run) afterNetwork() time.Duration {
 	return r.bounds.Apply + r.bounds.Join + r.afterStart()
 }
@@ -39,12 +39,12 @@ func (a *act) power(ctx context.Context) (undo, error) {
 		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
 			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
 			func() error { return a.files.follow(n) },
-			func() error { return a.whole(ctx, n, pod.Keepalived) },
+			func() error { return a.awaitPod(ctx, n, pod.Keepalived) },
 			func() error {
 				if n.Role != v1alpha1.RoleMaster {
 					return nil
 				}
-				return a.whole(ctx, n, pod.HAProxy)
+				return a.awaitPod(ctx, n, pod.HAProxy)
 			})
 		api.end(a.settle(a.bounds.BackendUp))
 		return err
@@ -62,7 +62,7 @@ func (a *act) link(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// flap takes the link down and up until it is undone.
+// flap sets the link down and up until undone.
 func (a *act) flap(ctx context.Context) (undo, error) {
 	n := a.node()
 	api := a.begin(n, condition{Effect: effectUnsureAPI})
@@ -93,7 +93,7 @@ func (a *act) flap(ctx context.Context) (undo, error) {
 	}, nil
 }
 
-// pause waits; false if it was cut short.
+// pause waits for d; it returns false if stop was closed.
 func pause(stop <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-stop:
@@ -103,8 +103,7 @@ func pause(stop <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// partition cuts nodes off. Those that change sides reach nobody for sure while
-// they do.
+// partition separates nodes. The nodes that change sides may reach any node or none meanwhile.
 func (a *act) partition(ctx context.Context) (undo, error) {
 	var names []string
 	moving, apart := map[string]int{}, map[string]int{}
@@ -123,7 +122,7 @@ func (a *act) partition(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// flush removes what the firewall job put in place, and everything else.
+// flush removes all nftables rules, those of the firewall job included.
 func (a *act) flush(ctx context.Context) (undo, error) {
 	m := a.begin(a.node(), condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI})
 	err := a.node().Run(nil, "nft", "flush", "ruleset")
@@ -131,8 +130,7 @@ func (a *act) flush(ctx context.Context) (undo, error) {
 	return nil, err
 }
 
-// staleVIP has a node come to life with VIPs on its link that somebody else left
-// there (hard case 1).
+// staleVIP boots a node whose link has VIPs that nothing on it manages (hard case 1).
 func (a *act) staleVIP(ctx context.Context) (undo, error) {
 	n := a.node()
 	doing := a.begin(n, condition{Effect: effectUnsure})
@@ -157,7 +155,7 @@ func (a *act) staleVIP(ctx context.Context) (undo, error) {
 			again := a.begin(n, condition{Effect: effectStale})
 			err := restore()
 			if err == nil {
-				err = a.back(ctx, n, jobs["keepalived"], nil)
+				err = a.awaitRestart(ctx, n, jobs["keepalived"], nil)
 			}
 			again.end(0)
 			return err
@@ -165,7 +163,7 @@ func (a *act) staleVIP(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// renumber gives a node other addresses for a while, on the same network.
+// renumber replaces the addresses of a node by others of the same network for a while.
 func (a *act) renumber(ctx context.Context) (undo, error) {
 	n := a.node()
 	was := n.OwnAddresses()
@@ -179,14 +177,14 @@ func (a *act) renumber(ctx context.Context) (undo, error) {
 	}, err
 }
 
-// renumberTo gives a node other addresses.
+// renumberTo replaces the addresses of a node.
 func (a *act) renumberTo(ctx context.Context, n *lab.Node, fresh []netip.Prefix) error {
 	reload := a.reloading()
 	defer func() { reload.end(a.settle(a.bounds.Apply)) }()
 	return n.Renumber(ctx, fresh)
 }
 
-// reloading notes that every keepalived may read its configuration anew.
+// reloading records that every keepalived may reload its configuration.
 func (a *act) reloading() *mark { return a.record.begin(condition{Effect: effectReload, Why: a.why}) }
 
 // load keeps all cores busy.
@@ -195,7 +193,7 @@ func (a *act) load(context.Context) (undo, error) {
 	var loops []*exec.Cmd
 	var err error
 	for range 2 * runtime.NumCPU() {
-		// The shell is the loop: it ends when it is killed, and by itself at last.
+		// The shell is the loop: it ends when it is killed, or after a time limit.
 		c := exec.CommandContext(ctx, "timeout", "--signal=KILL", fmt.Sprint(1+int(2*a.fault.For/second)), "sh", "-c", "while :; do :; done")
 		c.WaitDelay = time.Second
 		setGroup(c)
@@ -208,7 +206,7 @@ func (a *act) load(context.Context) (undo, error) {
 	return func(context.Context) error {
 		cancel()
 		for _, c := range loops {
-			c.Wait() // it was killed
+			c.Wait() // always an error: it was killed
 		}
 		return nil
 	}, err

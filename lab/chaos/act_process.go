@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// kill kills what is given of a job, and waits until the job runs again, with
-// other processes of the daemon.
+// kill kills the given processes of a job, and waits until the job runs again, with other processes
+// of the daemon.
 func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[int]int, c *condition) (undo, error) {
 	var m *mark
 	if c != nil {
@@ -26,7 +26,7 @@ func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[in
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		err := a.back(ctx, n, j, were)
+		err := a.awaitRestart(ctx, n, j, were)
 		if m != nil {
 			return errors.Join(err, a.recover(ctx, m, c.Group, a.afterStart()))
 		}
@@ -34,15 +34,15 @@ func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[in
 	}, nil
 }
 
-// means is what it means to a node that a job does not run; nil if nothing that the
-// rules are about.
-func (a *act) means(name string) *condition {
+// conditionWithout returns the condition of a node on which a job does not run; nil if no rule
+// depends on the job.
+func (a *act) conditionWithout(name string) *condition {
 	switch name {
 	case "keepalived":
 		return &condition{Effect: effectMute}
 	case "haproxy":
 		return &condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
-	case "firewall": // what it put in place stays, and its word counts no more
+	case "firewall": // its rules stay, but its published state is stale
 		return &condition{Effect: effectUnsure, Group: v1alpha1.GroupAPI}
 	}
 	return nil
@@ -51,10 +51,10 @@ func (a *act) means(name string) *condition {
 func (a *act) killKeepalived(ctx context.Context) (undo, error) {
 	j := jobs["keepalived"]
 	victims := pids(a.node(), j, j.daemon)
-	return a.kill(ctx, a.node(), j, victims, victims, a.means("keepalived"))
+	return a.kill(ctx, a.node(), j, victims, victims, a.conditionWithout("keepalived"))
 }
 
-// haproxies are the master and the workers on a node.
+// haproxies returns HAProxy's master and workers on a node.
 func haproxies(n *lab.Node) (master, workers map[int]int) {
 	all := pids(n, jobs["haproxy"], "haproxy")
 	master, workers = map[int]int{}, map[int]int{}
@@ -70,20 +70,20 @@ func haproxies(n *lab.Node) (master, workers map[int]int) {
 
 func (a *act) killWorker(ctx context.Context) (undo, error) {
 	_, workers := haproxies(a.node())
-	return a.kill(ctx, a.node(), jobs["haproxy"], workers, workers, a.means("haproxy"))
+	return a.kill(ctx, a.node(), jobs["haproxy"], workers, workers, a.conditionWithout("haproxy"))
 }
 
 func (a *act) killMaster(ctx context.Context) (undo, error) {
 	master, workers := haproxies(a.node())
 	were := maps.Clone(workers)
 	maps.Copy(were, master)
-	return a.kill(ctx, a.node(), jobs["haproxy"], master, were, a.means("haproxy"))
+	return a.kill(ctx, a.node(), jobs["haproxy"], master, were, a.conditionWithout("haproxy"))
 }
 
 func (a *act) killAgent(ctx context.Context) (undo, error) {
 	j := jobs[a.fault.What]
 	victims := pids(a.node(), j, agent)
-	return a.kill(ctx, a.node(), j, victims, victims, a.means(a.fault.What))
+	return a.kill(ctx, a.node(), j, victims, victims, a.conditionWithout(a.fault.What))
 }
 
 // killContainer kills the daemon and the agent together.
@@ -93,11 +93,11 @@ func (a *act) killContainer(ctx context.Context) (undo, error) {
 	if j.daemon != "" {
 		maps.Copy(victims, pids(a.node(), j, j.daemon))
 	}
-	return a.kill(ctx, a.node(), j, victims, victims, a.means(a.fault.What))
+	return a.kill(ctx, a.node(), j, victims, victims, a.conditionWithout(a.fault.What))
 }
 
-// stopContainer asks an agent to end, as kubelet does. What it runs ends properly,
-// so nothing but one holder is to be seen at any time.
+// stopContainer terminates an agent, as kubelet does. The agent stops its daemon gracefully, so
+// that clients always see exactly one holder.
 func (a *act) stopContainer(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
 	victims := pids(n, j, agent)
@@ -107,14 +107,14 @@ func (a *act) stopContainer(ctx context.Context) (undo, error) {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		err := a.ended(ctx, victims)
-		return errors.Join(err, a.recover(ctx, m, "", a.afterStart(), func() error { return a.back(ctx, n, j, victims) }))
+		err := a.awaitEnd(ctx, victims)
+		return errors.Join(err, a.recover(ctx, m, "", a.afterStart(), func() error { return a.awaitRestart(ctx, n, j, victims) }))
 	}, nil
 }
 
-// ended waits until processes have ended that were asked to; how long they may take
-// is kubelet's business, which kills them after a while.
-func (a *act) ended(ctx context.Context, list map[int]int) error {
+// awaitEnd waits until terminated processes have ended. The time limit is kubelet's, which kills
+// them.
+func (a *act) awaitEnd(ctx context.Context, list map[int]int) error {
 	return lab.Await(ctx, "what was asked to end", func() (bool, error) {
 		for pid := range list {
 			if p, ok := readProcess(pid); ok && !p.zombie {
@@ -125,8 +125,7 @@ func (a *act) ended(ctx context.Context, list map[int]int) error {
 	})
 }
 
-// freeze stops processes where they are; settle is what the node takes to recover when
-// they go on.
+// freeze stops processes with SIGSTOP; settle is the time that the node needs after they continue.
 func (a *act) freeze(n *lab.Node, victims map[int]int, c condition, settle time.Duration) (undo, error) {
 	var m *mark
 	err := errNoEffect
@@ -152,8 +151,8 @@ func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
 	})
 }
 
-// freezeAgent leaves nobody to look after the node, or to say so: what it holds it
-// goes on holding.
+// freezeAgent stops the agent: the node keeps its VIPs without health checks, and no state is
+// published.
 func (a *act) freezeAgent(context.Context) (undo, error) {
 	return a.freeze(a.node(), pids(a.node(), jobs[a.fault.What], agent), condition{Effect: effectUnsure}, a.bounds.Apply+a.bounds.Hung)
 }
@@ -166,21 +165,21 @@ func (a *act) removeManifest(ctx context.Context) (undo, error) {
 		doing.end(0)
 		return nil, fmt.Errorf("%w: %w", errNoEffect, err)
 	}
-	if c := a.means(a.fault.What); c != nil && err == nil {
+	if c := a.conditionWithout(a.fault.What); c != nil && err == nil {
 		m := a.begin(n, *c)
 		doing.end(0)
 		doing = m
 	}
 	return func(ctx context.Context) error {
-		return a.recover(ctx, doing, "", a.afterStart(), restore, func() error { return a.whole(ctx, n, a.fault.What) })
+		return a.recover(ctx, doing, "", a.afterStart(), restore, func() error { return a.awaitPod(ctx, n, a.fault.What) })
 	}, err
 }
 
-// whole waits until all jobs of a pod run.
-func (a *act) whole(ctx context.Context, n *lab.Node, podName string) (err error) {
+// awaitPod waits until all jobs of a pod run.
+func (a *act) awaitPod(ctx context.Context, n *lab.Node, podName string) (err error) {
 	for _, j := range jobs {
 		if j.pod == podName && err == nil {
-			err = a.back(ctx, n, j, nil)
+			err = a.awaitRestart(ctx, n, j, nil)
 		}
 	}
 	return err

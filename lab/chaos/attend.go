@@ -13,24 +13,22 @@ import (
 )
 
 const (
-	// attendEvery is how often every agent is asked whether it goes on, and how much
-	// every container has logged.
+	// attendEvery is the interval of probes of every agent, and of measurements of every log.
 	attendEvery = time.Second
-	// logWindow is the shortest time that a log is measured over: what starts says much
-	// at once.
+	// logWindow is the shortest time that a log is measured over: starts log much at once.
 	logWindow = 10 * time.Second
-	// logLimit is how much a container may log, in bytes a second over that time. What
-	// a daemon says goes on at 4 KiB a second at most (agent/supervise, LogLimit).
+	// logLimit is the limit of a container's log in bytes per second. The agent limits a daemon's
+	// output to 4 KiB per second (agent/supervise, LogLimit).
 	logLimit = 10_000
 )
 
-// attend looks after the agents and the logs of all nodes, until ctx ends.
+// attend probes the agents and measures the logs of all nodes, until ctx ends.
 func (r *run) attend(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, n := range r.cluster.Nodes() {
 		for name, j := range jobs {
-			all.Go(func() { r.ask(ctx, n, name, j) })
+			all.Go(func() { r.probe(ctx, n, name, j) })
 		}
 		all.Go(func() {
 			for sleep(ctx, attendEvery) {
@@ -40,19 +38,19 @@ func (r *run) attend(ctx context.Context) {
 	}
 }
 
-// ask asks one agent again and again. It is a violation if there is one that runs, that
-// nobody has stopped, and that gives no answer for too long.
-func (r *run) ask(ctx context.Context, n *lab.Node, name string, j job) {
+// probe probes one agent repeatedly. It is a violation if an agent that runs and was not stopped
+// gives no answer for too long.
+func (r *run) probe(ctx context.Context, n *lab.Node, name string, j job) {
 	if name == "mdns-publisher" {
-		name = "mdns" // as the agent has it
+		name = "mdns" // the agent's name of the job
 	}
-	since := time.Duration(-1) // when it gave no answer first
+	since := time.Duration(-1) // time of the first probe without an answer
 	for sleep(ctx, attendEvery) {
 		began := r.record.now()
 		asking, cancel := context.WithTimeout(ctx, attendEvery)
 		err := liveness.Ask(asking, filepath.Join(n.Path(v1alpha1.RunDir), name), name)
 		cancel()
-		if err == nil || !goesOn(n, j) {
+		if err == nil || !responsive(n, j) {
 			since = -1
 			continue
 		}
@@ -62,15 +60,15 @@ func (r *run) ask(ctx context.Context, n *lab.Node, name string, j job) {
 		allowed := r.bounds.Answer + r.bounds.Slack + r.record.late(since)
 		if now := r.record.now(); now-since > allowed && ctx.Err() == nil {
 			r.violate(Violation{Rule: agentStuck, From: since, To: now, Allowed: allowed, Nodes: []string{n.Name},
-				Happened: fmt.Sprintf("the agent's %s job on %s runs and does not go on: %v", name, n.Name, err)})
+				Happened: fmt.Sprintf("the agent's %s job on %s runs and does not answer: %v", name, n.Name, err)})
 			return
 		}
 	}
 }
 
-// goesOn says whether the agent of a job runs, as long as it takes to begin, and not
-// because of a signal that stops it.
-func goesOn(n *lab.Node, j job) bool {
+// responsive reports whether an agent is expected to answer: it has run for long enough to start,
+// and no signal has stopped it.
+func responsive(n *lab.Node, j job) bool {
 	found := false
 	for pid := range pids(n, j, agent) {
 		p, ok := readProcess(pid)
@@ -82,7 +80,7 @@ func goesOn(n *lab.Node, j job) bool {
 	return found
 }
 
-// measure notes how much the containers of a node have logged.
+// measure records the amount that the containers of a node have logged.
 func (r *run) measure(n *lab.Node) {
 	at := r.record.now()
 	for _, p := range n.Kubelet.Pods() {
@@ -92,16 +90,16 @@ func (r *run) measure(n *lab.Node) {
 	}
 }
 
-// logFloods finds containers that log too much, each once.
+// logFloods reports containers that log too much, each once.
 func (j *judge) logFloods() {
 	type source struct{ node, container string }
-	earlier := map[source][]logged{} // of a window, and the one before it
+	earlier := map[source][]logged{} // the sample before the window
 	found := map[source]bool{}
 	for _, l := range j.Logged {
 		k := source{l.Node, l.Container}
 		list := append(earlier[k], l)
 		if n := len(list); n > 1 && l.Bytes < list[n-2].Bytes {
-			list = list[n-1:] // it is another one
+			list = list[n-1:] // the container was replaced
 		}
 		for len(list) > 1 && l.At-list[1].At >= logWindow {
 			list = list[1:]
@@ -114,6 +112,6 @@ func (j *judge) logFloods() {
 		}
 		found[k] = true
 		j.found = append(j.found, Violation{Rule: logFlood, From: list[0].At, To: l.At, Nodes: []string{l.Node},
-			Happened: fmt.Sprintf("container %s on %s logs %.0f bytes a second, and %d are allowed", l.Container, l.Node, perSecond, logLimit)})
+			Happened: fmt.Sprintf("container %s on %s logs %.0f bytes a second: %d are allowed", l.Container, l.Node, perSecond, logLimit)})
 	}
 }

@@ -14,61 +14,57 @@ import (
 	haproxy "github.com/vipgen/vipgen/templates/haproxy"
 )
 
-// Bounds are the times that the invariants allow. All but Slack follow from the
-// settings of the cluster and of the agent.
+// Bounds are the times that the rules allow. All but Slack follow from the settings of the cluster
+// and of the agent.
 type Bounds struct {
-	// Advert is the longest interval of adverts in force.
+	// Advert is the longest advertisement interval in effect.
 	Advert time.Duration
-	// Refused is how long the agent takes to notice a service that refuses, Hung
-	// one that does not answer.
+	// Refused is the time in which the agent detects a service that refuses connections, Hung one
+	// that does not answer.
 	Refused, Hung time.Duration
-	// Backends is how long HAProxy takes to notice that no API server answers any
-	// more, BackendUp that one answers again.
+	// Backends is the time in which HAProxy detects that no API server answers, BackendUp that one
+	// answers again.
 	Backends, BackendUp time.Duration
-	// Apply is how long a change of cluster.yaml, addresses or nodes may take to be
-	// in force.
+	// Apply is the time in which a change of cluster.yaml, addresses or nodes takes effect.
 	Apply time.Duration
-	// Join is how long a node stays out after the cluster got to know it.
+	// Join is the time that a node takes no part in elections after it joined the cluster.
 	Join time.Duration
-	// Return is how long a daemon or container that ended may take to run again: the
-	// longest back-off, its start, and on a node that has just come to the cluster
-	// the time that it stays out.
+	// Return is the time in which a daemon or container that ended runs again: the longest
+	// back-off, its start, and, on a node that has just joined, the join delay.
 	Return time.Duration
-	// Answer is how long an agent may take to say that it goes on.
+	// Answer is the time in which an agent must answer its liveness probe.
 	Answer time.Duration
-	// Slack is what is added to each, for a machine that has other things to do.
+	// Slack is added to each bound, for a machine that is busy.
 	Slack time.Duration
 }
 
-// What of the agent and of the lab has no setting to take it from.
+// Times of the agent and the lab that are no settings.
 const (
 	// joinDelay and unknown are agent/keepalived/membership's joinTime and unknownTime.
 	joinDelay = 7 * time.Second
 	unknown   = 10 * time.Second
-	// nodesPace is how often agent/nodes hands changes on.
+	// nodesPace is the interval in which agent/nodes publishes changes.
 	nodesPace = 3 * time.Second
-	// applyPace and applyDelay are agent/daemon's: the least time between two reloads,
-	// and for how long a change is put off at most while more come.
+	// applyPace and applyDelay are agent/daemon's: the minimum time between two reloads, and the
+	// maximum delay of a change while further ones arrive.
 	applyPace  = 3 * time.Second
 	applyDelay = time.Second
-	// daemonBackOff is the longest wait of agent/supervise between two starts.
+	// daemonBackOff is agent/supervise's longest delay between two starts.
 	daemonBackOff = 10 * time.Second
-	// start is for the runtime to make a container and the agent in it to come to
-	// its first decision: well below a second on an idle machine.
+	// start is the time for the runtime to create a container and for the agent in it to decide for
+	// the first time: well below a second on an idle machine.
 	start = 5 * time.Second
-	// answer is what the pods' liveness probes give (templates/pod, timeoutSeconds).
+	// answer is the timeout of the pods' liveness probes (templates/pod, timeoutSeconds).
 	answer = 5 * time.Second
 )
 
-// DefaultSlack is enough on a machine that has two cores to itself.
+// DefaultSlack is enough on a machine that has two cores for the lab alone.
 const DefaultSlack = 300 * time.Millisecond
 
-// backOff is that of the lab's kubelet in a run: the proportions of the real one,
-// in less time.
+// backOff is the back-off of the lab's kubelet: the proportions of the real one, in less time.
 var backOff = pod.BackOff{Initial: time.Second, Max: 8 * time.Second, Reset: 30 * time.Second}
 
-// newBounds derives the bounds of a cluster whose longest interval of adverts is
-// given.
+// newBounds derives the bounds from a cluster and its longest advertisement interval.
 func newBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack time.Duration) (b Bounds, err error) {
 	b = Bounds{
 		Advert: longest, Refused: vrrp.HAProxyProbe.Refused(), Hung: vrrp.HAProxyProbe.Hung(),
@@ -90,13 +86,13 @@ var (
 	checkPace    = regexp.MustCompile(`inter (\S+) fastinter (\S+) downinter (\S+) fall (\d+) rise (\d+)`)
 )
 
-// haproxy reads how HAProxy checks its backends from its template.
+// haproxy reads the settings of HAProxy's health checks from its template.
 func (b *Bounds) haproxy(template string) error {
 	timeout, pace := checkTimeout.FindStringSubmatch(template), checkPace.FindStringSubmatch(template)
 	if timeout == nil || pace == nil {
-		return errors.New("the template of haproxy.cfg does not say how backends are checked")
+		return errors.New("the template of haproxy.cfg has no health checks")
 	}
-	var d [4]time.Duration // time-out, inter, fastinter, downinter
+	var d [4]time.Duration // timeout, inter, fastinter, downinter
 	var fall, rise int
 	for i, text := range []string{timeout[1], pace[1], pace[2], pace[3]} {
 		var err error
@@ -112,14 +108,14 @@ func (b *Bounds) haproxy(template string) error {
 	return nil
 }
 
-// election is how long it takes until somebody else holds a VIP whose holder is
-// silent.
+// election returns the time until another node holds a VIP whose holder is silent.
 func (b Bounds) election() time.Duration { return vrrp.LongestDownInterval(b.Advert) }
 
-// silent is how long nobody may hold a VIP that somebody could hold.
+// silent returns the longest time without a holder while a node could hold the VIP.
 func (b Bounds) silent() time.Duration { return b.election() + b.Slack }
 
-// overlap is how long two nodes may hold a VIP: the newcomer announces itself at
-// once, and again after an interval if that was lost, and the other goes when it
-// hears it (RFC 9568, section 6.4.3).
+// overlap returns the longest time in which two nodes hold a VIP: the new holder announces itself at
+// once, and
+// again after an interval if that was lost, and the other releases the VIP when it receives that
+// (RFC 9568, section 6.4.3).
 func (b Bounds) overlap() time.Duration { return b.Advert + b.Slack }

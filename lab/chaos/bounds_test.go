@@ -38,7 +38,7 @@ func TestBounds(t *testing.T) {
 	}
 	var b Bounds
 	if err := b.haproxy("backend x\n"); err == nil {
-		t.Error("a template that does not say how backends are checked is taken")
+		t.Error("a template that has no health checks is taken")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Config says what to do.
+// Config configures a run.
 type Config struct {
 	Cluster  *render.Cluster
 	Programs lab.Programs
@@ -22,50 +22,49 @@ type Config struct {
 	Seed     uint64
 	Duration time.Duration
 	Limits   Limits
-	// FromRound leaves out the rounds before it: the same that the seed has.
+	// FromRound skips the rounds before it; the remaining rounds are unchanged.
 	FromRound int
-	// Slack is DefaultSlack if it is zero.
+	// Slack is the slack for this machine, DefaultSlack if zero.
 	Slack time.Duration
-	// Log gets what happens in the lab.
+	// Log receives the lab's log.
 	Log *slog.Logger
-	// Progress is told what happens, a line each; it may be nil.
+	// Progress is called with a line for each event; it may be nil.
 	Progress func(at time.Duration, what string)
 }
 
-// DefaultAtOnce is how many faults there are at most at one time, unless it is said
-// otherwise.
+// DefaultAtOnce is the default number of simultaneous faults.
 const DefaultAtOnce = 4
 
-// check says what is wrong with limits.
+// check returns an error if the limits are invalid.
 func (l Limits) check() error {
 	for _, k := range l.Kinds {
 		if !slices.Contains(Kinds(), k) {
-			return fmt.Errorf("there is no fault %q: there are %v", k, Kinds())
+			return fmt.Errorf("unknown fault %q: expected one of %v", k, Kinds())
 		}
 	}
 	if l.AtOnce < 1 {
-		return errors.New("at least one fault at a time is needed")
+		return errors.New("expected at least one fault at a time")
 	}
 	return nil
 }
 
-// Prepared is a run whose cluster and schedule are known.
+// Prepared is a planned run.
 type Prepared struct {
 	Plan     *lab.Plan
 	Schedule []Round
-	Names    []string // of nodes, as the schedule counts them
+	Names    []string // of nodes, by their place in the schedule
 	Bounds   Bounds
 	spare    spares
 }
 
-// spares are addresses that the cluster does not use: others for each node, by its
-// place, those of a VIP and of the hostile host, and such that nobody has.
+// spares are addresses that the cluster does not use: for each node, for a VIP, for the hostile
+// host, and addresses that stay unused.
 type spares struct {
 	nodes                []lab.Machine
 	vip, hostile, nobody lab.Machine
 }
 
-// Prepare plans a run without building anything.
+// Prepare plans a run without building the lab.
 func Prepare(cfg *Config) (*Prepared, error) {
 	if err := cfg.Limits.check(); err != nil {
 		return nil, err
@@ -111,7 +110,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	return p, nil
 }
 
-// ingressOf is the group of the default ingress controller, nil if there is none.
+// ingressOf returns the group of the default ingress controller, nil if there is none.
 func ingressOf(spec *v1alpha1.ClusterConfigSpec) *v1alpha1.Group {
 	for i := range spec.Groups {
 		if spec.Groups[i].Role == v1alpha1.GroupIngress {

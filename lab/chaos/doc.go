@@ -1,8 +1,7 @@
-// Package chaos breaks a lab's cluster at random, several things at once, and
-// watches that what has to hold always holds.
+// Package chaos breaks a lab's cluster at random, with several faults at once, and checks that its
+// rules always hold.
 //
-// What happens is decided in advance from a seed ([newSchedule]), so that a seed
-// tells all of it. What the faults mean to each node is noted as they happen
-// ([history]), and [judgeHistory] says of that, and of who held the VIPs when, what
-// should not have been.
+// All faults are planned from a seed ([newSchedule]), so that a seed reproduces a run. The effects
+// of the faults on each node are recorded as they happen ([history]), and [judgeHistory] returns
+// the violations in that record and in the holders of the VIPs.
 package chaos

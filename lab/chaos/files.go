@@ -19,17 +19,16 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// files looks at every file that the agent writes, whenever it changes: whoever
-// opens it then must be able to use it.
+// files checks every file that the agent writes, after each change: it must be valid at any moment.
 type files struct {
 	owner   *run
 	watcher *fsnotify.Watcher
 	nodes   map[string]*lab.Node // by directory
-	seen    map[string]bool      // what was found to be good, by node and content
+	seen    map[string]bool      // valid files, by node and content
 	scratch string
 }
 
-// written are the directories that the agent writes to.
+// written lists the directories that the agent writes to.
 var written = []string{
 	filepath.Dir(v1alpha1.KeepalivedConf), filepath.Dir(v1alpha1.HAProxyConf), filepath.Dir(v1alpha1.Corefile),
 	jobDir(state.Keepalived{}), jobDir(state.HAProxy{}), jobDir(state.Firewall{}), jobDir(state.CoreDNS{}), jobDir(state.MDNS{}),
@@ -57,8 +56,8 @@ func watchFiles(ctx context.Context, r *run) (*files, error) {
 	return f, nil
 }
 
-// follow begins to look at the files of a node, also after a reboot, which makes
-// /run anew.
+// follow starts to watch the files of a node. It is called again after a reboot, which creates /run
+// anew.
 func (f *files) follow(n *lab.Node) error {
 	for _, dir := range written {
 		err := os.MkdirAll(n.Path(dir), 0o755)
@@ -72,7 +71,7 @@ func (f *files) follow(n *lab.Node) error {
 	return nil
 }
 
-// run looks until ctx ends.
+// run checks changed files until ctx ends.
 func (f *files) run(ctx context.Context) {
 	defer f.watcher.Close()
 	for {
@@ -84,20 +83,20 @@ func (f *files) run(ctx context.Context) {
 			return
 		case e := <-f.watcher.Events:
 			if e.Has(fsnotify.Create) || e.Has(fsnotify.Write) {
-				f.look(ctx, e.Name)
+				f.inspect(ctx, e.Name)
 			}
 		}
 	}
 }
 
-// look checks one file, if it is one that somebody reads.
-func (f *files) look(ctx context.Context, path string) {
+// inspect checks a file, if a program reads it.
+func (f *files) inspect(ctx context.Context, path string) {
 	n := f.nodes[filepath.Dir(path)]
 	if n == nil {
 		return
 	}
 	data, err := os.ReadFile(path)
-	if err != nil { // it is gone again, or a directory
+	if err != nil { // removed meanwhile, or a directory
 		return
 	}
 	key := fmt.Sprintf("%s %s %x", n.Name, path, sha256.Sum256(data))
@@ -111,8 +110,7 @@ func (f *files) look(ctx context.Context, path string) {
 	f.seen[key] = true
 }
 
-// check has a file read by those that read it: the daemons by themselves, and what
-// the agent reads as JSON or as cluster.yaml.
+// check reads a file as its readers do: with the daemons' own parsers, as JSON or as cluster.yaml.
 func (f *files) check(ctx context.Context, n *lab.Node, path string, data []byte) error {
 	base := filepath.Base(path)
 	switch {
@@ -122,24 +120,24 @@ func (f *files) check(ctx context.Context, n *lab.Node, path string, data []byte
 		return f.parse(ctx, n, base, data, false, "haproxy", "-c", "-f")
 	case strings.HasSuffix(base, ".json"):
 		if !json.Valid(data) {
-			return errors.New("it is no JSON")
+			return errors.New("invalid JSON")
 		}
 	case base == ".vipgen-cluster.yaml":
 		_, err := v1alpha1.LoadClusterConfig(base, data)
 		return err
 	case base == filepath.Base(v1alpha1.Corefile):
 		if text := bytes.TrimSpace(data); len(text) == 0 || text[len(text)-1] != '}' {
-			return errors.New("it ends in the middle")
+			return errors.New("truncated")
 		}
 	}
 	return nil
 }
 
-// parse has a daemon read a copy on the node's network, where its interfaces are.
-// keepalived complains without an exit code.
+// parse has a daemon check a copy in the node's network namespace, which has its interfaces.
+// keepalived reports errors without an exit code.
 func (f *files) parse(ctx context.Context, n *lab.Node, base string, data []byte, silent bool, command ...string) error {
-	if len(bytes.TrimSpace(data)) == 0 { // which keepalived takes
-		return errors.New("it is empty")
+	if len(bytes.TrimSpace(data)) == 0 { // keepalived accepts an empty file
+		return errors.New("empty file")
 	}
 	copied := filepath.Join(f.scratch, n.Name+"-"+base)
 	if err := os.WriteFile(copied, data, 0o644); err != nil {
@@ -150,7 +148,7 @@ func (f *files) parse(ctx context.Context, n *lab.Node, base string, data []byte
 		return err
 	}
 	if err == nil && silent && len(bytes.TrimSpace(out)) > 0 {
-		err = errors.New("it complains")
+		err = errors.New("errors in the output")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, bytes.TrimSpace(out))

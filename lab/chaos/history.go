@@ -8,50 +8,48 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// effect is what a fault means to a node for a while.
+// effect is the effect of a fault on a node for a while.
 type effect string
 
 // Effects.
 const (
-	// effectOut is without power or link: it serves nobody, and hears nobody.
+	// effectOut: without power or link, the node serves nothing and receives nothing.
 	effectOut effect = "out"
-	// effectMute runs no keepalived that could act: nobody hears it, and an address that
-	// it has stays.
+	// effectMute: no keepalived on the node can act. It sends nothing, and keeps its addresses.
 	effectMute effect = "mute"
-	// effectStale may have an address that somebody else left there.
+	// effectStale: the node may have a VIP that was left on its link.
 	effectStale effect = "stale"
-	// effectUnfit cannot serve the VIPs of some groups, and is to notice it.
+	// effectUnfit: the node cannot serve the VIPs of some groups, and is to notice it.
 	effectUnfit effect = "unfit"
-	// effectUnsure may serve or not: it recovers, or nobody looks after it. Nothing is
-	// asked of it, but that there is no split brain.
+	// effectUnsure: the node may serve or not, because it recovers or its agent does not run. Only
+	// a split brain is a violation.
 	effectUnsure effect = "unsure"
-	// effectNoAPI is where no API server answers; effectUnsureAPI is where one does again, which
-	// load balancers have yet to find out.
+	// effectNoAPI: no API server answers there. effectUnsureAPI: one answers again, but load
+	// balancers may not have noticed yet.
 	effectNoAPI     effect = "no-api"
 	effectUnsureAPI effect = "unsure-api"
-	// effectReload is where keepalived may read its configuration anew, which begins an
-	// election again.
+	// effectReload: keepalived may reload its configuration, which starts a new election.
 	effectReload effect = "reload"
 )
 
-// forever is the end of what has none yet.
+// forever is the end of conditions and spans that have not ended.
 const forever = time.Duration(math.MaxInt64)
 
-// condition is an effect on a node from a time on, to another.
+// condition is an effect on a node for a time.
 type condition struct {
 	Node   string // every node if empty
 	Effect effect
-	Group  v1alpha1.GroupRole // whose VIPs are meant; all if empty
-	// Notice is how long the node takes to find out, of one that is unfit.
+	Group  v1alpha1.GroupRole // whose VIPs are affected; all if empty
+	// Notice is the time until the node notices that it is unfit.
 	Notice   time.Duration
 	From, To time.Duration
 	// Why names the fault.
 	Why string
 }
 
-// topology says which nodes reach each other from a time on: those of one side.
-// Nodes that are not named are on side 0. betweenSides is the side of those that are
-// being moved, which may reach anybody or nobody.
+// topology holds the sides of the network from a time on: nodes of one side reach each other. Nodes
+// that are not named are on side 0. Nodes on betweenSides are being moved and may reach any node or
+// none.
 type topology struct {
 	From  time.Duration
 	Sides map[string]int
@@ -60,59 +58,58 @@ type topology struct {
 // betweenSides is neither side of a partition.
 const betweenSides = -1
 
-// want says what is to be with a VIP from a time on.
+// want is the wanted state of a VIP from a time on.
 type want struct {
 	From time.Duration
 	What wanted
 }
 
-// wanted is whether a VIP is to be held.
+// wanted is the wanted state of a VIP.
 type wanted string
 
 const (
 	wantHeld   wanted = "held"   // by one node, of those that can serve it
-	wantEither wanted = "either" // it comes or goes just now
-	wantGone   wanted = "gone"   // by nobody
+	wantEither wanted = "either" // it is being added or removed
+	wantGone   wanted = "gone"   // by no node
 )
 
-// vip is one that is looked at.
+// vip is a VIP of a history.
 type vip struct {
 	Addr  netip.Addr
 	Group v1alpha1.GroupRole
-	// Wants are in the order of their times. Before the first it is wantEither.
+	// Wants are sorted by time. Before the first the state is wantEither.
 	Wants []want
 }
 
-// span is a time for which a VIP was on a node's links; To is forever while it is.
+// span is a time in which a VIP was on a node's links; To is forever while it is.
 type span struct {
 	VIP      netip.Addr
 	Node     string
 	From, To time.Duration
 }
 
-// stall is a time by which this machine itself was late.
+// stall is a delay of this machine itself.
 type stall struct {
 	At, Late time.Duration
 }
 
-// node is one that is looked at.
+// node is a node of a history.
 type node struct {
 	Name string
-	// API says that it has an API server.
+	// API is set if it has an API server.
 	API bool
-	// Groups are those whose VIPs it is there for.
+	// Groups are the groups whose VIPs the node can hold.
 	Groups []v1alpha1.GroupRole
 }
 
-// logged is how much a container has logged up to a time, in bytes.
+// logged is the number of bytes that a container has logged up to a time.
 type logged struct {
 	At              time.Duration
 	Node, Container string
 	Bytes           int64
 }
 
-// history is all that is needed to say whether something was wrong from a time on.
-// Times are since the beginning of the watch.
+// history is the record of a run from a time on. Times are relative to the start of the watch.
 type history struct {
 	From, Now  time.Duration
 	Nodes      []node
@@ -121,5 +118,5 @@ type history struct {
 	Conditions []condition
 	Topologies []topology
 	Stalls     []stall
-	Logged     []logged // in the order of their times
+	Logged     []logged // sorted by time
 }

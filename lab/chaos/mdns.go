@@ -11,26 +11,26 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/attack"
 )
 
-// mdnsGroups are where multicast DNS goes (RFC 6762 section 3).
+// mdnsGroups are the multicast DNS destinations (RFC 6762 section 3).
 var mdnsGroups = []netip.AddrPort{netip.MustParseAddrPort("224.0.0.251:5353"), netip.MustParseAddrPort("[ff02::fb]:5353")}
 
-// mdnsPacket is what a neighbour can say of hosts that are not there.
+// mdnsPacket is an mDNS packet about hosts that do not exist.
 type mdnsPacket struct {
 	name string
-	// ttl of each record in seconds, hosts how many one packet is about, with three
+	// ttl is the TTL of each record in seconds, hosts the number of hosts in a packet, with three
 	// records each.
 	ttl   uint32
 	hosts int
 }
 
-// mdnsKinds are packets against what is known by multicast DNS: records that end in the
-// past where their time overflows, and as many in a packet as go into one.
+// mdnsKinds are packets that attack an mDNS cache: records whose expiry overflows into the past,
+// and as many records as fit into a packet.
 var mdnsKinds = []mdnsPacket{
 	{name: "endless-ttl", ttl: math.MaxUint32, hosts: 20},
 	{name: "many-records", ttl: 75 * 60, hosts: 133},
 }
 
-// packets returns so many of them, about different hosts, for both families.
+// packets returns n packets about different hosts, for both families.
 func (m mdnsPacket) packets(n int) (out []attack.Packet, err error) {
 	for i := range n {
 		data, err := m.message(i * m.hosts).Pack()
@@ -44,8 +44,8 @@ func (m mdnsPacket) packets(n int) (out []attack.Packet, err error) {
 	return out, nil
 }
 
-// message is about the hosts from a number on: each has an address, and is a
-// workstation (RFC 6762 section 18 says what is set in a response).
+// message returns records for the hosts from a number on: each has an address and is a workstation
+// (RFC 6762 section 18 has the header of a response).
 func (m mdnsPacket) message(first int) *miekg.Msg {
 	const service = "_workstation._tcp.local."
 	msg := &miekg.Msg{MsgHdr: miekg.MsgHdr{Response: true, Authoritative: true}, Compress: true}

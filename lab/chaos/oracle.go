@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Rule is something that must always hold.
+// Rule is an invariant of the cluster.
 type Rule string
 
 // Rules.
 const (
-	splitBrain  Rule = "split-brain"     // never, for longer than an advert takes to cross
-	noHolder    Rule = "no-holder"       // a node that can serve holds, whenever there is one
-	notWanted   Rule = "not-wanted"      // nobody holds an address that is no VIP any more
-	invalidFile Rule = "invalid-file"    // what is on disk can be used at any moment
-	leak        Rule = "leak"            // nothing is left behind
-	noReturn    Rule = "does-not-return" // what ended runs again
-	noRest      Rule = "no-rest"         // everything is as before once nothing is wrong
-	agentStuck  Rule = "agent-stuck"     // an agent that runs answers
-	logFlood    Rule = "log-flood"       // no container logs more than a disk can take
+	splitBrain  Rule = "split-brain"     // two nodes that reach each other hold a VIP for longer than an advertisement needs
+	noHolder    Rule = "no-holder"       // no node holds a VIP although one could serve it
+	notWanted   Rule = "not-wanted"      // a node holds an address that is no VIP any more
+	invalidFile Rule = "invalid-file"    // a file on disk is invalid
+	leak        Rule = "leak"            // something is left behind
+	noReturn    Rule = "does-not-return" // a process that ended does not run again
+	noRest      Rule = "no-rest"         // the cluster does not return to its first state when no fault is left
+	agentStuck  Rule = "agent-stuck"     // an agent that runs does not answer
+	logFlood    Rule = "log-flood"       // a container logs more than a disk can take
 )
 
-// Violation is a rule that did not hold for a time.
+// Violation is a time in which a rule did not hold.
 type Violation struct {
 	Rule     Rule          `json:"rule"`
 	From     time.Duration `json:"from"`
@@ -49,15 +49,14 @@ func (v Violation) String() string {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// longest are the longest times, of those that were allowed, that something was not
-// as it should be.
+// longest holds the longest allowed deviations.
 type longest struct {
-	// Without is how long no node that could serve held a VIP, although there was
-	// one; Overlap how long two nodes held one.
+	// Without is the longest time in which no node that could serve held a VIP, although there was
+	// one. Overlap is the longest time in which two nodes held one.
 	Without, Overlap time.Duration
 }
 
-// judgeHistory says what of the history should not have been, in the order of time.
+// judgeHistory returns the violations in a history, sorted by time.
 func judgeHistory(h history, b Bounds) ([]Violation, longest) {
 	j := &judge{history: h, bounds: b, spells: map[spellKey]*spell{}}
 	edges := j.edges()
@@ -72,7 +71,7 @@ func judgeHistory(h history, b Bounds) ([]Violation, longest) {
 	return j.found, j.longest
 }
 
-// judge goes through a history from one change to the next.
+// judge walks through a history from one change to the next.
 type judge struct {
 	history
 	bounds  Bounds
@@ -81,25 +80,25 @@ type judge struct {
 	longest longest
 }
 
-// spellKey is what goes on being wrong.
+// spellKey identifies a deviation that lasts.
 type spellKey struct {
 	rule       Rule
 	vip        int
-	node, with int // with is -1 where there is no second one
+	node, with int // with is -1 without a second node
 }
 
 func (k spellKey) compare(other spellKey) int {
 	return cmp.Or(cmp.Compare(k.rule, other.rule), cmp.Compare(k.vip, other.vip), cmp.Compare(k.node, other.node), cmp.Compare(k.with, other.with))
 }
 
-// spell is a time for which something is wrong, without a break.
+// spell is an uninterrupted deviation.
 type spell struct {
 	from, to time.Duration
-	// bad are holders that could not serve, with how long each may take to notice.
+	// bad are holders that could not serve, with the time that each may need to notice.
 	bad map[string]time.Duration
 }
 
-// edges are the moments at which anything changed, and both ends.
+// edges returns the times of all changes, and both ends.
 func (j *judge) edges() []time.Duration {
 	all := []time.Duration{j.From, j.Now}
 	add := func(times ...time.Duration) {
@@ -127,24 +126,24 @@ func (j *judge) edges() []time.Duration {
 	return slices.Compact(all)
 }
 
-// segment takes in a time in which nothing changed.
+// segment evaluates a time in which nothing changed.
 func (j *judge) segment(from, to time.Duration) {
 	nodes := j.states(from)
 	for v := range j.VIPs {
 		held := j.holders(v, from)
 		switch j.VIPs[v].wanted(from) {
 		case wantHeld:
-			j.someone(v, nodes, held, from, to)
+			j.checkHeld(v, nodes, held, from, to)
 		case wantGone:
 			for _, n := range held {
 				s := nodes[n]
 				if s.has(effectStale, "") || s.has(effectMute, "") || s.has(effectOut, "") || s.has(effectUnsure, "") {
 					continue
 				}
-				j.wrong(spellKey{notWanted, v, n, -1}, from, to)
+				j.extend(spellKey{notWanted, v, n, -1}, from, to)
 			}
 		}
-		j.notTwo(v, nodes, held, from, to)
+		j.checkSplitBrain(v, nodes, held, from, to)
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(j.spells), spellKey.compare) {
 		if j.spells[k].to < to {
@@ -153,8 +152,8 @@ func (j *judge) segment(from, to time.Duration) {
 	}
 }
 
-// someone looks whether, for each node that could hold, one that can does.
-func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Duration) {
+// checkHeld checks for each node that could hold the VIP that a node that can serve holds it.
+func (j *judge) checkHeld(v int, nodes []nodeState, held []int, from, to time.Duration) {
 	group := j.VIPs[v].Group
 	for n, s := range nodes {
 		if !slices.Contains(j.Nodes[n].Groups, group) || s.ability(group) != able {
@@ -172,7 +171,7 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 			}
 		}
 		if !served {
-			r := j.wrong(spellKey{noHolder, v, n, -1}, from, to)
+			r := j.extend(spellKey{noHolder, v, n, -1}, from, to)
 			for name, d := range bad {
 				r.bad[name] = max(r.bad[name], d)
 			}
@@ -180,8 +179,8 @@ func (j *judge) someone(v int, nodes []nodeState, held []int, from, to time.Dura
 	}
 }
 
-// notTwo looks for two that hold and reach each other.
-func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Duration) {
+// checkSplitBrain checks that no holder reaches another one.
+func (j *judge) checkSplitBrain(v int, nodes []nodeState, held []int, from, to time.Duration) {
 	speaks := func(n int) bool {
 		s := nodes[n]
 		return s.side != betweenSides && !s.has(effectOut, "") && !s.has(effectMute, "") && !s.has(effectStale, "")
@@ -189,14 +188,14 @@ func (j *judge) notTwo(v int, nodes []nodeState, held []int, from, to time.Durat
 	for i, a := range held {
 		for _, b := range held[i+1:] {
 			if speaks(a) && speaks(b) && nodes[a].side == nodes[b].side {
-				j.wrong(spellKey{splitBrain, v, a, b}, from, to)
+				j.extend(spellKey{splitBrain, v, a, b}, from, to)
 			}
 		}
 	}
 }
 
-// wrong notes that something is wrong for a time.
-func (j *judge) wrong(k spellKey, from, to time.Duration) *spell {
+// extend extends the spell of a deviation, or starts one.
+func (j *judge) extend(k spellKey, from, to time.Duration) *spell {
 	r := j.spells[k]
 	if r == nil {
 		r = &spell{from: from, bad: map[string]time.Duration{}}
@@ -206,7 +205,7 @@ func (j *judge) wrong(k spellKey, from, to time.Duration) *spell {
 	return r
 }
 
-// end looks whether what was wrong was so for too long.
+// end ends a spell, and reports a violation if it lasted longer than allowed.
 func (j *judge) end(k spellKey) {
 	r := j.spells[k]
 	delete(j.spells, k)
@@ -224,11 +223,11 @@ func (j *judge) end(k spellKey) {
 	}
 }
 
-// neighbour is how long a packet waits for a link address that was asked for while
-// nobody could answer (RFC 4861, section 10, RETRANS_TIMER; arp(7) has the same).
+// neighbour is the time that a packet waits for a link address that was requested while no host
+// could answer (RFC 4861, section 10, RETRANS_TIMER; arp(7) has the same).
 const neighbour = time.Second
 
-// allowed is how long something may have been wrong.
+// allowed returns the time that a spell may last.
 func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	extra := j.late(r.from, r.to)
 	if j.overlaps(effectReload, "", r.from, r.to) {
@@ -236,7 +235,7 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	}
 	switch k.rule {
 	case splitBrain:
-		if j.metAnew(k, r) {
+		if j.justMet(k, r) {
 			extra += neighbour
 		}
 		return j.bounds.overlap() + extra
@@ -253,7 +252,7 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	return sum + extra
 }
 
-// late is by how much this machine was late about then.
+// late returns the delay of this machine around a time.
 func (j *judge) late(from, to time.Duration) (sum time.Duration) {
 	for _, s := range j.Stalls {
 		if s.At >= from && s.At-s.Late <= to {
@@ -263,15 +262,15 @@ func (j *judge) late(from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// overlaps says whether there was an effect at any time of those given.
+// overlaps reports whether an effect was in force at any time of a range.
 func (j *judge) overlaps(e effect, node string, from, to time.Duration) bool {
 	return slices.ContainsFunc(j.Conditions, func(c condition) bool {
 		return c.Effect == e && (c.Node == "" || c.Node == node || node == "") && c.From < to && c.To > from
 	})
 }
 
-// metAnew says whether two nodes may only just have come to reach each other.
-func (j *judge) metAnew(k spellKey, r *spell) bool {
+// justMet reports whether two nodes may have started to reach each other only recently.
+func (j *judge) justMet(k spellKey, r *spell) bool {
 	for _, t := range j.Topologies {
 		if t.From >= r.from-neighbour && t.From < r.to {
 			return true
@@ -298,9 +297,9 @@ func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation
 		v.Happened = fmt.Sprintf("%s holds %s, which is no VIP of the cluster now", name, v.VIP)
 	case noHolder:
 		v.Nodes = append([]string{name}, slices.Sorted(maps.Keys(r.bad))...)
-		v.Happened = fmt.Sprintf("nobody holds %s, and %s could", v.VIP, name)
+		v.Happened = fmt.Sprintf("no node holds %s, although %s could", v.VIP, name)
 		if len(r.bad) > 0 {
-			v.Happened = fmt.Sprintf("%s, which cannot serve, holds %s, and %s could", strings.Join(v.Nodes[1:], ", "), v.VIP, name)
+			v.Happened = fmt.Sprintf("%s, which cannot serve, holds %s, although %s could", strings.Join(v.Nodes[1:], ", "), v.VIP, name)
 		}
 	}
 	return v

@@ -8,55 +8,52 @@ import (
 	"time"
 )
 
-// clusterShape is what of a cluster its schedule depends on: how many nodes, and which of
-// them are what. The numbers are places in the lab's plan.
+// clusterShape holds the properties of a cluster that its schedule depends on: the number of nodes
+// and their roles. The numbers are places in the lab's plan.
 type clusterShape struct {
 	Nodes        int
 	ControlPlane []int
-	Routers      []int // nodes that begin with a router
+	Routers      []int // nodes that start with a router
 }
 
-// Fault is one thing that happens.
+// Fault is a planned fault.
 type Fault struct {
-	// At is when it begins, after the beginning of its round; For is how long it
-	// lasts, 0 for what happens in a moment.
+	// At is its start, relative to its round; For is its duration, 0 if it is instantaneous.
 	At, For time.Duration
 	Kind    Kind
-	// Nodes are those that it happens to.
+	// Nodes are the affected nodes.
 	Nodes []int
-	// What is the variant, such as the container that is killed.
+	// What is the variant, such as the container to kill.
 	What string
 }
 
-// Round is a time full of faults. After it all of them are undone, and the cluster
-// has to come to rest.
+// Round is a sequence of faults. After it all of them are undone, and the cluster must come to
+// rest.
 type Round struct {
 	Number int
 	Faults []Fault
-	// Length is when the last of them is over.
+	// Length is the time until the last fault is over.
 	Length time.Duration
 }
 
-// Limits say what a schedule may have in it.
+// Limits restricts the faults of a schedule.
 type Limits struct {
 	Kinds []Kind // all if empty
-	// AtOnce is how many faults may be there at one time.
+	// AtOnce is the maximum number of simultaneous faults.
 	AtOnce int
 }
 
 const (
-	// roundLength is about how long faults go on before the cluster may come to
-	// rest.
+	// roundLength is the approximate duration of the faults of a round.
 	roundLength = 24 * time.Second
-	// breathing is the longest time between the beginnings of two faults.
+	// breathing is the longest time between the starts of two faults.
 	breathing = 2500 * time.Millisecond
-	// merciless is one in how many rounds in which no node needs to stay healthy.
+	// merciless is the period of rounds in which no node needs to stay healthy: one in three.
 	merciless = 3
 )
 
-// newSchedule plans rounds of faults for at least that long. The same arguments
-// give the same schedule, whatever happens to the cluster meanwhile, and each round
-// depends on the seed and its own number alone.
+// newSchedule plans rounds of faults for at least the duration d. The same arguments give the same
+// schedule, and each round depends only on the seed and its own number.
 func newSchedule(seed uint64, d time.Duration, s clusterShape, l Limits) (out []Round) {
 	for total := time.Duration(0); total < d; {
 		r := newRound(seed, len(out), min(roundLength, d-total), s, l)
@@ -101,7 +98,7 @@ func newRound(seed uint64, number int, length time.Duration, s clusterShape, l L
 	return r
 }
 
-// fits says whether there is anything that a kind could happen to.
+// fits reports whether a kind of fault has a possible target.
 func (p *planner) fits(k kind) bool {
 	switch k.place {
 	case routerHost:
@@ -114,15 +111,15 @@ func (p *planner) fits(k kind) bool {
 	return true
 }
 
-// upTo is a time from the range, in whole milliseconds.
+// upTo returns a random time from the range, in whole milliseconds.
 func (p *planner) upTo(least, most time.Duration) time.Duration {
 	return (least + time.Duration(p.Int64N(int64(most-least)+1))).Truncate(time.Millisecond)
 }
 
-// attempts is how often it is tried to find a fault that goes with the others.
+// attempts is the number of attempts to find a fault that is allowed next to the others.
 const attempts = 12
 
-// pick finds a fault that can begin then, if there is one.
+// pick returns a fault that can start at a time, if there is one.
 func (p *planner) pick(at time.Duration) (Fault, bool) {
 	for range attempts {
 		k := p.kinds[p.IntN(len(p.kinds))]
@@ -159,20 +156,20 @@ func (p *planner) where(k kind) []int {
 	return nil
 }
 
-// lasting is how long what happens in a moment counts as going on: until what was
-// killed is there again.
+// lasting is the duration that an instantaneous fault counts with: until the killed process runs
+// again.
 const lasting = 3 * time.Second
 
-// span is for how long a fault counts.
+// span returns the time in which a fault counts.
 func (f Fault) span() (from, to time.Duration) { return f.At, f.At + max(f.For, lasting) }
 
-// overlaps says whether a fault counts at any time between those given.
+// overlaps reports whether a fault counts at any time of a range.
 func (f Fault) overlaps(from, to time.Duration) bool {
 	begin, end := f.span()
 	return begin < to && end > from
 }
 
-// parts are what a fault is about.
+// parts returns the parts that a fault affects.
 func (f Fault) parts() part {
 	k := kindOf(f.Kind)
 	p := k.parts
@@ -184,10 +181,10 @@ func (f Fault) parts() part {
 	return p
 }
 
-// clusterWide are parts that there is one of.
-const clusterWide = ofConfig | ofTopology | ofGuard
+// clusterWide are parts that exist only once.
+const clusterWide = partConfig | partTopology | partGuard
 
-// collides says that two faults are about the same.
+// collides reports whether two faults affect the same part.
 func (f Fault) collides(other Fault) bool {
 	both := f.parts() & other.parts()
 	if both&clusterWide != 0 || f.Kind == other.Kind && len(f.Nodes) == 0 {
@@ -196,12 +193,12 @@ func (f Fault) collides(other Fault) bool {
 	return both != 0 && slices.ContainsFunc(f.Nodes, func(n int) bool { return slices.Contains(other.Nodes, n) })
 }
 
-// allowed says whether a fault goes with those that are there at its time.
+// allowed reports whether a fault can be combined with the others at its time.
 func (p *planner) allowed(f Fault) bool {
 	_, end := f.span()
 	atOnce := 1
 	merciless, from, to := p.merciless, f.At, end
-	// One that was deleted holds a VIP if for any moment nobody is there to tell it.
+	// A deleted node takes a VIP as soon as no other node is there to reject it.
 	watch := func(g Fault) {
 		if g.Kind == deletedNode {
 			begin, end := g.span()
@@ -233,7 +230,7 @@ func (p *planner) allowed(f Fault) bool {
 			}
 		}
 	}
-	// One of those that share the work stays as it is.
+	// One node of those that share the work stays as it is.
 	for _, group := range [][]int{p.shape.ControlPlane, p.shape.Routers} {
 		if !slices.ContainsFunc(group, func(n int) bool { return !impaired[n] }) && len(group) > 0 {
 			return false
@@ -242,7 +239,7 @@ func (p *planner) allowed(f Fault) bool {
 	return true
 }
 
-// Text is a schedule in lines; names are those of the nodes.
+// Text returns a schedule as lines of text; names are the nodes' names.
 func Text(rounds []Round, names []string) string {
 	var b strings.Builder
 	for _, r := range rounds {
@@ -254,7 +251,7 @@ func Text(rounds []Round, names []string) string {
 	return b.String()
 }
 
-// text is a fault in words.
+// text describes a fault.
 func (f Fault) text(names []string) string {
 	words := []string{string(f.Kind)}
 	if f.What != "" {

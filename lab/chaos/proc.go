@@ -12,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is one of a node, containers' included.
+// process is a process of a node or of its containers.
 type process struct {
 	pid, parent int
 	name        string
 	zombie      bool
 	stopped     bool // by a signal
 	age         time.Duration
-	files       int // how many it has open
+	files       int // number of open files
 }
 
-// processesOf lists what runs on a node whose first process is given, in the order
-// of process IDs: all that have its host name, and what those have not taken note of
-// the end of.
+// processesOf returns the processes of a node whose first process is given, sorted by process ID:
+// all in its UTS namespace, and their unreaped children.
 func processesOf(init int) (out []process) {
 	place := namespace(init)
 	if init == 0 || place == "" {
@@ -59,13 +58,13 @@ func processesOf(init int) (out []process) {
 	return out
 }
 
-// namespace names the UTS namespace of a process; empty if it has ended.
+// namespace returns the UTS namespace of a process; empty if it has ended.
 func namespace(pid int) string {
 	link, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", pid))
 	return link
 }
 
-// readProcess reads what the kernel tells of a process; false if it has ended.
+// readProcess reads a process from /proc; false if it has ended.
 func readProcess(pid int) (p process, ok bool) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	text, err := os.ReadFile(dir + "status")
@@ -90,18 +89,17 @@ func readProcess(pid int) (p process, ok bool) {
 	return p, true
 }
 
-// ticks is USER_HZ, which proc(5) counts start times in, on every architecture that
-// Go runs on.
+// ticks is USER_HZ, the unit of start times in proc(5), on every architecture that Go supports.
 const ticks = 100
 
-// age is for how long a process has been there; 0 if it has ended.
+// age returns the age of a process; 0 if it has ended.
 func age(dir string) time.Duration {
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
 		return 0
 	}
-	// The second field is the name in parentheses, which may have anything in it;
-	// the start is field 22.
+	// The second field is the name in parentheses, which may contain any character; the start time
+	// is field 22.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 20 {
 		return 0

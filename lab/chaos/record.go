@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// record notes what happens. Its methods may be called from any goroutine.
+// record collects the events of a run. Its methods are safe for concurrent use.
 type record struct {
 	since time.Time
 	watch *watch.Watch
@@ -31,7 +31,7 @@ type mark struct {
 	condition *condition
 }
 
-// begin notes that a condition is there from now on; its times are set here.
+// begin records a condition that starts now; begin sets its times.
 func (r *record) begin(c condition) *mark {
 	c.From, c.To = r.now(), forever
 	r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *record) begin(c condition) *mark {
 	return &mark{r, &c}
 }
 
-// end notes that the condition is over, or will be after a time.
+// end records that the condition ends after a time.
 func (m *mark) end(after time.Duration) {
 	at := m.record.now() + after
 	m.record.mu.Lock()
@@ -48,7 +48,7 @@ func (m *mark) end(after time.Duration) {
 	m.condition.To = at
 }
 
-// topology notes who reaches whom from now on.
+// topology records the sides of the network from now on.
 func (r *record) topology(sides map[string]int) {
 	at := r.now()
 	r.mu.Lock()
@@ -56,7 +56,7 @@ func (r *record) topology(sides map[string]int) {
 	r.topologies = append(r.topologies, topology{at, sides})
 }
 
-// want notes what is to be with a VIP after a time, whatever was to be from then on.
+// want records the wanted state of a VIP after a time, and removes what was recorded from then on.
 func (r *record) want(vip netip.Addr, after time.Duration, what wanted) {
 	at := r.now() + after
 	r.mu.Lock()
@@ -82,7 +82,7 @@ func (r *record) stall(s stall) {
 	r.stalls = append(r.stalls, s)
 }
 
-// late is by how much the machine was late since then.
+// late returns the total delay of this machine since a time.
 func (r *record) late(since time.Duration) (sum time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,9 +94,9 @@ func (r *record) late(since time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// history is what was from a time on.
+// history returns the events from a time on.
 func (r *record) history(from time.Duration) history {
-	// Spans that have not ended seem to end when the timeline is made.
+	// Spans that have not ended would seem to end when the timeline is made.
 	asked := r.now()
 	timeline := r.watch.Timeline()
 	h := history{From: from, Now: asked}

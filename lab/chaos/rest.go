@@ -17,56 +17,53 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// restEvery is how often it is looked whether the cluster is at rest; it is when
-// nothing was wrong so often in a row.
+// restEvery is the poll interval while waiting for rest; the cluster is at rest after several polls
+// in a row without a deviation.
 const (
 	restEvery = 300 * time.Millisecond
 	restTimes = 3
 )
 
-// normal is what there is on a node at rest.
+// normal is the state of a node at rest.
 type normal struct {
-	processes []string       // names, sorted, but for HAProxy's older workers
+	processes []string       // names, sorted, without HAProxy's older workers
 	proxies   int            // HAProxy's workers
-	files     map[string]int // open files of agents, the most that one has
+	files     map[string]int // open files of agents, the maximum by name
 	tables    string         // of nftables
 	names     map[string]bool
 }
 
-// lasts is the age from which a process counts: longer than a liveness probe may
-// take.
+// lasts is the minimum age of processes that count: longer than a liveness probe runs.
 const lasts = 6 * time.Second
 
-// moreProxies is how many workers of HAProxy there may be from before reloads: a
-// client may keep a connection to each for as long as it likes, at most 15 minutes
-// (hard-stop-after in haproxy.cfg).
+// moreProxies is the maximum number of HAProxy workers from before reloads: a client may keep a
+// connection to each, at most for 15 minutes (hard-stop-after in haproxy.cfg).
 const moreProxies = 8
 
-// moreFiles is how many more files an agent may have open than at first: connections
-// to API servers come and go.
+// moreFiles is the number of files that an agent may have open beyond the first count: connections
+// to API servers vary.
 const moreFiles = 16
 
-// rest waits until the cluster is as it was at first, and says whether it is. What
-// still is not after the time that everything may take to recover is a violation.
-// The first time it notes how things are.
+// rest waits until the cluster is in its first state again, and reports whether it is. A deviation
+// that outlasts the time to recover is a violation. The first call records the state.
 func (r *run) rest(ctx context.Context) bool {
 	began := r.record.now()
 	first := r.normal == nil
 	good, said := 0, ""
 	for {
-		rule, err := r.resting()
+		rule, err := r.checkRest()
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			r.say("not at rest yet: %s", said)
+			r.log("not at rest yet: %s", said)
 		}
 		if good++; err != nil {
 			good = 0
 		}
-		if err != nil && first { // what was there passed by, such as a liveness probe
+		if err != nil && first { // passing processes, such as a liveness probe
 			r.normal = nil
 		}
 		if good == restTimes {
-			r.say("at rest")
+			r.log("at rest")
 			return true
 		}
 		allowed := r.bounds.Return + r.bounds.Apply + r.afterNetwork() + r.bounds.Slack + r.record.late(began)
@@ -80,9 +77,9 @@ func (r *run) rest(ctx context.Context) bool {
 	}
 }
 
-// resting says what is not as it is at rest.
-func (r *run) resting() (rule Rule, err error) {
-	if err := r.serves(); err != nil {
+// checkRest returns a deviation from the state at rest.
+func (r *run) checkRest() (rule Rule, err error) {
+	if err := r.checkServing(); err != nil {
 		r.served = 0
 		return noRest, err
 	}
@@ -90,7 +87,7 @@ func (r *run) resting() (rule Rule, err error) {
 		if r.served == 0 {
 			r.served = r.record.now()
 		}
-		if r.record.now()-r.served < lasts+second { // until what has just started counts
+		if r.record.now()-r.served < lasts+second { // until processes that just started count
 			return noRest, errors.New("it has just started")
 		}
 		r.normal, err = r.survey()
@@ -99,10 +96,10 @@ func (r *run) resting() (rule Rule, err error) {
 	for i, n := range r.cluster.Nodes() {
 		now, err := r.surveyNode(n)
 		if err == nil {
-			err = now.beyond(&r.normal[i])
+			err = now.compare(&r.normal[i])
 		}
 		if err == nil {
-			err = r.addresses(n)
+			err = r.checkAddresses(n)
 		}
 		if err != nil {
 			return leak, fmt.Errorf("%s: %w", n.Name, err)
@@ -111,9 +108,9 @@ func (r *run) resting() (rule Rule, err error) {
 	return "", nil
 }
 
-// serves says whether every VIP has a holder, and every node the priority that it
-// has when it is healthy.
-func (r *run) serves() error {
+// checkServing returns an error unless every VIP has a holder, and every node the priority of a
+// healthy one.
+func (r *run) checkServing() error {
 	for _, g := range r.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
 			holders, err := r.cluster.Holders(vip)
@@ -122,7 +119,7 @@ func (r *run) serves() error {
 			}
 		}
 		for _, n := range r.cluster.Nodes() {
-			if err := r.healthy(n, &g); err != nil {
+			if err := r.checkHealthy(n, &g); err != nil {
 				return fmt.Errorf("%s: %w", n.Name, err)
 			}
 		}
@@ -139,15 +136,14 @@ func (r *run) serves() error {
 	return nil
 }
 
-// healthy says whether a node that is to hold the VIPs of a group has all points
-// that there are for it.
-func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
+// checkHealthy returns an error unless a node has the maximum priority for a group.
+func (r *run) checkHealthy(n *lab.Node, g *v1alpha1.Group) error {
 	if !r.cluster.Spec().Hosts(g, n.Role, nil) || g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil {
 		return nil
 	}
 	s, err := lab.Published[state.Keepalived](n)
 	if err != nil || s == nil {
-		return errors.Join(err, errors.New("its keepalived job says nothing"))
+		return errors.Join(err, errors.New("its keepalived job publishes no state"))
 	}
 	full := vrrp.FullPriority(g, n.Role)
 	for _, vip := range g.VIPs {
@@ -162,9 +158,9 @@ func (r *run) healthy(n *lab.Node, g *v1alpha1.Group) error {
 	return nil
 }
 
-// addresses says whether a node has other addresses than its own and the VIPs of the
+// checkAddresses returns an error if a node has other addresses than its own and the VIPs of the
 // cluster.
-func (r *run) addresses(n *lab.Node) error {
+func (r *run) checkAddresses(n *lab.Node) error {
 	have, err := n.Addresses()
 	if err != nil {
 		return err
@@ -184,7 +180,7 @@ func (r *run) addresses(n *lab.Node) error {
 	return nil
 }
 
-// survey is what there is on all nodes now.
+// survey returns the current state of all nodes.
 func (r *run) survey() (out []normal, err error) {
 	for _, n := range r.cluster.Nodes() {
 		now, err := r.surveyNode(n)
@@ -207,7 +203,7 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 			name += " (ended, and nobody took note)"
 		}
 		if name == "haproxy" && slices.Contains(now.processes, name) {
-			// Those from before a reload stay until their last connection ends.
+			// Workers from before a reload stay until their last connection ends.
 			if now.proxies++; now.proxies > 1 {
 				continue
 			}
@@ -222,7 +218,7 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nft list tables: %w: %s", err, out)
 	}
-	// nft lists them as they were made: of two agents, either puts its own back first.
+	// nft lists tables by age: of two agents, either may restore its own first.
 	now.tables = strings.Join(slices.Sorted(strings.Lines(string(out))), "")
 	places := append(slices.Clone(written), v1alpha1.TrackDir, "/etc", "/tmp")
 	for _, dir := range places {
@@ -239,8 +235,8 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 	return now, nil
 }
 
-// beyond says what there is that was not there at first, or is not any more.
-func (now *normal) beyond(first *normal) error {
+// compare returns an error for the first difference to the first state.
+func (now *normal) compare(first *normal) error {
 	if !slices.Equal(now.processes, first.processes) {
 		return fmt.Errorf("it runs %v, and ran %v at first", counted(now.processes), counted(first.processes))
 	}
@@ -257,22 +253,22 @@ func (now *normal) beyond(first *normal) error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(now.names)) {
 		if !first.names[path] && !expected(path) {
-			return fmt.Errorf("there is %s, which was not there at first", path)
+			return fmt.Errorf("new file %s", path)
 		}
 	}
 	return nil
 }
 
-// expected says that a file may come later than the others: what the agent keeps
-// over a restart, the one temporary file of each path, which a killed agent leaves for
-// the next one to use again, and the track files of a group that the node could hold for
-// a while, by its labels, which stay until the agent starts anew.
+// expected reports whether a file may appear later than the others: state that the agent keeps over
+// a restart, the one temporary file of each path, which a killed agent leaves for the next one to
+// reuse, and the track files of a group that the node could hold for a while, by its labels, which
+// stay until the agent restarts.
 func expected(path string) bool {
 	base := filepath.Base(path)
 	return filepath.Dir(path) == v1alpha1.TrackDir || strings.HasPrefix(base, ".vipgen-") || strings.HasSuffix(base, ".vipgen-new")
 }
 
-// counted is a list in which each name stands once, with how often it was there.
+// counted returns a list with each name once, with its number.
 func counted(sorted []string) string {
 	var out []string
 	for i := 0; i < len(sorted); {

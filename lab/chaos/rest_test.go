@@ -40,7 +40,7 @@ func TestLeaks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			now := usual()
 			tt.change(&now)
-			err := now.beyond(&first)
+			err := now.compare(&first)
 			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

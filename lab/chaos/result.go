@@ -12,22 +12,22 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Result is what a run has shown.
+// Result is the result of a run.
 type Result struct {
 	Seed   uint64        `json:"seed"`
 	Lasted time.Duration `json:"lasted"`
 	Rounds int           `json:"rounds"`
-	// Faults are how many happened of each kind; Nothing is how many found nothing
-	// to happen to, such as a daemon that was just starting again.
+	// Faults is the number of faults by kind. Nothing is the number of faults without a target,
+	// such as a daemon that was just starting again.
 	Faults  map[Kind]int `json:"faults"`
 	Nothing int          `json:"nothing"`
-	// Failovers is how often a VIP came to a node.
+	// Failovers is the number of times that a node acquired a VIP.
 	Failovers int `json:"failovers"`
-	// WithoutHolder is the longest time for which no node that could serve held a
-	// VIP, although there was one; SplitBrain that for which two nodes held one.
+	// WithoutHolder is the longest time in which no node that could serve held a VIP, although
+	// there was one. SplitBrain is the longest time in which two nodes held one.
 	WithoutHolder time.Duration `json:"withoutHolder"`
 	SplitBrain    time.Duration `json:"splitBrain"`
-	// Late is by how much this machine was late, in all.
+	// Late is the total delay of this machine.
 	Late       time.Duration `json:"late"`
 	Bounds     Bounds        `json:"bounds"`
 	Violations []Violation   `json:"violations"`
@@ -36,18 +36,18 @@ type Result struct {
 	Logs       map[string]string `json:"-"`
 }
 
-// Moment is something that happened.
+// Moment is an event with its time.
 type Moment struct {
 	At   time.Duration `json:"at"`
 	What string        `json:"what"`
 }
 
-func (r *Result) note(l longest) {
+func (r *Result) update(l longest) {
 	r.WithoutHolder = max(r.WithoutHolder, l.Without)
 	r.SplitBrain = max(r.SplitBrain, l.Overlap)
 }
 
-// total is how many faults happened.
+// total returns the number of faults.
 func (r *Result) total() (n int) {
 	for _, k := range r.Faults {
 		n += k
@@ -55,7 +55,7 @@ func (r *Result) total() (n int) {
 	return n
 }
 
-// Summary writes what a run has shown, for people.
+// Summary writes the result for people.
 func (r *Result) Summary(w io.Writer) {
 	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more found nothing to happen to\n", r.Seed, r.total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
 	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b Kind) int {
@@ -73,11 +73,11 @@ func (r *Result) Summary(w io.Writer) {
 	}
 }
 
-// around is how long before a violation its report begins.
+// around is the time before a violation that its report covers.
 const around = 20 * time.Second
 
-// Report writes what happened around the first violation: faults, holders, and what
-// was noted of the nodes.
+// Report writes the events around the first violation: faults, holders, and conditions of the
+// nodes.
 func (r *Result) Report(w io.Writer) {
 	if len(r.Violations) == 0 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// run is one that goes on.
+// run is a run in progress.
 type run struct {
 	cfg      *Config
 	bounds   Bounds
@@ -31,23 +31,22 @@ type run struct {
 	stop     context.CancelFunc // ends the faults
 
 	normal []normal      // of each node, at rest
-	served time.Duration // since when all was well, before it was known what is normal
+	served time.Duration // start of the time without a deviation, until normal is known
 
 	mu     sync.Mutex
 	result Result
-	failed error // what the lab itself could not do
+	failed error // error of the lab itself
 }
 
-// judgeEvery is how often it is looked whether all is as it must be, judgeLate for
-// how long what has happened may not have been noted yet.
+// judgeEvery is the interval of evaluations, judgeLate the time after which events are complete in
+// the record.
 const (
 	judgeEvery = 500 * time.Millisecond
 	judgeLate  = 500 * time.Millisecond
 )
 
-// Run builds a lab, breaks it as the seed says, and returns what was seen. It ends
-// at the first violation, with the duration, or when ctx ends. The error is about
-// the lab itself.
+// Run builds a lab, breaks it as planned, and returns the result. It ends at the first violation,
+// after the duration, or when ctx ends. The error is about the lab itself.
 func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
 	r := &run{cfg: cfg, bounds: p.Bounds, spare: p.spare, spareVIP: p.spare.vip.Addresses[0].Addr()}
 	if cfg.Progress == nil {
@@ -69,12 +68,12 @@ func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
 		r.result.Logs = r.logs()
 	}
 	err = errors.Join(err, cluster.Close())
-	r.gone()
+	r.checkRemoved()
 	return &r.result, err
 }
 
-// gone looks whether anything of the lab is left after its end.
-func (r *run) gone() {
+// checkRemoved reports a violation if anything of the lab is left after its end.
+func (r *run) checkRemoved() {
 	var left []string
 	prefix := strings.TrimSuffix(r.cluster.Network().Hub(), "hub")
 	for _, pattern := range []string{"/run/netns/" + prefix + "*", "/sys/fs/cgroup/" + prefix + "*", "/sys/fs/cgroup/*/" + prefix + "*"} {
@@ -115,7 +114,7 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	background.Go(func() { room(ctx, r.fail) })
 	background.Go(func() { r.attend(ctx) })
 
-	r.say("waiting until the cluster is at rest")
+	r.log("waiting until the cluster is at rest")
 	if !r.rest(ctx) {
 		return r.err()
 	}
@@ -139,14 +138,14 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	return r.err()
 }
 
-// err is what the lab could not do.
+// err returns the error of the lab.
 func (r *run) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failed
 }
 
-// describe notes nodes and VIPs, and the routers that nodes do not have.
+// describe records nodes and VIPs, and the nodes without a router.
 func (r *run) describe() {
 	spec := r.cluster.Spec()
 	for _, n := range r.cluster.Nodes() {
@@ -182,10 +181,10 @@ func (r *run) startWatch(since time.Time) (*watch.Watch, error) {
 	return watch.Start(cfg)
 }
 
-// round lets the faults of a round happen, and the cluster come to rest. It says
-// whether to go on.
+// round executes the faults of a round and waits until the cluster is at rest. It reports whether
+// to continue.
 func (r *run) round(ctx context.Context, round Round) bool {
-	r.say("round %d: %d faults", round.Number, len(round.Faults))
+	r.log("round %d: %d faults", round.Number, len(round.Faults))
 	r.result.Rounds++
 	from := r.record.now()
 	judging, stop := context.WithCancel(ctx)
@@ -202,11 +201,11 @@ func (r *run) round(ctx context.Context, round Round) bool {
 		all.Go(func() {
 			defer close(over[i])
 			for before, g := range round.Faults[:i] {
-				if f.collides(g) { // which may take longer than was planned
+				if f.collides(g) { // which may take longer than planned
 					<-over[before]
 				}
 			}
-			r.happen(ctx, f)
+			r.execute(ctx, f)
 		})
 	}
 	all.Wait()
@@ -216,7 +215,7 @@ func (r *run) round(ctx context.Context, round Round) bool {
 	judged.Wait()
 	if ok {
 		longest, good := r.judgeOnce(from)
-		r.result.note(longest)
+		r.result.update(longest)
 		ok = good
 	}
 	r.result.Failovers = r.failovers()
@@ -233,19 +232,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// happen lets a fault happen and undoes it.
-func (r *run) happen(ctx context.Context, f Fault) {
+// execute executes a fault and undoes it.
+func (r *run) execute(ctx context.Context, f Fault) {
 	a := &act{run: r, fault: f, why: f.text(r.names())}
 	nodes := r.cluster.Nodes()
 	for _, i := range f.Nodes {
 		a.nodes = append(a.nodes, nodes[i])
 	}
-	r.say("%s", a.why)
+	r.log("%s", a.why)
 	began := time.Now()
 	back, err := actions[f.Kind](a, ctx)
 	switch {
 	case errors.Is(err, errNoEffect):
-		r.say("%s: nothing there", a.why)
+		r.log("%s: nothing there", a.why)
 		r.count(f.Kind, true)
 	case err != nil && ctx.Err() == nil:
 		r.fail(fmt.Errorf("%s: %w", a.why, err))
@@ -257,12 +256,12 @@ func (r *run) happen(ctx context.Context, f Fault) {
 	}
 	sleep(ctx, time.Until(began.Add(f.For)))
 	if ctx.Err() != nil {
-		return // all of it ends
+		return // the run ends
 	}
 	if err := back(ctx); err != nil && ctx.Err() == nil {
 		r.fail(fmt.Errorf("undoing %s: %w", a.why, err))
 	}
-	r.say("over: %s", a.why)
+	r.log("over: %s", a.why)
 }
 
 func (r *run) names() []string {
@@ -279,8 +278,8 @@ func (r *run) count(k Kind, nothing bool) {
 	r.result.Faults[k]++
 }
 
-// say notes what happens.
-func (r *run) say(format string, args ...any) {
+// log logs an event.
+func (r *run) log(format string, args ...any) {
 	at, what := r.record.now(), fmt.Sprintf(format, args...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -288,7 +287,7 @@ func (r *run) say(format string, args ...any) {
 	r.cfg.Progress(at, what)
 }
 
-// fail ends the run: the lab could not do something.
+// fail ends the run with an error of the lab.
 func (r *run) fail(err error) {
 	r.mu.Lock()
 	r.failed = errors.Join(r.failed, err)
@@ -296,7 +295,7 @@ func (r *run) fail(err error) {
 	r.stop()
 }
 
-// violate ends the run: something was not as it must be.
+// violate ends the run with violations.
 func (r *run) violate(v ...Violation) {
 	r.mu.Lock()
 	r.result.Violations = append(r.result.Violations, v...)
@@ -304,7 +303,7 @@ func (r *run) violate(v ...Violation) {
 	r.stop()
 }
 
-// judge looks again and again, until ctx ends.
+// judge evaluates the history repeatedly, until ctx ends.
 func (r *run) judge(ctx context.Context, from time.Duration) {
 	for sleep(ctx, judgeEvery) {
 		if _, good := r.judgeOnce(from); !good {
@@ -329,12 +328,12 @@ func (r *run) judgeOnce(from time.Duration) (longest, bool) {
 	return longest, len(found) == 0
 }
 
-// failovers is how often a VIP came to a node.
+// failovers returns the number of times that a node acquired a VIP.
 func (r *run) failovers() int {
 	return len(r.record.watch.Timeline().In(watch.Addresses))
 }
 
-// logs are the last lines of every node's logs.
+// logs returns the last lines of every node's logs.
 func (r *run) logs() map[string]string {
 	out := map[string]string{}
 	for _, n := range r.cluster.Nodes() {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// watchdogEvery is how often it is looked whether this machine has time.
+	// watchdogEvery is the interval in which the watchdog measures its own delay.
 	watchdogEvery = 10 * time.Millisecond
-	// lateFrom is what counts as late: more than a scheduler's turn or two.
+	// lateFrom is the smallest delay that counts: more than one or two scheduler time slices.
 	lateFrom = 20 * time.Millisecond
 )
 
-// watchdog reports times by which it was itself late, until ctx ends. Agents and
-// daemons that run beside it had to wait as well then.
+// watchdog reports its own delays until ctx ends. Agents and daemons on this machine had to wait as
+// well then.
 func watchdog(ctx context.Context, since time.Time, late func(stall)) {
 	tick := time.NewTimer(watchdogEvery)
 	defer tick.Stop()
@@ -35,18 +35,17 @@ func watchdog(ctx context.Context, since time.Time, late func(stall)) {
 	}
 }
 
-// roomEvery is how often it is looked whether this machine has room for what watches
-// files: agents need several instances of inotify each, and there is a limit to those
-// of a user.
+// roomEvery is the interval of checks for free inotify instances: agents need several each, and the
+// number for a user is limited.
 const roomEvery = time.Second
 
-// room calls full when there is none left, as while other labs run, until ctx ends.
-// What agents cannot do then is no fault of theirs.
+// room calls full when no inotify instance is left, as while other labs run, until ctx ends. Agents
+// are not to blame then.
 func room(ctx context.Context, full func(error)) {
 	for sleep(ctx, roomEvery) {
 		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 		if err != nil {
-			full(fmt.Errorf("this machine has no inotify instance left, of which a lab takes many: end what else takes them, or raise fs.inotify.max_user_instances: %w", err))
+			full(fmt.Errorf("no inotify instance left, and a lab needs many: end other users of inotify, or raise fs.inotify.max_user_instances: %w", err))
 			return
 		}
 		unix.Close(fd)
