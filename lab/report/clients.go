@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// clientTable shows what became of the clients of a scenario: a row for each profile and
-// place, a column for each kind.
+// clientTable is the table of a scenario's clients: a row for each profile and place, a column for
+// each kind.
 type clientTable struct {
 	Kinds []string
 	Rows  []clientRow
@@ -22,7 +22,7 @@ type clientRow struct {
 	Cells          []string
 }
 
-// clients returns the table of a scenario; nil if no run had any clients.
+// clients returns the table of a scenario; nil if no run had clients.
 func (s Scenario) clients() *clientTable {
 	t := &clientTable{}
 	for _, one := range s.Results {
@@ -49,7 +49,7 @@ func (s Scenario) clients() *clientTable {
 	return t
 }
 
-// places are where the clients of a result were.
+// places returns the places of a result's clients.
 func (r Result) places() (out []string) {
 	for _, run := range r.good() {
 		for _, c := range run.Clients {
@@ -61,9 +61,8 @@ func (r Result) places() (out []string) {
 	return out
 }
 
-// clientCell is the longest wait of a kind of clients at a place, in the median run and
-// in the worst, how many elections were lost in all runs, and how many clients were
-// stuck.
+// clientCell returns the longest wait of a kind of clients at a place, in the median run and in the
+// worst, the number of lost elections in all runs, and the number of stuck clients.
 func (r Result) clientCell(kind, place string) string {
 	var waits []time.Duration
 	lost, stuck := 0, 0

@@ -17,9 +17,8 @@ var body string
 
 var pageTemplate = page.New(body, timeline.Template)
 
-// WriteHTML writes one file that needs no other: the table, and for each scenario
-// and profile a timeline of the median run and of the worst. All timelines of a scenario
-// have the same scale.
+// WriteHTML writes a self-contained page: the table, and for each scenario and profile a timeline
+// of the median run and of the worst. All timelines of a scenario have the same scale.
 func (r *Report) WriteHTML(w io.Writer) error {
 	doc := htmlPage{Report: r}
 	for i, s := range r.Scenarios {
@@ -36,7 +35,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	})
 }
 
-// facts are for the head of the page.
+// facts returns the facts for the head of the page.
 func (o Origin) facts() []Fact {
 	date := ""
 	if !o.Date.IsZero() {
@@ -57,7 +56,7 @@ type (
 		Rows    []htmlRow
 		Clients *clientTable // nil if there were none
 	}
-	// htmlRow is a result.
+	// htmlRow is the row of a result.
 	htmlRow struct {
 		Result
 		Ran                        int
@@ -65,7 +64,7 @@ type (
 		SlowestText                string
 		Against, Verdict           string
 		Remarks                    []string
-		Missed, Held               bool // the aim; by two nodes
+		Missed, Held               bool // the aim; held by two nodes
 		Spread                     spread
 		Timelines                  []htmlTimeline
 	}
@@ -75,7 +74,7 @@ type (
 		Two   bool // held by two nodes
 		Chart timeline.Chart
 	}
-	// spread shows the outage of each run along a line.
+	// spread draws the outage of each run on a line.
 	spread struct {
 		Width, Height, Middle float64
 		Dots                  []float64
@@ -135,7 +134,7 @@ func newTimeline(id, title, vip string, run Run, w timeline.Window) htmlTimeline
 	return t
 }
 
-// OutageText and SlowestText are for the page.
+// OutageText is called by the page's template, as SlowestText and TwoText are.
 func (t htmlTimeline) OutageText() string  { return timeline.Milliseconds(t.Run.Outage) }
 func (t htmlTimeline) SlowestText() string { return timeline.Milliseconds(t.Run.Slowest) }
 func (t htmlTimeline) TwoText() string     { return timeline.Milliseconds(t.Run.SplitBrain) }

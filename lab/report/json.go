@@ -9,15 +9,15 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// ms is a duration that is written as a number of milliseconds, to the microsecond.
+// ms is a duration that is encoded as milliseconds, with microsecond precision.
 type ms time.Duration
 
 func (d ms) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(time.Duration(d).Microseconds()) / 1000)
 }
 
-// The documents of WriteJSON. Names in them do not change; *_ms are milliseconds,
-// and *_at_ms, from_ms and to_ms are counted from the start of the run.
+// The documents of WriteJSON. Their field names are stable; *_ms are milliseconds, and *_at_ms,
+// from_ms and to_ms are relative to the start of the run.
 type (
 	jsonReport struct {
 		APIVersion string         `json:"apiVersion"`
@@ -37,48 +37,48 @@ type (
 		Results []jsonResult `json:"results"` // one for each of profiles
 	}
 	jsonAim struct {
-		Profile string `json:"profile,omitempty"` // that it is for; every one if left out
+		Profile string `json:"profile,omitempty"` // that it applies to; all if left out
 		Median  ms     `json:"median_ms"`
 		Worst   ms     `json:"worst_ms"`
 		Lost    int    `json:"lost"`
 	}
 	jsonResult struct {
 		Profile       string       `json:"profile"`
-		NotApplicable string       `json:"not_applicable,omitempty"` // why there are no runs
-		Summary       *jsonSummary `json:"summary,omitempty"`        // left out without a good run
+		NotApplicable string       `json:"not_applicable,omitempty"` // reason if there are no runs
+		Summary       *jsonSummary `json:"summary,omitempty"`        // left out without a valid run
 		Runs          []jsonRun    `json:"runs"`
 	}
 	jsonSummary struct {
-		Runs       int      `json:"runs"`             // that did not fail
-		Median     ms       `json:"median_outage_ms"` // of an even number the longer in the middle
+		Runs       int      `json:"runs"`             // without failed runs
+		Median     ms       `json:"median_outage_ms"` // for an even number, the longer of the middle two
 		Worst      ms       `json:"worst_outage_ms"`
-		Lost       int      `json:"lost"`                         // the most of any run
-		Slowest    ms       `json:"slowest_answer_ms"`            // of any run
-		SplitBrain ms       `json:"split_brain_ms"`               // the longest of any run
-		Ratio      *float64 `json:"ratio_to_reference,omitempty"` // of the medians; less than 1 is shorter
+		Lost       int      `json:"lost"`                         // maximum of all runs
+		Slowest    ms       `json:"slowest_answer_ms"`            // maximum of all runs
+		SplitBrain ms       `json:"split_brain_ms"`               // maximum of all runs
+		Ratio      *float64 `json:"ratio_to_reference,omitempty"` // ratio of the medians; less than 1 is shorter
 		AimMet     *bool    `json:"aim_met,omitempty"`
 	}
 	jsonRun struct {
-		Error      string       `json:"error,omitempty"` // the run failed and its figures say nothing
+		Error      string       `json:"error,omitempty"` // why the run failed; its figures are not valid then
 		Outage     ms           `json:"outage_ms"`
 		Lost       int          `json:"lost"`
 		Asked      int          `json:"asked"`
 		Slowest    ms           `json:"slowest_answer_ms"`
-		SplitBrain ms           `json:"split_brain_ms"`   // the longest time; 0 for never
-		Pause      ms           `json:"longest_pause_ms"` // of the client, all figures are no better than that
+		SplitBrain ms           `json:"split_brain_ms"`   // longest time; 0 for none
+		Pause      ms           `json:"longest_pause_ms"` // of the client, the precision of all figures
 		Fault      ms           `json:"fault_at_ms"`
 		Spans      []jsonSpan   `json:"holders"`
 		Answers    []jsonAnswer `json:"answers"`
 		Events     []jsonEvent  `json:"events"`
-		Clients    []jsonClient `json:"clients,omitempty"` // left out where there were none
+		Clients    []jsonClient `json:"clients,omitempty"` // left out if there were none
 	}
 	jsonClient struct {
 		Kind    string `json:"kind"`
 		Place   string `json:"place"`
 		Count   int    `json:"count"`
-		Longest ms     `json:"longest_wait_ms"` // of any of them
+		Longest ms     `json:"longest_wait_ms"` // maximum of all
 		Lost    int    `json:"elections_lost"`
-		Stuck   int    `json:"stuck"` // did not work again until the run was ended
+		Stuck   int    `json:"stuck"` // did not recover before the end of the run
 	}
 	jsonSpan struct {
 		VIP  string `json:"vip"`
@@ -97,7 +97,7 @@ type (
 	}
 )
 
-// WriteJSON writes everything as one indented JSON document. Lists are never null.
+// WriteJSON writes the report as indented JSON. Lists are never null.
 func (r *Report) WriteJSON(w io.Writer) error {
 	doc := jsonReport{APIVersion: v1alpha1.APIVersion, Kind: "LabBench", Origin: r.Origin, Machine: append([]Fact{}, r.Machine...), Profiles: append([]string{}, r.Profiles...),
 		Reference: r.Reference, Scenarios: []jsonScenario{}}

@@ -8,9 +8,9 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// Measured returns a run out of what a client got and who was seen to hold the
-// VIPs, both counted from the same start. Who held a VIP is taken from the nodes'
-// addresses; split brain is looked for from both sides, for no shorter than that.
+// Measured returns a run from a client's requests and a timeline of the VIPs, both relative to the
+// same start. Holders are taken from the nodes' addresses; split brains of at least the shortest
+// time are taken from both views.
 func Measured(r probe.Result, t watch.Timeline, fault, shortest time.Duration) Run {
 	run := Run{
 		Run:     timeline.Run{SplitBrain: t.SplitBrain(shortest), Fault: fault},

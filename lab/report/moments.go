@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// mostMoments is how many moments of a run are listed; a VIP that goes to and fro may have
+// mostMoments is the maximum number of moments listed for a run; a VIP that flaps may have
 // hundreds.
 const mostMoments = 16
 
-// moments are what a reader wants to know of a run, in order: its events, and from the
-// fault on which nodes took and lost the VIP, and when the client got no answer.
+// moments returns the main events of a run, sorted: its own events, and from the fault on the
+// changes of the holder and the client's outages.
 func moments(vip string, run Run) []Event {
 	all := slices.Clone(run.Events)
 	var end time.Duration

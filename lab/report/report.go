@@ -9,17 +9,17 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
-// Report is a benchmark: each scenario, N times, with each profile.
+// Report is a benchmark: each scenario, several times, with each profile.
 type Report struct {
 	Origin    Origin
-	Machine   []Fact   // on what it was measured, and with which versions
+	Machine   []Fact   // the machine and its versions
 	Profiles  []string // such as "fast" and "classic"
-	Reference string   // the one of Profiles that the others are compared with, if any
+	Reference string   // the entry of Profiles to compare the others with, if any
 	Scenarios []Scenario
 }
 
-// Origin says when a report was measured, by which vipgen, of which cluster, and by which
-// command. Any of it may be missing.
+// Origin describes a measurement: time, vipgen's version, cluster and command. Any field may be
+// empty.
 type Origin struct {
 	Date    time.Time `json:"date,omitzero"`
 	Version string    `json:"version,omitempty"`
@@ -27,65 +27,63 @@ type Origin struct {
 	Command string    `json:"command,omitempty"`
 }
 
-// Fact is one of the machine or of what ran on it, such as "cores", "2".
+// Fact is a property of the machine or of a program, such as "cores", "2".
 type Fact = page.Fact
 
-// Scenario is one thing that goes wrong, or is done, in each run.
+// Scenario is a fault or change that each run executes.
 type Scenario struct {
 	Name    string // for programs, such as "power-loss"
 	Title   string // for people, a few words
 	What    string // a sentence or two
-	VIP     string // that the client asks
-	Aim     *Aim   // nil if there is none
+	VIP     string // that the client probes
+	Aim     *Aim   // nil if none
 	Results []Result
 }
 
-// Aim is what a scenario should stay within.
+// Aim is the target of a scenario.
 type Aim struct {
-	Profile string // that it is for; every one if empty
+	Profile string // that it applies to; all if empty
 	Median  time.Duration
 	Worst   time.Duration
-	Lost    int // requests, in any run
+	Lost    int // requests, in each run
 }
 
-// Result is what was measured with one profile. A scenario has one for each, in
-// the order of Report.Profiles.
+// Result has the runs of one profile. A scenario has one for each, in the order of Report.Profiles.
 type Result struct {
 	Profile       string
-	NotApplicable string // why there are no runs, if that is so
+	NotApplicable string // reason if there are no runs
 	Runs          []Run
 }
 
-// Run is a scenario that was played once. Times are since its start.
+// Run is one execution of a scenario. Times are relative to its start.
 type Run struct {
 	timeline.Run
-	Outage  time.Duration // how long the client was without an answer
+	Outage  time.Duration // time of the client without an answer
 	Lost    int           // requests without an answer
 	Asked   int           // all requests
-	Slowest time.Duration // of the answers
-	Pause   time.Duration // the longest time between two requests: all figures are no better
-	Clients []Client      // of kinds and places; none if there were none but the one that asks
-	Error   string        // why the run says nothing, if that is so
+	Slowest time.Duration // slowest answer
+	Pause   time.Duration // longest time between two requests, the precision of all figures
+	Clients []Client      // by kind and place, without the probe
+	Error   string        // why the run failed, empty if it did not
 }
 
-// What a run is drawn of.
+// The data that timelines are drawn from.
 type (
 	Span   = timeline.Span
 	Answer = timeline.Answer
 	Event  = timeline.Event
 )
 
-// Client is what became of the clients of one kind at one place.
+// Client is the result of the clients of one kind at one place.
 type Client struct {
 	Kind, Place string
 	Count       int
-	Longest     time.Duration // that any of them waited for what was due
-	Lost        int           // leader elections that were lost
-	Stuck       int           // that did not work again until the run was ended
+	Longest     time.Duration // longest delay of an expected event or renewal
+	Lost        int           // lost leader elections
+	Stuck       int           // clients that did not recover before the end of the run
 }
 
-// good returns the runs that say something, sorted by their outage, then by the
-// requests that were lost.
+// good returns the runs that did not fail, sorted by outage, then by lost requests.
 func (r Result) good() []Run {
 	var good []Run
 	for _, run := range r.Runs {
@@ -99,8 +97,8 @@ func (r Result) good() []Run {
 	return good
 }
 
-// median returns the run in the middle; of an even number of runs the longer of
-// the two there. It is not ok without a good run.
+// median returns the run in the middle; of an even number of runs the longer of the middle two. ok
+// is false without a good run.
 func (r Result) median() (run Run, ok bool) {
 	good := r.good()
 	if len(good) == 0 {
@@ -118,7 +116,7 @@ func (r Result) worst() (run Run, ok bool) {
 	return good[len(good)-1], true
 }
 
-// slowest returns the longest time that an answer took in any run.
+// slowest returns the slowest answer of all runs.
 func (r Result) slowest() time.Duration {
 	var slowest time.Duration
 	for _, run := range r.good() {
@@ -127,7 +125,7 @@ func (r Result) slowest() time.Duration {
 	return slowest
 }
 
-// Lost returns the most requests that any run lost.
+// Lost returns the maximum of lost requests in a run.
 func (r Result) Lost() int {
 	lost := 0
 	for _, run := range r.good() {
@@ -136,7 +134,7 @@ func (r Result) Lost() int {
 	return lost
 }
 
-// splitBrain returns the longest time of any run that two nodes held a VIP at once.
+// splitBrain returns the longest split brain of all runs.
 func (r Result) splitBrain() time.Duration {
 	var longest time.Duration
 	for _, run := range r.good() {
@@ -145,7 +143,7 @@ func (r Result) splitBrain() time.Duration {
 	return longest
 }
 
-// pause returns the longest time of any run that the client did not ask.
+// pause returns the longest pause between two requests in all runs.
 func (r Result) pause() time.Duration {
 	var longest time.Duration
 	for _, run := range r.good() {
@@ -154,7 +152,7 @@ func (r Result) pause() time.Duration {
 	return longest
 }
 
-// Failed returns the errors of the runs that say nothing.
+// Failed returns the errors of the failed runs.
 func (r Result) Failed() []string {
 	var failed []string
 	for _, run := range r.Runs {
@@ -165,7 +163,7 @@ func (r Result) Failed() []string {
 	return failed
 }
 
-// reference returns the result that others of the scenario are compared with.
+// reference returns the result to compare others of the scenario with.
 func (r *Report) reference(s Scenario) (Result, bool) {
 	i := slices.IndexFunc(s.Results, func(one Result) bool { return one.Profile == r.Reference })
 	if r.Reference == "" || i < 0 {
@@ -174,8 +172,8 @@ func (r *Report) reference(s Scenario) (Result, bool) {
 	return s.Results[i], true
 }
 
-// ratio returns the median outage of a result divided by that of the reference.
-// It is not ok for the reference itself, and where either has none.
+// ratio returns the median outage of a result divided by the reference's. ok is false for the
+// reference itself, and where either has none.
 func (r *Report) ratio(s Scenario, one Result) (ratio float64, ok bool) {
 	reference, ok := r.reference(s)
 	if !ok || one.Profile == r.Reference {
@@ -189,18 +187,17 @@ func (r *Report) ratio(s Scenario, one Result) (ratio float64, ok bool) {
 	return float64(median.Outage) / float64(other.Outage), true
 }
 
-// Verdict is how a result compares with the aim of its scenario.
+// Verdict is the comparison of a result with the aim of its scenario.
 type Verdict struct {
-	// By how much it is missed; 0 or less where it is met.
+	// Median and Worst are the excess over the aim; 0 or less if it is met.
 	Median, Worst time.Duration
 	Lost          int
 }
 
-// met says whether the aim was met in every way.
+// met reports whether all parts of the aim were met.
 func (v Verdict) met() bool { return v.Median <= 0 && v.Worst <= 0 && v.Lost <= 0 }
 
-// Verdict compares a result with the aim. It is not ok where there is no aim for
-// it, or nothing to compare.
+// Verdict compares a result with the aim. ok is false without an aim or without a good run.
 func (s Scenario) Verdict(r Result) (v Verdict, ok bool) {
 	median, ok := r.median()
 	if !ok || s.Aim == nil || (s.Aim.Profile != "" && s.Aim.Profile != r.Profile) {
@@ -214,5 +211,5 @@ func (s Scenario) Verdict(r Result) (v Verdict, ok bool) {
 	}, true
 }
 
-// drawn is what of a run a timeline shows.
+// drawn returns the part of a run that a timeline draws.
 func drawn(r Run) timeline.Run { return r.Run }

@@ -8,15 +8,14 @@ import (
 	"github.com/vipgen/vipgen/internal/svg"
 )
 
-// svgSizes are those of a timeline in a picture.
+// svgSizes are the sizes of a timeline in a picture.
 var svgSizes = timeline.Sizes{Width: svg.Width, Lane: 15, Bar: 9, Name: 7.5, Above: 3, Label: 76, Right: 16, Ticks: 6, Thinnest: 1.5, Apart: 14}
 
-// svgMargin is left free on the left and on the right.
+// svgMargin is the margin on the left and on the right.
 const svgMargin = 10.0
 
-// WriteSVG writes one picture: for each scenario, the run in the middle of each
-// profile, one below the other and at one scale: which node held the VIP, and what the
-// client got.
+// WriteSVG writes one picture: for each scenario, the median run of each profile, one below the
+// other and at one scale, with the VIP's holders and the client's answers.
 func (r *Report) WriteSVG(w io.Writer) error {
 	d := &svg.Drawing{Title: "Failures as a client sees them"}
 	y := 8.0
@@ -26,7 +25,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 	return d.Write(w, y)
 }
 
-// draw draws a scenario below y, and returns where it ends.
+// draw draws a scenario below y and returns the position of its lower edge.
 func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 	y += 16
 	d.Text(svgMargin, y, svg.Large, svg.Head, svg.Fit(capital(plain(s.Title)), svg.Large, svg.Width-2*svgMargin))
@@ -60,7 +59,7 @@ func (s Scenario) draw(d *svg.Drawing, y float64) float64 {
 	return drawAxis(d, w, y+12)
 }
 
-// drawLegend says what the bars are, and returns where it ends.
+// drawLegend explains the bars and returns the position of its lower edge.
 func drawLegend(d *svg.Drawing, y float64) float64 {
 	x := svgMargin
 	for _, l := range []struct {
@@ -75,7 +74,7 @@ func drawLegend(d *svg.Drawing, y float64) float64 {
 	return y
 }
 
-// drawBar draws one, thin for what is as it should be.
+// drawBar draws a bar, thin for the regular state.
 func drawBar(d *svg.Drawing, b timeline.Bar, class string, thin bool) {
 	if thin {
 		b.Y, b.H = b.Y+b.H/2-1.5, 3
@@ -83,7 +82,7 @@ func drawBar(d *svg.Drawing, b timeline.Bar, class string, thin bool) {
 	d.Rect(b.X, b.Y, b.W, b.H, class, b.Title)
 }
 
-// draw draws a timeline below y, and returns where it ends.
+// draw draws a timeline below y and returns the position of its lower edge.
 func draw(d *svg.Drawing, c timeline.Chart, y float64) float64 {
 	for _, t := range c.Ticks {
 		d.Line(t.X, y, t.X, y+c.Bottom, svg.Faint)
@@ -107,7 +106,7 @@ func draw(d *svg.Drawing, c timeline.Chart, y float64) float64 {
 	return y + c.Bottom
 }
 
-// drawAxis labels the times below y, and returns where it ends.
+// drawAxis labels the times below y and returns the position of its lower edge.
 func drawAxis(d *svg.Drawing, w timeline.Window, y float64) float64 {
 	for _, t := range timeline.New("", "", timeline.Run{NoClient: true}, w, svgSizes).Ticks {
 		d.Middle(t.X, y, svg.Small, svg.Faint, t.Label)

@@ -11,12 +11,11 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
-// tableWidth is how many columns the table takes at most.
+// tableWidth is the maximum width of the table in columns.
 const tableWidth = 110
 
-// WriteTable writes plain text: for each scenario a line for each profile. Outages
-// are in ms; lost is the most requests, slowest the longest time of an answer, and split
-// brain the longest time, of any run.
+// WriteTable writes plain text: for each scenario a line for each profile. Outages are in ms; lost,
+// slowest and split brain are the maximum of all runs.
 func (r *Report) WriteTable(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, f := range append(r.Origin.facts(), r.Machine...) {
@@ -71,7 +70,7 @@ type row struct {
 	profile, runs, median, worst, lost, slowest, two, against, aim string
 }
 
-// format aligns a row; what has no room goes on in a line of its own.
+// format aligns a row; an aim that does not fit is moved to a line of its own.
 func (r row) format(name int) string {
 	line := fmt.Sprintf("  %-*s %4s %9s %9s %6s %9s %11s  %-13s", name, r.profile, r.runs, r.median, r.worst, r.lost, r.slowest, r.two, r.against)
 	if utf8.RuneCountInString(line+" "+r.aim) > tableWidth {
@@ -80,8 +79,7 @@ func (r row) format(name int) string {
 	return strings.TrimRight(line+" "+r.aim, " ")
 }
 
-// wrap writes text as lines that begin with indent and end in time, as far as its
-// words are short enough.
+// wrap writes text as indented lines of at most the table's width, unless a single word is longer.
 func wrap(w io.Writer, indent, text string) {
 	line := indent
 	for _, word := range strings.Fields(plain(text)) {

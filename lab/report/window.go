@@ -6,8 +6,8 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
-// windowOf returns a window that shows what matters of the runs: from a bit before
-// the fault to a bit after the last change.
+// windowOf returns the window of the relevant time of the runs: from shortly before the fault to
+// shortly after the last change.
 func windowOf(vip string, runs []timeline.Run) timeline.Window {
 	end := 200 * time.Millisecond
 	begin := time.Duration(0)

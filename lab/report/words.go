@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
-// against says in words what Ratio says.
+// against returns the ratio to the reference as text.
 func (r *Report) against(s Scenario, one Result) string {
 	if one.Profile == r.Reference && r.Reference != "" {
 		return "reference"
@@ -36,7 +36,7 @@ func factor(f float64) string {
 	return fmt.Sprintf("%.0fx", f)
 }
 
-// words says whether an aim was met, and by how much it was not.
+// words describes whether an aim was met, and by how much it was missed.
 func (v Verdict) words() string {
 	if v.met() {
 		return "met"
@@ -54,7 +54,7 @@ func (v Verdict) words() string {
 	return "missed: " + strings.Join(missed, ", ")
 }
 
-// verdict is words, or a dash where there is no aim.
+// verdict returns the verdict as text, or a dash if there is no aim.
 func (s Scenario) verdict(r Result) string {
 	if v, ok := s.Verdict(r); ok {
 		return v.words()
@@ -62,7 +62,7 @@ func (s Scenario) verdict(r Result) string {
 	return "-"
 }
 
-// words says what the aim is.
+// words describes the aim.
 func (a *Aim) words() string {
 	text := fmt.Sprintf("median %s, worst %s, %d lost", timeline.Milliseconds(a.Median), timeline.Milliseconds(a.Worst), a.Lost)
 	if a.Profile != "" {
@@ -71,10 +71,10 @@ func (a *Aim) words() string {
 	return text
 }
 
-// tolerated is how long a client may pause without a word about it.
+// tolerated is the longest pause of a client that needs no remark.
 const tolerated = 50 * time.Millisecond
 
-// remarks says what makes the figures of a result doubtful.
+// remarks returns the reasons to doubt the figures of a result.
 func (r Result) remarks() []string {
 	var remarks []string
 	if failed := r.failed(); failed != "" {
@@ -87,7 +87,7 @@ func (r Result) remarks() []string {
 	return remarks
 }
 
-// failed says how many runs of a result say nothing, and why the first does not.
+// failed returns the number of failed runs of a result, and the first error.
 func (r Result) failed() string {
 	failed := r.Failed()
 	if len(failed) == 0 {
@@ -96,14 +96,14 @@ func (r Result) failed() string {
 	return fmt.Sprintf("%d of %d runs with %s failed, the first: %s", len(failed), len(r.Runs), r.Profile, plain(failed[0]))
 }
 
-// plain makes one line of text, without control characters.
+// plain returns text as one line without control characters.
 func plain(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
 }
 
-// capital begins a sentence.
+// capital returns text with a capital first letter.
 func capital(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
