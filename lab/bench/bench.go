@@ -21,9 +21,9 @@ import (
 	"github.com/vipgen/vipgen/lab/report"
 )
 
-// Run measures: run after run of a scenario with each profile in turn, so that
-// what the machine does meanwhile is the same for all. The report holds what there
-// is also when the error says that it was ended early.
+// Run runs the benchmark: each scenario several times, with the profiles in turn, so that other
+// load of the machine affects all equally. If ctx ends early, it returns the report so far with the
+// error.
 func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	b := &bench{cfg: &cfg, subjects: map[string]*subject{}, report: &report.Report{Machine: append(machine(), apiFact(cfg.RealAPI))}, now: time.Now}
 	b.measure = b.once
@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	return b.report, err
 }
 
-// playAll has all scenarios happen. The report has what was measured also when ctx ends it.
+// playAll runs all scenarios. If ctx ends, the report has the results so far.
 func (b *bench) playAll(ctx context.Context) error {
 	if b.cfg.Progress == nil {
 		b.cfg.Progress = func(string) {}
@@ -57,7 +57,7 @@ func (b *bench) playAll(ctx context.Context) error {
 	}
 	b.pace = pace{began: b.now()}
 	for _, s := range b.cfg.Scenarios {
-		if s.without(b.cfg.Cluster) == "" {
+		if s.missing(b.cfg.Cluster) == "" {
 			b.pace.total += b.runs(&s) * len(b.cfg.Profiles)
 		}
 	}
@@ -69,7 +69,7 @@ func (b *bench) playAll(ctx context.Context) error {
 	return nil
 }
 
-// runs is how often a scenario happens to each profile.
+// runs returns the number of runs of a scenario with each profile.
 func (b *bench) runs(s *Scenario) int {
 	if s.Once {
 		return min(b.cfg.Runs, 1)
@@ -77,22 +77,22 @@ func (b *bench) runs(s *Scenario) int {
 	return b.cfg.Runs
 }
 
-// bench is a measurement under way.
+// bench is a benchmark in progress.
 type bench struct {
 	cfg      *Config
 	subjects map[string]*subject // by profile
-	room     int                 // for how many of them
+	room     int                 // maximum number of subjects at once
 	report   *report.Report
 	pace     pace
-	// measure has a scenario happen to the cluster of a profile: once.
+	// measure runs a scenario once on the cluster of a profile.
 	measure func(context.Context, *Scenario, Profile, float64) (report.Run, error)
 	now     func() time.Time
 }
 
-// play has a scenario happen to all profiles. The error is that of ctx.
+// play runs a scenario with all profiles. It only returns ctx's error.
 func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim, VIP: s.vip(b.cfg.Cluster)}
-	without := s.without(b.cfg.Cluster)
+	without := s.missing(b.cfg.Cluster)
 	for _, p := range b.cfg.Profiles {
 		out.Results = append(out.Results, report.Result{Profile: p.Name, NotApplicable: without})
 	}
@@ -113,12 +113,12 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 			run.Error = err.Error()
 		}
 		for k := range run.Spans {
-			run.Spans[k].VIP = out.VIP // whatever it has changed to
+			run.Spans[k].VIP = out.VIP // also after a change of the VIP
 		}
 		list := &out.Results[t.profile].Runs
 		*list = append(*list, run)
 		b.pace.done++
-		b.cfg.Progress(step.String() + ": " + tell(run))
+		b.cfg.Progress(step.String() + ": " + summary(run))
 	}
 	return nil
 }
@@ -126,8 +126,8 @@ func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
 // turn is a run of a profile, both counted from 0.
 type turn struct{ run, profile int }
 
-// turns are all of a scenario. With room for all clusters at once the profiles
-// take turns, else the runs of each come one after the other.
+// turns returns all runs of a scenario in order. If there is room for all clusters at once the
+// profiles alternate, else the runs of each profile follow one another.
 func (b *bench) turns(runs int) (out []turn) {
 	for run := range runs {
 		for profile := range b.cfg.Profiles {
@@ -140,8 +140,7 @@ func (b *bench) turns(runs int) (out []turn) {
 	return out
 }
 
-// once has a scenario happen to the cluster of a profile, which is built anew
-// where it cannot be used again.
+// once runs a scenario on the cluster of a profile, which is rebuilt if it cannot be used again.
 func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64) (report.Run, error) {
 	if s.Bootstrap {
 		if err := b.makeRoom(""); err != nil {
@@ -173,7 +172,7 @@ func (b *bench) once(ctx context.Context, s *Scenario, p Profile, phase float64)
 	return run, err
 }
 
-// makeRoom ends clusters of other profiles until there is room for one more.
+// makeRoom closes clusters of other profiles until there is room for one more.
 func (b *bench) makeRoom(p string) (err error) {
 	for _, name := range b.report.Profiles {
 		if s := b.subjects[name]; s != nil && name != p && len(b.subjects) >= b.room {
@@ -184,11 +183,10 @@ func (b *bench) makeRoom(p string) (err error) {
 	return err
 }
 
-// watchesPerNode is more than the inotify instances that the agents and daemons of
-// a node make.
+// watchesPerNode is more than the number of inotify instances of the agents and daemons on a node.
 const watchesPerNode = 20
 
-// room is how many clusters this machine has inotify instances for; one at least.
+// room returns the number of clusters that this machine has inotify instances for; at least one.
 func room(nodes int) (int, error) {
 	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
 	if err != nil {
@@ -198,8 +196,8 @@ func room(nodes int) (int, error) {
 	return max(1, n/(watchesPerNode*nodes)), err
 }
 
-// tell says what a run was like.
-func tell(run report.Run) string {
+// summary describes the result of a run.
+func summary(run report.Run) string {
 	if run.Error != "" {
 		return "failed: " + run.Error
 	}
@@ -215,16 +213,16 @@ func tell(run report.Run) string {
 	return what
 }
 
-// phase gives a moment between two adverts, from 0 to 1. Those of consecutive runs
-// are spread evenly, whatever their number: the fractional parts of multiples of
-// the golden ratio.
+// phase returns a phase of the advertisement interval, from 0 to 1. The phases of consecutive runs
+// are evenly spread for any number of runs: they are the fractional parts of multiples of the
+// golden ratio.
 func phase(seed uint64, scenario, run int) float64 {
 	n := float64(seed%1000) + float64(7*scenario+run)
 	_, fraction := math.Modf(n * (math.Sqrt(5) - 1) / 2)
 	return fraction
 }
 
-// apiFact says what API servers are.
+// apiFact describes the API servers.
 func apiFact(real bool) report.Fact {
 	value := "stand-ins in vipgen"
 	if real {
@@ -233,7 +231,7 @@ func apiFact(real bool) report.Fact {
 	return report.Fact{Name: "API servers", Value: value}
 }
 
-// machine says what it is measured on.
+// machine describes this machine.
 func machine() []report.Fact {
 	facts := []report.Fact{{Name: "cores", Value: fmt.Sprint(runtime.NumCPU())}}
 	var u unix.Utsname

@@ -15,12 +15,12 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// controlPlane is all of it.
+// controlPlane returns all nodes of the control plane.
 func controlPlane(r *run) []*lab.Node { return r.ControlPlane() }
 
-// rollingRestart restarts the control-plane nodes one after the other, as an
-// upgrade does: pods and API server are asked to end, the node goes off and comes
-// back, and the next one follows when all is well.
+// rollingRestart restarts the control-plane nodes one after the other, as an upgrade does: pods and
+// API server shut down, the node is powered off and on, and the next one follows when the cluster
+// is healthy.
 func rollingRestart(ctx context.Context, r *run) error {
 	for _, n := range r.ControlPlane() {
 		r.mark(n.Name + " restarts")
@@ -45,7 +45,7 @@ func (r *run) restart(ctx context.Context, n *lab.Node) error {
 	start(func() error { return n.API.Stop(ctx) })
 	for _, p := range n.Kubelet.Pods() {
 		start(func() error {
-			_, err := n.RemovePod(ctx, p.Name) // heal puts it back
+			_, err := n.RemovePod(ctx, p.Name) // heal restores it
 			return err
 		})
 	}
@@ -56,7 +56,7 @@ func (r *run) restart(ctx context.Context, n *lab.Node) error {
 	return errors.Join(append(errs, r.kill(n), r.heal(ctx, n))...)
 }
 
-// withVIP is the cluster with another primary VIP of its API.
+// withVIP returns the cluster with another primary API VIP.
 func withVIP(c *render.Cluster, vip netip.Addr) *render.Cluster {
 	out, config := *c, *c.Config
 	config.Spec.Groups = slices.Clone(config.Spec.Groups)
@@ -71,8 +71,7 @@ func withVIP(c *render.Cluster, vip netip.Addr) *render.Cluster {
 	return &out
 }
 
-// vipChange gives the cluster another API VIP, which a client waits for. The next
-// change is to the old one.
+// vipChange changes the API VIP, which a client waits for. The next change is back to the old one.
 func vipChange(_ context.Context, r *run) error {
 	old := r.VIPs(api)[0]
 	r.later(func(ctx context.Context) error {
@@ -86,9 +85,8 @@ func vipChange(_ context.Context, r *run) error {
 	return r.apply(withVIP(r.Rendered(), fresh.Addr()))
 }
 
-// peersChange gives all control-plane nodes other addresses of the first family at
-// the same moment, so that every node has other peers. The next change is to the
-// old ones.
+// peersChange changes the addresses of the first family on all control-plane nodes at the same
+// moment, so that every node has other peers. The next change is back to the old ones.
 func peersChange(ctx context.Context, r *run) error {
 	nodes := r.ControlPlane()
 	errs := make(chan error)
@@ -105,8 +103,8 @@ func peersChange(ctx context.Context, r *run) error {
 	return errors.Join(err, r.apply(r.Rendered()))
 }
 
-// connections is how many a client keeps open while backends change (hard case
-// 18).
+// connections is the number of connections that a client keeps open while backends change (hard
+// case 18).
 const connections = 2000
 
 func hold(ctx context.Context, r *run) (err error) {
@@ -114,8 +112,7 @@ func hold(ctx context.Context, r *run) (err error) {
 	return err
 }
 
-// backendsChange announces a control-plane node and takes it away again: every
-// HAProxy is reloaded twice.
+// backendsChange adds a control-plane Node and removes it again: every HAProxy is reloaded twice.
 func backendsChange(ctx context.Context, r *run) error {
 	const name = "joining"
 	at := r.spare[0]
@@ -131,7 +128,7 @@ func backendsChange(ctx context.Context, r *run) error {
 			return nil
 		}
 		r.joining = nil
-		return errors.Join(r.API.Delete(ctx, "/api/v1/nodes/"+name), r.apply(r.Rendered()), r.configured(ctx, at.Addr(), false))
+		return errors.Join(r.API.Delete(ctx, "/api/v1/nodes/"+name), r.apply(r.Rendered()), r.awaitBackend(ctx, at.Addr(), false))
 	}
 	r.later(leave)
 	if err := r.API.Create(ctx, "/api/v1/nodes", []byte(created)); err != nil {
@@ -140,17 +137,17 @@ func backendsChange(ctx context.Context, r *run) error {
 	if err := errors.Join(r.API.Patch(ctx, "/api/v1/nodes/"+name+"/status", status), r.apply(r.Rendered())); err != nil {
 		return err
 	}
-	if err := r.configured(ctx, at.Addr(), true); err != nil {
+	if err := r.awaitBackend(ctx, at.Addr(), true); err != nil {
 		return err
 	}
 	r.mark("every HAProxy has the new backend; it is taken away again")
 	return leave(ctx)
 }
 
-// configured returns when every HAProxy has a backend at that address, or none.
-func (r *run) configured(ctx context.Context, at netip.Addr, has bool) error {
+// awaitBackend waits until every HAProxy has a backend at an address, or none has.
+func (r *run) awaitBackend(ctx context.Context, at netip.Addr, has bool) error {
 	for _, n := range r.ControlPlane() {
-		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to know of a change", n.Name), func() (bool, error) {
+		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to apply a change", n.Name), func() (bool, error) {
 			text, err := n.Read(v1alpha1.HAProxyConf)
 			return strings.Contains(string(text), at.String()+":") == has, err
 		})
@@ -161,7 +158,7 @@ func (r *run) configured(ctx context.Context, at netip.Addr, has bool) error {
 	return nil
 }
 
-// remove begins to take a pod from a node.
+// remove starts to remove a pod from a node.
 func (r *run) remove(ctx context.Context, n *lab.Node, name string) {
 	done := make(chan error, 1)
 	r.removals = append(r.removals, done)
@@ -172,8 +169,8 @@ func (r *run) remove(ctx context.Context, n *lab.Node, name string) {
 	}()
 }
 
-// removed returns when the pods that were taken away are gone.
-func (r *run) removed() (err error) {
+// awaitRemoved waits until the removed pods are gone.
+func (r *run) awaitRemoved() (err error) {
 	for _, done := range r.removals {
 		err = errors.Join(err, <-done)
 	}

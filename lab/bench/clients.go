@@ -13,12 +13,11 @@ import (
 	"github.com/vipgen/vipgen/lab/report"
 )
 
-// clientsLimit is how much longer a run may take for its clients: client-go finds a
-// connection dead after 45 seconds at most, and its reflectors wait before they try again.
+// clientsLimit is the additional time of a run with clients: client-go needs up to 45 seconds to
+// detect a dead connection, and its reflectors wait before a retry.
 const clientsLimit = 90 * time.Second
 
-// startClients starts those that were asked for, where nothing fails that is not their
-// way to the API.
+// startClients starts the configured clients on machines that the scenario does not break.
 func (r *run) startClients(ctx context.Context) (err error) {
 	if r.clients == 0 || r.scenario.VIP != api || r.scenario.Bootstrap {
 		return nil
@@ -46,7 +45,7 @@ func (r *run) startClients(ctx context.Context) (err error) {
 	return err
 }
 
-// endClients ends them once.
+// endClients stops the clients; only the first call has an effect.
 func (r *run) endClients() {
 	if r.others != nil {
 		r.seen = r.others.End()
@@ -54,7 +53,7 @@ func (r *run) endClients() {
 	}
 }
 
-// clientsReport is what became of them.
+// clientsReport returns the results of the clients.
 func (r *run) clientsReport() []report.Client {
 	return lists.Map(r.seen, func(c client.Result) report.Client {
 		return report.Client{Kind: c.Kind, Place: c.Place, Count: c.Clients, Longest: c.Longest, Lost: c.Lost, Stuck: c.Stuck}

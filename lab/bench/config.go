@@ -8,30 +8,30 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Config says what to measure.
+// Config configures a benchmark.
 type Config struct {
 	Cluster  *render.Cluster
 	Programs lab.Programs
-	// Dir is a directory for the files of the clusters, which are removed.
+	// Dir is a directory for temporary files of the clusters.
 	Dir       string
 	Profiles  []Profile
 	Scenarios []Scenario
-	// Runs is how often each scenario happens to each profile.
+	// Runs is the number of runs of each scenario with each profile.
 	Runs int
-	// Seed decides at which moments between two adverts things happen.
+	// Seed determines the phases of the advertisement interval at which faults start.
 	Seed uint64
-	// Clients is how many clients of each kind of lab/client there are at each place during
-	// scenarios in which the API VIP is asked; 0 for none.
+	// Clients is the number of clients of each kind of lab/client at each place, in scenarios that
+	// probe the API VIP; 0 for none.
 	Clients int
-	// RealAPI asks for real API servers and etcd; else they are stand-ins.
+	// RealAPI selects real API servers and etcd instead of stand-ins.
 	RealAPI bool
-	// Saturate is how long all cores are kept busy by the scenario of that name.
+	// Saturate is the time for which scenario saturation keeps all cores busy.
 	Saturate time.Duration
-	// Log gets what happens in the clusters; nil for nobody.
+	// Log receives the logs of the clusters; it may be nil.
 	Log *slog.Logger
-	// Progress is told what is done now; it may be nil.
+	// Progress is called with a description of each step; it may be nil.
 	Progress func(string)
-	// Step is told of each run of a scenario before it begins; it may be nil.
+	// Step is called before each run of a scenario; it may be nil.
 	Step func(Step)
 }
 

@@ -1,6 +1,5 @@
-// Package bench measures what clients of a cluster's VIPs see when something goes
-// wrong. Each [Scenario] happens a number of times to the same cluster set up in
-// several ways, each a [Profile]: vipgen's own, and what on-premises clusters run
-// today. Nothing is waited for by a fixed time: a run begins when everything is
-// healthy, and ends when it is over for the client.
+// Package bench measures what clients of a cluster's VIPs experience during faults and changes.
+// Each [Scenario] runs several times on the same cluster, set up with each [Profile]: vipgen's own,
+// and the setup of on-premises clusters today. No step waits for a fixed time: a run starts when
+// the cluster is healthy, and ends when clients get answers again.
 package bench

@@ -10,16 +10,16 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// powerLoss takes the holder's power away, and gives it back when it is over.
+// powerLoss cuts the holder's power until the end of the run.
 func powerLoss(_ context.Context, r *run) error {
 	r.later(func(ctx context.Context) error { return r.heal(ctx, r.holder) })
 	return r.kill(r.holder)
 }
 
-// backend is a control-plane node that does not hold the VIP.
+// backend returns a control-plane node that does not hold the VIP.
 func backend(r *run) []*lab.Node { return []*lab.Node{r.backup(r.holder)} }
 
-// backendPowerLoss takes its power away.
+// backendPowerLoss cuts the power of a node that does not hold the VIP.
 func backendPowerLoss(_ context.Context, r *run) error {
 	n := backend(r)[0]
 	r.later(func(ctx context.Context) error { return r.heal(ctx, n) })
@@ -32,15 +32,15 @@ func linkDown(_ context.Context, r *run) error {
 	return r.holder.Unplug()
 }
 
-// monitorContainer watches over keepalived in the reference.
+// monitorContainer supervises keepalived in the reference.
 const monitorContainer = "keepalived-monitor"
 
 func keepalivedCrash(ctx context.Context, r *run) error {
 	return r.holder.Signal(ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL)
 }
 
-// agentCrash kills what watches over keepalived: vipgen's agent is the first
-// process of its container, so that keepalived ends with it.
+// agentCrash kills the supervisor of keepalived: vipgen's agent is the first process of its
+// container, so that keepalived ends with it.
 func agentCrash(ctx context.Context, r *run) error {
 	name := "keepalived"
 	if r.Reference {
@@ -49,8 +49,8 @@ func agentCrash(ctx context.Context, r *run) error {
 	return killFirst(ctx, r.holder, name)
 }
 
-// bothCrash kills that and keepalived. With the first process of a container the
-// kernel ends all others at once.
+// bothCrash kills the supervisor and keepalived. When the first process of a container ends, the
+// kernel ends all others.
 func bothCrash(ctx context.Context, r *run) error {
 	err := killFirst(ctx, r.holder, "keepalived")
 	if r.Reference {
@@ -67,8 +67,8 @@ func killFirst(ctx context.Context, n *lab.Node, container string) error {
 	return c.Signal(syscall.SIGKILL)
 }
 
-// haproxyRuns waits until HAProxy of every node has run for so long that its crash is not
-// taken for one of many, whatever happened in the run before.
+// haproxyRuns waits until every HAProxy has run for long enough that its crash does not count as a
+// repeated one.
 func haproxyRuns(ctx context.Context, _ *run) error {
 	select {
 	case <-ctx.Done():
@@ -82,8 +82,7 @@ func haproxyCrash(ctx context.Context, r *run) error {
 	return r.holder.Signal(ctx, pod.HAProxy, "haproxy", "haproxy", syscall.SIGKILL)
 }
 
-// haproxyHang stops HAProxy where it is. When it is over, what is left of it goes
-// on.
+// haproxyHang stops HAProxy with SIGSTOP. After the run, its remaining processes continue.
 func haproxyHang(ctx context.Context, r *run) error {
 	hung, err := r.holder.Running(ctx, pod.HAProxy, "haproxy")
 	if err != nil {
@@ -91,7 +90,7 @@ func haproxyHang(ctx context.Context, r *run) error {
 	}
 	r.later(func(context.Context) error {
 		select {
-		case <-hung.Done(): // kubelet has replaced it
+		case <-hung.Done(): // kubelet has replaced the container
 			return nil
 		default:
 		}
@@ -109,7 +108,7 @@ func apiCrash(_ context.Context, r *run) error {
 	return r.holder.API.Kill()
 }
 
-// apiRestart ends the API server properly and starts it again.
+// apiRestart shuts the API server down and starts it again.
 func apiRestart(ctx context.Context, r *run) error {
 	s := r.holder.API
 	if err := s.Stop(ctx); err != nil {
@@ -119,7 +118,7 @@ func apiRestart(ctx context.Context, r *run) error {
 	return errors.Join(s.Launch(), s.AwaitReady(ctx))
 }
 
-// noHAProxy takes the manifests of HAProxy from every node.
+// noHAProxy disables the HAProxy pod on every node.
 func noHAProxy(ctx context.Context, r *run) error {
 	for _, n := range r.ControlPlane() {
 		r.remove(ctx, n, pod.HAProxy)
@@ -128,7 +127,7 @@ func noHAProxy(ctx context.Context, r *run) error {
 }
 
 func podsGone(ctx context.Context, r *run) error {
-	return errors.Join(r.removed(), r.answers(ctx))
+	return errors.Join(r.awaitRemoved(), r.awaitAnswers(ctx))
 }
 
 func plannedStop(ctx context.Context, r *run) error {
@@ -139,8 +138,7 @@ func plannedStop(ctx context.Context, r *run) error {
 	return c.Signal(syscall.SIGTERM)
 }
 
-// nodeGone switches a node off that held the VIP, which is one that could want it
-// back.
+// nodeGone powers off a node that held the VIP and may try to take it back later.
 func nodeGone(ctx context.Context, r *run) error {
 	vip := r.vip
 	gone, err := r.Holder(ctx, vip)
@@ -163,24 +161,24 @@ func nodeGone(ctx context.Context, r *run) error {
 
 func nodeReturns(ctx context.Context, r *run) error { return r.heal(ctx, r.gone) }
 
-// settles waits until all is as it was, and clients get answers.
+// settles waits until the cluster is healthy again and clients get answers.
 func settles(ctx context.Context, r *run) error {
 	if err := r.settled(ctx); err != nil {
 		return err
 	}
-	return r.answers(ctx)
+	return r.awaitAnswers(ctx)
 }
 
-// partition cuts the holder off from all others, and from the client.
+// partition separates the holder from all other machines, the client included.
 func partition(_ context.Context, r *run) error {
 	r.later(func(context.Context) error { return r.Join() })
 	return r.Partition(r.holder.Name)
 }
 
-// partitionHeals heals the network as soon as clients get answers again, and
-// returns when one holder is left.
+// partitionHeals joins the network as soon as clients get answers again, and returns when one
+// holder is left.
 func partitionHeals(ctx context.Context, r *run) error {
-	if err := r.answers(ctx); err != nil {
+	if err := r.awaitAnswers(ctx); err != nil {
 		return err
 	}
 	if err := r.Join(); err != nil {
@@ -190,10 +188,10 @@ func partitionHeals(ctx context.Context, r *run) error {
 	if _, err := r.Holder(ctx, r.vip); err != nil {
 		return err
 	}
-	return r.answers(ctx)
+	return r.awaitAnswers(ctx)
 }
 
-// routerGone kills the holder's router: its pod goes on being ready for the API.
+// routerGone kills the holder's router: its pod is still ready in the API.
 func routerGone(_ context.Context, r *run) error {
 	for _, g := range r.Spec().Groups {
 		if s := r.holder.Router(g.Controller); g.Role == ingress && s != nil {
@@ -218,5 +216,5 @@ func bootstrapGone(ctx context.Context, r *run) error {
 	if _, err := r.Holder(ctx, r.vip); err != nil {
 		return err
 	}
-	return r.answers(ctx)
+	return r.awaitAnswers(ctx)
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Step is a run of a scenario that begins.
+// Step is a run of a scenario that is about to start.
 type Step struct {
-	Scenario, Scenarios int // which of them, counted from 1
+	Scenario, Scenarios int // number of the scenario, from 1, and of how many
 	Name                string
-	Run, Runs           int // of the scenario with each profile, counted from 1
+	Run, Runs           int // number of the scenario's run with each profile, from 1, and of how many
 	Profile             string
-	// Left is about how long the benchmark still takes, as long as the runs so far on
-	// average; 0 before the first has ended.
+	// Left estimates the time left from the average of the runs so far; 0 before the first has
+	// ended.
 	Left time.Duration
 }
 
-// String names the run: "power-loss, run 1 of 5, fast".
+// String describes the run: "power-loss, run 1 of 5, fast".
 func (s Step) String() string {
 	return fmt.Sprintf("%s, run %d of %d, %s", s.Name, s.Run, s.Runs, s.Profile)
 }
 
-// pace estimates how long runs take.
+// pace estimates the duration of runs.
 type pace struct {
 	began       time.Time
 	done, total int // runs

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// priority is that of a node for the primary VIP of a group; 0 where it takes no
-// part, or is not known yet.
+// priority returns a node's priority for the primary VIP of a group; 0 if it takes no part, or if
+// it is not known yet.
 func (s *subject) priority(n *lab.Node, g *v1alpha1.Group) (int, error) {
 	if s.Reference {
 		return dumpedPriority(n, g.Instance+"_0"), nil
@@ -32,13 +32,12 @@ func (s *subject) priority(n *lab.Node, g *v1alpha1.Group) (int, error) {
 	return 0, nil
 }
 
-// dumpFile is where keepalived writes what it knows when it gets SIGUSR1
-// (keepalived(8)), in its container.
+// dumpFile is the file, in its container, to which keepalived writes its state on SIGUSR1
+// (keepalived(8)).
 const dumpFile = "/tmp/keepalived.data"
 
-// dumpedPriority is the effective priority of an instance in keepalived's last
-// dump, and asks for another one. The dump is looked at by the next call: a
-// container that starts, or ends, has none.
+// dumpedPriority returns the effective priority of an instance from keepalived's last dump, and
+// requests another one, which the next call reads. A container that starts or ends has no dump.
 func dumpedPriority(n *lab.Node, instance string) int {
 	c, err := n.Kubelet.Container(pod.Keepalived, "keepalived")
 	if err != nil {
@@ -59,8 +58,8 @@ func dumpedPriority(n *lab.Node, instance string) int {
 	return effective(string(text), instance)
 }
 
-// effective reads the effective priority of an instance from a dump; 0 if it is in
-// state FAULT or not there.
+// effective returns the effective priority of an instance in a dump; 0 if it is in state FAULT or
+// missing.
 func effective(dump, instance string) int {
 	_, block, _ := strings.Cut(dump, " VRRP Instance = "+instance+"\n")
 	block, _, _ = strings.Cut(block, " VRRP Instance = ")

@@ -13,23 +13,23 @@ import (
 // Profile is a way to set up a cluster.
 type Profile struct {
 	Name string
-	// VRRP is the VRRP settings; of the reference it is part of what it is.
+	// VRRP has the VRRP settings; the reference has its own.
 	VRRP v1alpha1.VRRPSettings
-	// Local says which nodes have a way of their own to the API; the cluster's if empty.
+	// Local selects the nodes with local access to the API; empty for the cluster's setting.
 	Local v1alpha1.LocalAPI
-	// OnRequest has it measured only if it is asked for by its name.
+	// OnRequest is set for a profile that is only measured if it is named.
 	OnRequest bool
-	// Reference asks for what clusters run today in place of vipgen's files.
+	// Reference is set for what clusters run today, in place of vipgen's files.
 	Reference bool
 }
 
 // referenceName is the name of the profile that others are compared with.
 const referenceName = "reference"
 
-// allNodesName is that of the fast profile with HAProxy on compute nodes.
+// allNodesName is the name of the fast profile with HAProxy on compute nodes.
 const allNodesName = "all-nodes"
 
-// Profiles are all that have a name.
+// Profiles returns all named profiles.
 func Profiles() []Profile {
 	var out []Profile
 	for _, p := range []v1alpha1.Profile{v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic} {
@@ -39,18 +39,18 @@ func Profiles() []Profile {
 	return append(out, local, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
 }
 
-// Custom is vipgen's own with another time between adverts, in VRRPv3.
+// Custom returns vipgen's profile with another advertisement interval, in VRRPv3.
 func Custom(interval time.Duration) (Profile, error) {
 	if why := v1alpha1.AdvertInterval(3, interval); why != "" {
-		return Profile{}, fmt.Errorf("an advert every %v: expected %s", interval, why)
+		return Profile{}, fmt.Errorf("advertisement interval %v: expected %s", interval, why)
 	}
 	return Profile{Name: interval.String(), VRRP: v1alpha1.VRRPSettings{
 		Profile: v1alpha1.ProfileCustom, Mode: v1alpha1.ModeUnicast, Version: 3, AdvertIntervalMS: int(interval.Milliseconds()),
 	}}, nil
 }
 
-// of is a cluster with this profile.
-func (p Profile) of(c *render.Cluster) *render.Cluster {
+// apply returns the cluster with the settings of the profile.
+func (p Profile) apply(c *render.Cluster) *render.Cluster {
 	c = lab.WithVRRP(c, p.VRRP)
 	if p.Local != "" {
 		c.Config.Spec.APIServer.Local = p.Local
@@ -58,8 +58,8 @@ func (p Profile) of(c *render.Cluster) *render.Cluster {
 	return c
 }
 
-// install puts a node's files on its host while the lab is built; nil for what
-// vipgen renders.
+// install returns the function that writes a node's files while the lab is built; nil for vipgen's
+// files.
 func (p Profile) install(c *render.Cluster, plan *lab.Plan) func(*lab.Node) error {
 	if !p.Reference {
 		return nil
@@ -67,7 +67,7 @@ func (p Profile) install(c *render.Cluster, plan *lab.Plan) func(*lab.Node) erro
 	return func(n *lab.Node) error { return installReference(n, c, plan.Nodes) }
 }
 
-// installReference gives a node what it runs today when these nodes are known.
+// installReference writes what a node runs today when these nodes are known.
 func installReference(n *lab.Node, c *render.Cluster, nodes []lab.Machine) error {
 	facts := &v1alpha1.Node{Name: n.Name, Role: n.Role}
 	for _, m := range nodes {

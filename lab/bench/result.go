@@ -10,16 +10,15 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// crossing is more than an advert needs from one node to the other, and less than
-// a client can notice: for that long two nodes may have a VIP that one gives to the
-// other.
+// crossing is more than an advertisement needs from one node to another, and less than a client
+// notices: during a failover two nodes may have a VIP for that long.
 const crossing = 10 * time.Millisecond
 
-// result ends what looks at the cluster and says what was seen of the VIP.
+// result stops the probes and the watch, and returns the run.
 func (r *run) result() report.Run {
 	r.endClients()
 	seen := r.probe.End()
-	timeline, _ := r.watch.End() // close reports the error
+	timeline, _ := r.watch.End() // close returns the error
 	var mine watch.Timeline
 	for _, s := range timeline {
 		if s.VIP == r.vip {
@@ -50,9 +49,9 @@ func (r *run) result() report.Run {
 	return out
 }
 
-// firstAnswer is when the first answer came. Who asks for an address that nobody has
-// yet is answered late and not lost, where it comes soon enough: the kernel keeps
-// packets until it knows where to send them.
+// firstAnswer returns the time of the first answer. A request to an address that no node has yet is
+// not lost but answered late if the address appears soon enough: the kernel queues packets until
+// the link address is resolved.
 func firstAnswer(seen probe.Result) (first time.Duration) {
 	for _, q := range seen.Requests {
 		if q.Err == "" && (first == 0 || q.Ended < first) {
@@ -69,8 +68,7 @@ func heldWords(h probe.HoldResult) string {
 		h.Connections, h.Refused, h.Reset, h.Closed, h.Unanswered, h.Other, h.Answered)
 }
 
-// overlap is the longest time, from a moment on, for which two nodes held a VIP, as
-// either view has it.
+// overlap returns the longest time, from a time on, in which two nodes held a VIP, in either view.
 func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
 	for _, o := range t.Overlaps(crossing) {
 		if length := o.To - max(o.From, from); length >= crossing {
@@ -80,7 +78,7 @@ func overlap(t watch.Timeline, from time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// moves counts how often VIPs went to another node.
+// moves returns the number of times that VIPs moved to another node.
 func moves(t watch.Timeline) (count int) {
 	last := map[netip.Addr]string{}
 	for _, s := range t.In(watch.Addresses) {

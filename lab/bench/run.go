@@ -16,42 +16,42 @@ import (
 )
 
 const (
-	// warm is how many answers a client has had before anything happens. Its kernel
-	// keeps what it learned by ARP for a second, whatever it hears (arp(7),
-	// locktime): this is one that was there for longer.
+	// warm is the number of answers that a client gets before the fault. Its kernel keeps what it
+	// learned by ARP for a second, whatever it receives (arp(7), locktime): the client is to be one
+	// that was there for longer.
 	warm = 200
-	// enough is how many answers in a row end a run.
+	// enough is the number of answers in a row that end a run.
 	enough = 100
-	// undoing bounds what undoes all faults after a run.
+	// undoing is the time limit for undoing all faults after a run.
 	undoing = 5 * time.Minute
 )
 
-// ended is the last event of a run that came to its end.
+// ended is the last event of a run that was completed.
 const ended = "end of the run"
 
-// run is a scenario as it happens to a cluster.
+// run is a scenario in progress on a cluster.
 type run struct {
 	*subject
 	scenario *Scenario
 	vip      netip.Addr
-	holder   *lab.Node // when it happens
-	gone     *lab.Node // was switched off before
+	holder   *lab.Node // at the time of the fault
+	gone     *lab.Node // powered off before
 	since    time.Time
-	fault    time.Duration // from since until it happened
-	healed   time.Duration // from since until the network did, of a partition
+	fault    time.Duration // relative to since
+	healed   time.Duration // end of a partition, relative to since
 	probe    *probe.Probe
 	watch    *watch.Watch
 	held     *probe.Held
 	others   *client.Clients // nil if there are none
-	seen     []client.Result // of them, when they have ended
+	seen     []client.Result // results of others, after they have ended
 	events   []report.Event
 	undo     []func(context.Context) error
 	removals []chan error
 }
 
-// once has a scenario happen to a cluster that is made healthy before, at a moment
-// between two adverts that phase says, from 0 to 1. The error says that it could
-// not be measured, and that the cluster may not be whole.
+// once runs a scenario on a cluster, which it makes healthy first. The fault starts at a phase of
+// the advertisement interval, from 0 to 1. After an error the run is not valid, and the cluster may
+// be damaged.
 func once(ctx context.Context, s *subject, scenario *Scenario, phase float64) (out report.Run, err error) {
 	if err := s.settled(ctx); err != nil {
 		return report.Run{}, err
@@ -66,17 +66,17 @@ func once(ctx context.Context, s *subject, scenario *Scenario, phase float64) (o
 	if r.holder, err = s.Holder(ctx, r.vip); err != nil {
 		return report.Run{}, err
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.observe(ctx); err != nil {
 		return report.Run{}, errors.Join(err, r.close())
 	}
 	r.align(ctx, phase)
-	err = r.happen(ctx)
+	err = r.execute(ctx)
 	out = r.result()
 	return out, errors.Join(err, r.close())
 }
 
-// look has a client ask, and the network watched.
-func (r *run) look(ctx context.Context) (err error) {
+// observe starts the client and the watch of the network.
+func (r *run) observe(ctx context.Context) (err error) {
 	r.since = time.Now()
 	asked := r.vip
 	vips := r.vips()
@@ -113,8 +113,8 @@ func (r *run) ask(vip netip.Addr) (err error) {
 	return err
 }
 
-// target is what a client asks for: an answer of an API server, which one that ends
-// goes on giving for a while, or a page that is routed to by its name.
+// target returns the target of the client's requests: an answer of an API server that continues
+// during its shutdown, or a page that is routed by its name.
 func (r *run) target(vip netip.Addr) probe.Target {
 	t := probe.Target{Dial: r.Client.DialContext}
 	if r.scenario.VIP == ingress {
@@ -126,7 +126,7 @@ func (r *run) target(vip netip.Addr) probe.Target {
 	return t
 }
 
-// align waits for a moment between two adverts of the holder.
+// align waits for a phase of the holder's advertisement interval.
 func (r *run) align(ctx context.Context, phase float64) {
 	for _, s := range r.watch.Speakers() {
 		if s.Node != r.holder.Name || !slices.Contains(s.Last.VIPs, r.vip) || s.Last.Interval <= 0 {
@@ -144,9 +144,9 @@ func (r *run) align(ctx context.Context, phase float64) {
 	}
 }
 
-// happen has the scenario happen, and returns when it is over. What takes longer
-// than its limit is no error: the run says so.
-func (r *run) happen(ctx context.Context) error {
+// execute executes the scenario and returns when it is over. Exceeding its limit is not an error,
+// but an event of the run.
+func (r *run) execute(ctx context.Context) error {
 	longest := r.scenario.Limit
 	if longest == 0 {
 		longest = limit
@@ -167,7 +167,7 @@ func (r *run) happen(ctx context.Context) error {
 	if err == nil {
 		over := r.scenario.over
 		if over == nil {
-			over = func(ctx context.Context, r *run) error { return r.answers(ctx) }
+			over = func(ctx context.Context, r *run) error { return r.awaitAnswers(ctx) }
 		}
 		err = over(limited, r)
 	}
@@ -186,20 +186,20 @@ func (r *run) happen(ctx context.Context) error {
 
 func (r *run) now() time.Duration { return time.Since(r.since) }
 
-// mark notes what happens now, and returns when that is.
+// mark records an event now, and returns its time.
 func (r *run) mark(what string) time.Duration {
 	at := r.now()
 	r.events = append(r.events, report.Event{At: at, Text: what})
 	return at
 }
 
-// later has something undone after the run, the last first.
+// later registers f to be called after the run, the last first.
 func (r *run) later(f func(context.Context) error) { r.undo = append(r.undo, f) }
 
-// answers returns when the client gets answers again.
-func (r *run) answers(ctx context.Context) error { return r.probe.Await(ctx, enough) }
+// awaitAnswers waits until the client gets answers again.
+func (r *run) awaitAnswers(ctx context.Context) error { return r.probe.Await(ctx, enough) }
 
-// kill takes a node's power, and heal gives it back.
+// kill powers a node off, and heal powers it on.
 func (r *run) kill(n *lab.Node) error {
 	r.watch.Off(n.Name)
 	return n.Kill()
@@ -212,7 +212,7 @@ func (r *run) heal(ctx context.Context, n *lab.Node) error {
 	return n.Heal(ctx)
 }
 
-// close ends what is left when something went wrong.
+// close stops what an error has left running.
 func (r *run) close() (err error) {
 	if r.probe != nil {
 		r.probe.End()
@@ -227,7 +227,7 @@ func (r *run) close() (err error) {
 	return err
 }
 
-// restore undoes what happened, also when ctx has ended.
+// restore undoes the faults, also when ctx has ended.
 func (r *run) restore(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()

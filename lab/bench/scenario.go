@@ -15,47 +15,46 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Scenario is something that happens to a cluster.
+// Scenario is a fault or a change of a cluster.
 type Scenario struct {
 	Name  string
-	Title string // in a few words
+	Title string // a few words
 	What  string // how it is done, in a sentence
-	// VIP is the group whose primary VIP is asked for.
+	// VIP is the group whose primary VIP is probed.
 	VIP v1alpha1.GroupRole
-	// Bootstrap asks for a cluster of its own with a bootstrap host for each run.
+	// Bootstrap is set if each run needs a new cluster with a bootstrap host.
 	Bootstrap bool
-	// NewVIP asks for the VIP that there will be, from the moment on at which it is
-	// asked for.
+	// NewVIP is set if the VIP after the change is probed, from the change on.
 	NewVIP bool
-	// Once has it happen once to each profile, however many runs there are, because
-	// it takes minutes and is many of its kind in one.
+	// Once is set if the scenario runs once with each profile, for any number of runs: it takes
+	// minutes and consists of many faults.
 	Once bool
-	// Limit bounds a run from what happens to its end; 30 seconds if 0.
+	// Limit is the time limit of a run, from the fault; 30 seconds if 0.
 	Limit time.Duration
-	// Aim is that of the default profile, as the client sees it; nil for none.
+	// Aim is the aim for the default profile, as seen by the client; nil for none.
 	Aim *report.Aim
 
-	// fails are the nodes that are hit, on which there are no clients; the holder if nil.
+	// fails returns the affected nodes, on which no clients run; nil for the holder.
 	fails func(*run) []*lab.Node
-	// before makes the cluster ready for it, and may say what is to be undone.
+	// before prepares the cluster, and may register what is to be undone.
 	before func(context.Context, *run) error
-	// happens is what happens.
+	// happens executes the fault or the change.
 	happens func(context.Context, *run) error
-	// over returns when it is over; when clients get answers if it is nil.
+	// over waits until it is over; nil waits until clients get answers.
 	over func(context.Context, *run) error
 }
 
-// aim gives the one of an outage. Who asks all the time and gets no answer for as
-// long as the worst loses as many requests as fit.
+// aim returns the aim of an outage. It allows as many lost requests as a client sends during the
+// worst outage.
 func aim(median, worst time.Duration) *report.Aim {
 	return &report.Aim{Profile: string(v1alpha1.ProfileFast), Median: median, Worst: worst, Lost: int(worst / probe.DefaultEvery)}
 }
 
-// limit is for how long a client is asked to wait in any case.
+// limit is the default time limit of a run.
 const limit = 30 * time.Second
 
-// slowly is the limit of what takes several looks of today's monitors, or
-// restarts nodes one after the other.
+// slowly is the limit of scenarios that take several polls of today's monitors, or restart nodes
+// one after the other.
 const slowly = 3 * time.Minute
 
 const (
@@ -63,8 +62,8 @@ const (
 	ingress = v1alpha1.GroupIngress
 )
 
-// Scenarios are all that there are, in the order in which they happen. saturate is
-// how long the one of that name keeps all cores busy.
+// Scenarios returns all scenarios in order. saturate is the time for which scenario saturation
+// keeps all cores busy.
 func Scenarios(saturate time.Duration) []Scenario {
 	return []Scenario{
 		{Name: "power-loss", Title: "power loss of the holder",
@@ -138,7 +137,7 @@ func Scenarios(saturate time.Duration) []Scenario {
 	}
 }
 
-// Choose gives the scenarios of those names in the order of all; all without any.
+// Choose returns the named scenarios in the order of all; all if none is named.
 func Choose(all []Scenario, names []string) (some []Scenario, err error) {
 	known := func(s Scenario) bool { return len(names) == 0 || slices.Contains(names, s.Name) }
 	var list []string
@@ -157,7 +156,7 @@ func Choose(all []Scenario, names []string) (some []Scenario, err error) {
 	return some, errors.Join(errs...)
 }
 
-// vip is the one that is asked for, in words; empty if the cluster has none.
+// vip returns the VIP to probe as text; empty if the cluster has none.
 func (s *Scenario) vip(c *render.Cluster) string {
 	for _, g := range c.Config.Spec.Groups {
 		if g.Role == s.VIP {
@@ -167,8 +166,8 @@ func (s *Scenario) vip(c *render.Cluster) string {
 	return ""
 }
 
-// without says what the cluster lacks for a scenario; empty if it has everything.
-func (s *Scenario) without(c *render.Cluster) string {
+// missing returns what the cluster lacks for a scenario; empty if it has everything.
+func (s *Scenario) missing(c *render.Cluster) string {
 	switch {
 	case c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster:
 		return "the cluster's load balancer is not its own"

@@ -13,36 +13,35 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// Stalls says how a node is stopped for a while, as a virtual machine is by its
-// hypervisor.
+// Stalls configures pauses of a node, as of a virtual machine by its hypervisor.
 type Stalls struct {
-	// Lengths are how long it stands still.
+	// Lengths are the lengths of the pauses.
 	Lengths []time.Duration
-	// Backup stops another control-plane node in place of the holder of the API VIP.
+	// Backup pauses another control-plane node instead of the holder of the API VIP.
 	Backup bool
-	// Drop loses what comes to the node meanwhile. Otherwise its kernel keeps it.
+	// Drop drops packets to the node meanwhile. Otherwise its kernel queues them.
 	Drop bool
 }
 
-// Stalled is what stalls of one length did.
+// Stalled is the result of the pauses of one length.
 type Stalled struct {
 	Profile string  `json:"profile"`
 	Length  float64 `json:"stall_ms"`
 	Runs    int     `json:"runs"`
-	// Moved counts the runs in which any VIP came to another node.
+	// Moved is the number of runs in which any VIP moved.
 	Moved int `json:"moved"`
-	// Stood is the longest time for which the node really stood still.
+	// Stood is the longest actual pause.
 	Stood float64 `json:"longest_stall_ms"`
-	// Waited is the longest time between two answers that a client of the API VIP got,
-	// which asks all the time. Lost is the most of its requests that any run lost.
+	// Waited is the longest time between two answers of a client that sends requests to the API VIP
+	// all the time. Lost is the maximum of lost requests in a run.
 	Waited float64 `json:"longest_without_answer_ms"`
 	Lost   int     `json:"requests_lost"`
-	// Two is the longest time for which two nodes had a VIP once the node went on.
+	// Two is the longest split brain after the node continued.
 	Two float64 `json:"split_brain_after_ms"`
 }
 
-// Stall stops a node for each of the lengths, as often as runs are asked for, with each
-// profile. What there is is also returned with an error.
+// Stall pauses a node for each of the lengths, with each profile, for the configured number of
+// runs. After an error it returns the results so far.
 func Stall(ctx context.Context, cfg Config, how Stalls) (all []Stalled, err error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
@@ -57,10 +56,10 @@ func Stall(ctx context.Context, cfg Config, how Stalls) (all []Stalled, err erro
 }
 
 const (
-	// busy is how much longer a stall may last than it should, on a machine with time to
-	// spare for the lab, to count.
+	// busy is the maximum excess of a pause that counts; more means that the machine is too busy
+	// for the lab.
 	busy = 20 * time.Millisecond
-	// tries bounds how often a run is tried.
+	// tries is the maximum number of tries of a run.
 	tries = 3
 )
 
@@ -99,12 +98,12 @@ func (s *Stalled) add(one stalled) {
 	s.Two = max(s.Two, milliseconds(one.two))
 }
 
-// stalled is what a stall did.
+// stalled is the result of one pause.
 type stalled struct {
 	stood, waited, two time.Duration
 	lost               int
-	// elsewhere is the longest time that a VIP was on a node which did not hold it
-	// before, until the end, and from how long after the node stopped.
+	// elsewhere is the longest time that a VIP was on a node that did not hold it before, until the
+	// end. from is its start, after the node stopped.
 	elsewhere, from time.Duration
 }
 
@@ -116,7 +115,7 @@ func (s stalled) String() string {
 	return fmt.Sprintf("stood still for %v: %s; %v %s, %d requests lost", round(s.stood), what, round(s.waited), vrrp.WithoutAnswer, s.lost)
 }
 
-// stall stops a node of a healthy cluster at a moment between two adverts.
+// stall pauses a node of a healthy cluster at a phase of the advertisement interval.
 func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, phase float64) (out stalled, err error) {
 	if err := s.settled(ctx); err != nil {
 		return out, err
@@ -126,7 +125,7 @@ func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, ph
 	if r.holder, err = s.Holder(ctx, r.vip); err != nil {
 		return out, err
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.observe(ctx); err != nil {
 		return out, err
 	}
 	node := r.holder
@@ -149,17 +148,17 @@ func stall(ctx context.Context, s *subject, how Stalls, length time.Duration, ph
 	return out, err
 }
 
-// backup is a control-plane node that is not the holder: the one that would win a tie.
+// backup returns a control-plane node that is not the holder: the one that would win a tie.
 func (s *subject) backup(holder *lab.Node) *lab.Node {
 	others := slices.DeleteFunc(s.ControlPlane(), func(n *lab.Node) bool { return n == holder })
 	return slices.MaxFunc(others, func(a, b *lab.Node) int { return a.Address().Compare(b.Address()) })
 }
 
-// awaitSettled returns when clients get answers and every VIP has one holder.
+// awaitSettled waits until clients get answers and every VIP has one holder.
 func (r *run) awaitSettled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err := r.answers(ctx); err != nil {
+	if err := r.awaitAnswers(ctx); err != nil {
 		return err
 	}
 	for _, vip := range r.vips() {
@@ -170,7 +169,7 @@ func (r *run) awaitSettled(ctx context.Context) error {
 	return nil
 }
 
-// twoAfter is the longest time, from a moment on, for which two nodes held a VIP.
+// twoAfter returns the longest time, from a time on, in which two nodes held a VIP.
 func twoAfter(t watch.Timeline, from time.Duration) (longest time.Duration) {
 	for _, o := range t.Overlaps(0) {
 		longest = max(longest, o.To-max(o.From, from))
@@ -178,8 +177,8 @@ func twoAfter(t watch.Timeline, from time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// elsewhere is the longest time, from a moment on, for which a node had a VIP that
-// another one held then, and how long after that moment this began.
+// elsewhere returns the longest time, from a time on, that a node had a VIP which another one held
+// then, and the delay until that started.
 func elsewhere(t watch.Timeline, from time.Duration) (after, longest time.Duration) {
 	before := map[netip.Addr]string{}
 	for _, s := range t.In(watch.Addresses) {

@@ -20,29 +20,29 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// settling bounds how long a cluster may take to be healthy. Today's needs up to
-// three looks, 10 seconds apart, and three runs of its scripts.
+// settling is the time limit for a cluster to become healthy. Today's needs up to three polls, 10
+// seconds apart, and three runs of its scripts.
 const settling = 5 * time.Minute
 
-// backOff lets a container that ran for longer than a run lasts start again at
-// once: to kubelet, what is killed in one run is not what was killed in the last.
+// backOff resets so early that a container which ran for a whole run restarts at once: crashes of
+// different runs are independent of each other.
 var backOff = pod.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset: 5 * time.Second}
 
-// subject is a cluster of one profile that runs.
+// subject is a running cluster of one profile.
 type subject struct {
 	Profile
 	*lab.Cluster
 	dir     string
-	clients int // of each kind at each place, while a scenario happens
-	// spare are addresses of the network that nothing has.
+	clients int // of each kind at each place, during a scenario
+	// spare are unused addresses of the network.
 	spare []netip.Prefix
-	// joining are nodes that are announced to the cluster and do not exist.
+	// joining are nodes that are added to the API and do not exist.
 	joining []lab.Machine
 }
 
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
-	c := p.of(cfg.Cluster)
+	c := p.apply(cfg.Cluster)
 	plan, err := lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
 	if err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subjec
 // Close ends the cluster and removes its files.
 func (s *subject) Close() error { return errors.Join(s.Cluster.Close(), os.RemoveAll(s.dir)) }
 
-// spare gives addresses of the first family that neither the cluster nor the plan
-// has: one for a VIP, and one for each node of the control plane.
+// spare returns addresses of the first family that neither the cluster nor the plan uses: one for a
+// VIP, and one for each node of the control plane.
 func spare(c *render.Cluster, plan *lab.Plan) (out []netip.Prefix, err error) {
 	names := []string{"vip"}
 	for _, m := range plan.Nodes {
@@ -83,8 +83,7 @@ func spare(c *render.Cluster, plan *lab.Plan) (out []netip.Prefix, err error) {
 	return out, err
 }
 
-// apply gives the cluster another configuration, or what has changed about its
-// nodes.
+// apply installs another configuration, or one for changed nodes.
 func (s *subject) apply(c *render.Cluster) error {
 	if !s.Reference {
 		return s.Apply(c)
@@ -100,12 +99,12 @@ func (s *subject) apply(c *render.Cluster) error {
 	return errors.Join(errs...)
 }
 
-// hosts are the nodes as they are in the network.
+// hosts returns the nodes' network namespaces.
 func (s *subject) hosts() []*netns.Node {
 	return lists.Map(s.Nodes(), func(n *lab.Node) *netns.Node { return n.Node })
 }
 
-// vips are all of the cluster.
+// vips returns all VIPs of the cluster.
 func (s *subject) vips() (out []netip.Addr) {
 	for _, g := range s.Spec().Groups {
 		out = append(out, g.VIPs...)
@@ -113,24 +112,24 @@ func (s *subject) vips() (out []netip.Addr) {
 	return out
 }
 
-// settled returns when every VIP has one holder, every node the priority that it
-// has when it is healthy, and every HAProxy passes on to every API server.
+// settled waits until every VIP has one holder, every node the priority of a healthy one, and every
+// HAProxy reaches every API server.
 func (s *subject) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
 	for _, n := range s.Nodes() {
 		for _, g := range s.Spec().Groups {
-			if err := s.atFull(ctx, n, &g); err != nil {
+			if err := s.awaitPriority(ctx, n, &g); err != nil {
 				return err
 			}
 		}
 	}
 	for _, n := range s.ControlPlane() {
-		if err := s.passesOn(ctx, n); err != nil {
+		if err := s.awaitBackends(ctx, n); err != nil {
 			return err
 		}
 	}
-	if err := s.ownWays(ctx); err != nil {
+	if err := s.awaitLocalAPI(ctx); err != nil {
 		return err
 	}
 	for _, vip := range s.vips() {
@@ -141,9 +140,9 @@ func (s *subject) settled(ctx context.Context) error {
 	return nil
 }
 
-// atFull returns when a node that is to hold a group's VIPs has all points that
-// there are for it.
-func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) error {
+// awaitPriority waits until a node has the maximum priority for a group, if it belongs to the
+// group.
+func (s *subject) awaitPriority(ctx context.Context, n *lab.Node, g *v1alpha1.Group) error {
 	if g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil ||
 		g.Role != v1alpha1.GroupIngress && n.Role != v1alpha1.RoleMaster {
 		return nil
@@ -160,13 +159,13 @@ func (s *subject) atFull(ctx context.Context, n *lab.Node, g *v1alpha1.Group) er
 	return err
 }
 
-// ownWays returns when all nodes that are to have a way of their own to the API have it.
-func (s *subject) ownWays(ctx context.Context) error {
+// awaitLocalAPI waits until all nodes that are to have local access to the API have it.
+func (s *subject) awaitLocalAPI(ctx context.Context) error {
 	for _, n := range s.Nodes() {
 		if s.Reference || !s.Spec().LocalAPI(n.Role) {
 			continue
 		}
-		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("%s to have its own way to the API", n.Name), func() (bool, error) {
+		err := lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("%s to reach the API without the VIP", n.Name), func() (bool, error) {
 			f, err := lab.Published[state.Firewall](n)
 			return f != nil && f.Own, err
 		})
@@ -177,11 +176,11 @@ func (s *subject) ownWays(ctx context.Context) error {
 	return nil
 }
 
-// passesOn returns when the HAProxy of a node has every API server answer.
-func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
+// awaitBackends waits until every API server answers the HAProxy of a node.
+func (s *subject) awaitBackends(ctx context.Context, n *lab.Node) error {
 	at := netip.AddrPortFrom(n.Address(), uint16(s.Spec().Ports.HAProxy))
 	var servers []string
-	return lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to pass on to every API server", n.Name), func() (bool, error) {
+	return lab.AwaitEvery(ctx, costlyPollEvery, fmt.Sprintf("HAProxy on %s to reach every API server", n.Name), func() (bool, error) {
 		p, err := probe.Start(probe.Config{Target: probe.Target{URL: "https://" + at.String() + "/readyz", Dial: s.Client.DialContext}, Every: costlyPollEvery / 10})
 		if err != nil {
 			return false, err
@@ -200,5 +199,5 @@ func (s *subject) passesOn(ctx context.Context, n *lab.Node) error {
 	})
 }
 
-// costlyPollEvery is how often a condition is looked at where looking costs something.
+// costlyPollEvery is the poll interval for conditions that are expensive to check.
 const costlyPollEvery = 200 * time.Millisecond
