@@ -23,7 +23,7 @@ import (
 	"github.com/vipgen/vipgen/lab/report"
 )
 
-// benchFlags say what to measure.
+// benchFlags holds the flags of lab bench.
 type benchFlags struct {
 	input                inputflags.Flags
 	programs             lab.Programs
@@ -44,14 +44,14 @@ func (f *benchFlags) add(c *cobra.Command) {
 	addPrograms(c, &f.programs)
 }
 
-// addPrograms adds the flags of the programs that each lab runs.
+// addPrograms adds the flags for the programs of a lab.
 func addPrograms(c *cobra.Command, p *lab.Programs) {
 	c.Flags().StringVar(&p.Agent, "agent", "", "`file` of vipgen-agent (default: next to vipgen, or in PATH)")
 	c.Flags().StringVar(&p.CoreDNS, "coredns", "", "`file` of coredns (default: next to vipgen, or in PATH)")
 	_, _ = c.MarkFlagFilename("agent"), c.MarkFlagFilename("coredns")
 }
 
-// maxClients bounds the clients of each kind at each place.
+// maxClients is the maximum number of clients of each kind at each place.
 const maxClients = 100
 
 // addRealAPI adds the flags of labs with real API servers.
@@ -61,7 +61,7 @@ func addRealAPI(c *cobra.Command, real *bool, p *lab.Programs) {
 	c.Flags().StringVar(&p.APIServer, "kube-apiserver", "", "`file` of kube-apiserver (default: next to vipgen, or in PATH)")
 }
 
-// findPrograms finds all that labs run.
+// findPrograms finds the programs of a lab.
 func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
 	p, err := lab.FindPrograms(named, realAPI)
 	if err == nil {
@@ -73,8 +73,8 @@ func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
 	return p, err
 }
 
-// needCoreDNS refuses a lab whose nodes would not resolve the cluster's names: compute
-// nodes reach the API by them alone.
+// needCoreDNS returns an error for a lab whose nodes could not resolve the cluster's names: compute
+// nodes reach the API only by name.
 func needCoreDNS(p lab.Programs) error {
 	if p.CoreDNS == "" {
 		return errors.New("coredns is neither next to vipgen nor in PATH, and nodes need the cluster's names: build it with 'make coredns' in a checkout of vipgen, or name it with --coredns")
@@ -138,7 +138,7 @@ func profileNames() []string {
 	return lists.Map(bench.Profiles(), func(p bench.Profile) string { return p.Name })
 }
 
-// chosenProfiles are those of the names, then those of the intervals.
+// chosenProfiles returns the profiles of --profile, then those of --interval.
 func (f *benchFlags) chosenProfiles() (out []bench.Profile, err error) {
 	for _, p := range bench.Profiles() {
 		if len(f.profiles) == 0 && !p.OnRequest || slices.Contains(f.profiles, p.Name) {
@@ -160,8 +160,8 @@ func (f *benchFlags) chosenProfiles() (out []bench.Profile, err error) {
 	return out, nil
 }
 
-// config is what all benchmarks of the lab need. What it returns removes the
-// directory with the clusters' files.
+// benchConfig returns the configuration of all benchmarks. remove removes the directory with the
+// clusters' files.
 func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remove func(), err error) {
 	if err := asRoot(); err != nil {
 		return cfg, nil, err
@@ -177,8 +177,8 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 	return cfg, func() { os.RemoveAll(cfg.Dir) }, err
 }
 
-// interruptible ends with the first signal that asks the program to; the next one
-// ends it at once.
+// interruptible returns a context that ends with the first signal to terminate; the second one ends
+// the process at once.
 func interruptible() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -224,7 +224,7 @@ func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	return errors.Join(a.printBench(result, f), err)
 }
 
-// printBench writes a report to wherever it was asked for.
+// printBench writes a report to all requested outputs.
 func (a *app) printBench(r *report.Report, f *benchFlags) error {
 	errs := []error{
 		tree.WriteReport(f.jsonFile, r.WriteJSON),

@@ -25,7 +25,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// chaosFlags are those of lab chaos.
+// chaosFlags holds the flags of lab chaos.
 type chaosFlags struct {
 	input    inputflags.Flags
 	programs lab.Programs
@@ -131,8 +131,7 @@ func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	return a.runChaos(cfg, p, f)
 }
 
-// demoOr is the cluster of the install-config that is named, or a small one that is
-// built in.
+// demoOr returns the cluster of the named install-config, or a small built-in one.
 func (a *app) demoOr(args []string, f *inputflags.Flags) (*render.Cluster, error) {
 	if len(args) == 0 {
 		return lab.Demo()
@@ -140,7 +139,8 @@ func (a *app) demoOr(args []string, f *inputflags.Flags) (*render.Cluster, error
 	return f.Warned(&a.Reader, &a.Console, args[0])
 }
 
-// withProfile is the cluster with the VRRP settings of a profile, from the first packet on.
+// withProfile returns the cluster with the VRRP settings of a profile, in effect from the first
+// packet.
 func withProfile(c *render.Cluster, name string) (*render.Cluster, error) {
 	mode := c.Config.Spec.VRRP.Target.Mode
 	switch p := v1alpha1.Profile(name); p {
@@ -170,13 +170,13 @@ func (a *app) runChaos(cfg *chaos.Config, p *chaos.Prepared, f *chaosFlags) (err
 	defer stop()
 	result, err := chaos.Run(ctx, cfg, p)
 	if result != nil {
-		err = errors.Join(err, a.tellChaos(result, cfg, f, events.Name()))
+		err = errors.Join(err, a.printChaos(result, cfg, f, events.Name()))
 	}
 	return err
 }
 
-// chaosProgress tells what happens, a line each; at a terminal the line is drawn
-// anew.
+// chaosProgress returns a function that prints a line for each event; a terminal has only the last
+// one.
 func (a *app) chaosProgress() func(time.Duration, string) {
 	drawn := command.Terminal(a.Err)
 	return func(at time.Duration, what string) {
@@ -192,8 +192,8 @@ func (a *app) chaosProgress() func(time.Duration, string) {
 	}
 }
 
-// tellChaos prints what a run has shown.
-func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
+// printChaos prints the result of a run.
+func (a *app) printChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, events string) error {
 	fmt.Fprintln(a.Err)
 	if err := command.Show(a.Out, f.output, "LabChaos", r, func(out io.Writer, r *chaos.Result) { r.Summary(out) }); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (a *app) tellChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, event
 	return command.ErrFinding
 }
 
-// keepLogs writes the logs of nodes to a directory, and returns which.
+// keepLogs writes the logs of nodes to a directory and returns its path.
 func keepLogs(r *chaos.Result, dir, events string) (string, error) {
 	var err error
 	if dir == "" {

@@ -15,16 +15,16 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// A detached lab is the same command again, in a session of its own. It says on
-// the descriptor readyFD, which readyVar tells it of, where the lab is once it is
-// up; until then it has the first one's streams for its errors.
+// A detached lab runs the same command again, in a session of its own. When the lab is up, it
+// reports that on the descriptor readyFD, which readyVar names; until then its errors go to the
+// streams of the first process.
 const (
 	readyVar = "VIPGEN_LAB_READY"
 	readyFD  = 3
 )
 
-// readiness is where a detached process says that it is up; nil in any other.
-// Programs that it starts know nothing of it.
+// readiness returns the file to report readiness on; nil in a process that is not detached. It is
+// not inherited by further programs.
 func readiness() *os.File {
 	if os.Getenv(readyVar) != fmt.Sprint(readyFD) {
 		return nil
@@ -34,8 +34,7 @@ func readiness() *os.File {
 	return os.NewFile(readyFD, "ready")
 }
 
-// leave lets the first process go. What this one prints from now on is added to
-// the log.
+// leave lets the first process exit. Further output of this one goes to the log.
 func leave(ready *os.File, log string) error {
 	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -88,7 +87,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 			cmd.Process.Signal(syscall.SIGTERM)
 		}
 	}()
-	io.Copy(a.Err, errOut) // until it is up, or has ended
+	io.Copy(a.Err, errOut) // until the lab is up or has ended
 	if said, _ := io.ReadAll(up); len(said) == 0 {
 		err := cmd.Wait()
 		var ended *exec.ExitError
@@ -105,7 +104,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 	return err
 }
 
-// where are the flags that other commands need to find the lab.
+// where returns the flags with which other commands find the lab.
 func (f *labFlags) where() (flags string) {
 	if f.dir != control.DefaultBase {
 		flags += " --dir " + f.dir

@@ -40,7 +40,7 @@ The exit code is that of the command.`,
 			return machineNames(s, args)
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
-			// Without the dashes a flag of the command would be taken for one of this.
+			// Without the dashes, a flag of the command would be parsed as one of lab exec.
 			if len(args) < 2 || c.ArgsLenAtDash() > 1 {
 				return command.Usagef(c, "missing: a node and a command, as in vipgen lab exec NODE -- COMMAND")
 			}
@@ -57,8 +57,8 @@ The exit code is that of the command.`,
 	}
 }
 
-// inside returns the arguments of nsenter that run a command on a machine, and what the
-// environment has besides.
+// inside returns the arguments of nsenter that run a command on a machine, and additions to the
+// environment.
 func inside(s *control.Status, name string, line []string) (args, env []string, err error) {
 	for _, m := range s.Others {
 		if m.Name == name {
@@ -81,8 +81,8 @@ func inside(s *control.Status, name string, line []string) (args, env []string, 
 	return nil, nil, control.Mistake("no machine %q in this lab: it has %s", name, strings.Join(machineNames(s, nil), ", "))
 }
 
-// runInside runs nsenter with the streams of this process. What is typed at the
-// terminal to end a program is for the one inside.
+// runInside runs nsenter with the streams of this process. Signals from the terminal are handled by
+// the program inside.
 func (a *app) runInside(args, env []string) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

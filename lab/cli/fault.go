@@ -75,8 +75,8 @@ func machineNames(s *control.Status, args []string) (names []string) {
 	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, n) })
 }
 
-// firstSide reads "a,b" or "a,b | c,d", and returns the first side. Those of the
-// second are looked at for being no others.
+// firstSide parses "a,b" or "a,b | c,d" and returns the first side. A node on both sides is an
+// error.
 func firstSide(text string) ([]string, error) {
 	var sides [][]string
 	for side := range strings.SplitSeq(text, "|") {
@@ -122,7 +122,7 @@ router. Stopping the bootstrap host's api-server ends the bootstrap.`
 	return c
 }
 
-// serviceNames completes a node, and then a service of it that runs, or does not.
+// serviceNames completes a node, and then a service of it that runs, or does not run.
 func serviceNames(s *control.Status, args []string, running bool) []string {
 	fits := func(n control.Node, service string) bool {
 		return n.Power && slices.Contains(n.Stopped, service) != running

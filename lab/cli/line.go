@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandLine returns a command line that does what a command was told to do: its arguments, then
-// the flags that were given, by name. Words that a shell would take apart are quoted.
+// commandLine returns a command line that repeats a command: its arguments, then the flags that
+// were set, by name. Words are quoted for a shell where necessary.
 func commandLine(c *cobra.Command, args []string) string {
 	words := []string{c.CommandPath()}
 	for _, arg := range args {
@@ -30,7 +30,7 @@ func commandLine(c *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
-// quoted is a word for a POSIX shell.
+// quoted returns a word quoted for a POSIX shell.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r)

@@ -13,9 +13,9 @@ import (
 	"github.com/vipgen/vipgen/lab/bench"
 )
 
-// benchProgress prints a line for each run of a benchmark and, at a terminal below them, one that
-// is redrawn: which scenario of how many it is, and the time left. Elsewhere that is a line for
-// each scenario.
+// benchProgress prints a line for each run of a benchmark and, below them on a terminal, a status
+// line with the number of the scenario and the time left. Without a terminal it prints that as a
+// line for each scenario.
 type benchProgress struct {
 	out    io.Writer
 	redraw bool
@@ -67,7 +67,7 @@ func (p *benchProgress) step(s bench.Step) {
 	fmt.Fprintf(p.out, "\r\x1b[K%s", p.status)
 }
 
-// end takes the status away.
+// end clears the status line.
 func (p *benchProgress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

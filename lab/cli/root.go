@@ -1,5 +1,4 @@
-// Package cli is the command tree of vipgen-lab, which is run as vipgen lab: flags, and
-// printing.
+// Package cli is the command tree of vipgen-lab, which runs as vipgen lab.
 package cli
 
 import (
@@ -24,18 +23,18 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	return a.Exit(command.Execute(context.Background(), a.root(), args))
 }
 
-// Command is the command tree, for man pages.
+// Command returns the command tree, for man pages.
 func Command() *cobra.Command { return (&app{}).root() }
 
-// app carries the streams and what the commands share.
+// app holds the streams and what the commands share.
 type app struct {
 	command.Console
 	input.Reader
-	// args are the command line.
+	// args is the command line.
 	args []string
 }
 
-// labFlags say which lab a command is about.
+// labFlags selects the lab of a command.
 type labFlags struct{ dir, name string }
 
 func (a *app) root() *cobra.Command {
@@ -84,11 +83,11 @@ directory.`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	command.AddHelp(root)
-	root.CompletionOptions.DisableDefaultCmd = true // vipgen completes
+	root.CompletionOptions.DisableDefaultCmd = true // vipgen does it
 	return root
 }
 
-// asRoot refuses to run a command of the lab for anybody else.
+// asRoot returns an error if the process is not root.
 func asRoot() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a lab is made of network namespaces, which need root: run it with sudo")
@@ -96,7 +95,7 @@ func asRoot() error {
 	return nil
 }
 
-// find returns the lab that a command is about.
+// find returns the place of the lab of a command.
 func (f *labFlags) find() (control.Place, error) {
 	if err := asRoot(); err != nil {
 		return control.Place{}, err
@@ -104,7 +103,7 @@ func (f *labFlags) find() (control.Place, error) {
 	return control.Find(f.dir, f.name)
 }
 
-// ask asks the lab that a command is about.
+// ask sends a request to the lab of a command.
 func (f *labFlags) ask(ctx context.Context, r control.Request) (*control.Reply, error) {
 	place, err := f.find()
 	if err != nil {
@@ -113,7 +112,7 @@ func (f *labFlags) ask(ctx context.Context, r control.Request) (*control.Reply, 
 	return place.Ask(ctx, r)
 }
 
-// do asks the lab for something and prints what was done.
+// do sends a request to the lab and prints what was done.
 func (a *app) do(f *labFlags, r control.Request) error {
 	reply, err := f.ask(context.Background(), r)
 	if err != nil {
@@ -122,8 +121,8 @@ func (a *app) do(f *labFlags, r control.Request) error {
 	return a.println(reply.Said)
 }
 
-// downFor bounds how long the removal of a lab is waited for: many times what
-// stopping its processes takes on a busy machine.
+// downFor is the time limit for the removal of a lab: many times what stopping its processes takes
+// on a busy machine.
 const downFor = 3 * time.Minute
 
 func (a *app) downCommand(f *labFlags) *cobra.Command {
@@ -163,10 +162,10 @@ func (a *app) println(line string) error {
 	return err
 }
 
-// completeFor is how long a shell waits for the names of what runs.
+// completeFor is the time limit of shell completion from a running lab.
 const completeFor = 2 * time.Second
 
-// completion completes from what the running lab says.
+// completion completes an argument from the state of the running lab.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 func (f *labFlags) complete(names func(s *control.Status, args []string) []string) completion {
@@ -182,7 +181,7 @@ func (f *labFlags) complete(names func(s *control.Status, args []string) []strin
 	}
 }
 
-// nodeNames are those of nodes that fit, for the first argument.
+// nodeNames completes the names of the nodes that fit, for the first argument.
 func nodeNames(fits func(control.Node) bool) func(*control.Status, []string) []string {
 	return func(s *control.Status, args []string) (names []string) {
 		for _, n := range s.Nodes {

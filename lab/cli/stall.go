@@ -79,7 +79,7 @@ func (a *app) stall(c *cobra.Command, args []string, f *benchFlags, how bench.St
 	return errors.Join(command.Show(a.Out, f.output, "LabStalls", items[bench.Stalled]{all}, stallText), err)
 }
 
-// items are what is measured, one after the other.
+// items holds the measurements of lab bench, in order.
 type items[T any] struct {
 	Items []T `json:"items"`
 }

@@ -65,7 +65,7 @@ func (a *app) showStatus(s *control.Status, o command.Format) error {
 	})
 }
 
-// watchStatus shows the lab with each tick until ctx ends, or the lab.
+// watchStatus prints the lab's status with each tick until ctx or the lab ends.
 func (a *app) watchStatus(ctx context.Context, ask func(context.Context) (*control.Status, error), ticks <-chan time.Time, o command.Format) error {
 	show := func(s *control.Status, first bool) error {
 		if !first && o != "json" {
@@ -107,10 +107,10 @@ func (a *app) watchStatus(ctx context.Context, ask func(context.Context) (*contr
 	}
 }
 
-// shownEvents is how many of the last events the live table shows.
+// shownEvents is the number of events that the live table shows.
 const shownEvents = 8
 
-// liveTable shows the lab at a terminal, on a screen of its own, until ctx ends.
+// liveTable shows the lab on the alternate screen of a terminal until ctx ends.
 func liveTable(ctx context.Context, out *os.File, l *control.Lab, where string, events <-chan control.Event) error {
 	leave, err := fullScreen(out)
 	if err != nil {
@@ -138,17 +138,17 @@ func liveTable(ctx context.Context, out *os.File, l *control.Lab, where string, 
 	}
 }
 
-// redrawn reports whether what a stream shows can be drawn again.
+// redrawn reports whether a stream is a terminal that can be redrawn.
 func redrawn(stream any) bool { return command.Terminal(stream) && os.Getenv("TERM") != "dumb" }
 
-// fullScreen switches a terminal to its other screen, without the cursor; leave switches back.
+// fullScreen switches a terminal to its alternate screen, without the cursor; leave switches back.
 func fullScreen(out io.Writer) (leave func(), err error) {
 	_, err = io.WriteString(out, "\x1b[?1049h\x1b[?25l")
 	return func() { _, _ = io.WriteString(out, "\x1b[?25h\x1b[?1049l") }, err
 }
 
-// paint paints a whole screen at once, so that nothing flickers. Of lines the last go if they do
-// not fit above the one at the foot.
+// paint draws a whole screen in one write, so that nothing flickers. If the lines do not fit above
+// the foot, the last ones are cut.
 func paint(out io.Writer, lines []string, foot string, height int) error {
 	lines = append(slices.Clip(lines[:min(len(lines), max(0, height-2))]), "", foot)
 	_, err := fmt.Fprintf(out, "\x1b[H%s\x1b[K\x1b[J", strings.Join(lines, "\x1b[K\r\n"))

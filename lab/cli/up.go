@@ -20,7 +20,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// upFlags are those of lab up.
+// upFlags holds the flags of lab up.
 type upFlags struct {
 	*labFlags
 	input    inputflags.Flags
@@ -79,8 +79,8 @@ func (a *app) up(c *cobra.Command, installConfig string, up upFlags) error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// Written to by nobody: it keeps a reader that goes away from ending this
-	// process before it has cleaned up.
+	// Nothing reads the channel: without it, a reader that closes our output would end this process
+	// before it has cleaned up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	l, err := control.Start(ctx, o)
 	if err != nil {
@@ -88,14 +88,14 @@ func (a *app) up(c *cobra.Command, installConfig string, up upFlags) error {
 	}
 	err = a.showLab(ctx, l, o, up.where(), events, ready)
 	fmt.Fprintf(a.Err, "removing the lab %s\n", o.Place.Name)
-	stop() // who asks again does not want to wait
+	stop() // a second signal ends the process at once
 	if e := l.Close(); e != nil {
 		return e
 	}
 	return err
 }
 
-// interrupted is what comes of a lab that was not finished.
+// interrupted returns the error for a lab that was interrupted while it was built.
 func interrupted(ctx context.Context, place control.Place, err error) error {
 	if ctx.Err() != nil && !place.Used() {
 		return errors.New("interrupted; nothing is left of the lab")
@@ -103,7 +103,7 @@ func interrupted(ctx context.Context, place control.Place, err error) error {
 	return err
 }
 
-// labOptions reads everything that a lab is made of.
+// options returns the options of a lab, with its cluster and programs.
 func (a *app) options(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
 	cluster, err := up.input.Warned(&a.Reader, &a.Console, installConfig)
 	if err != nil {
@@ -130,12 +130,10 @@ func (a *app) options(c *cobra.Command, installConfig string, up upFlags) (o con
 
 func clusterName(c *render.Cluster) string { return c.Config.Metadata.Name }
 
-// holdersFor is how long a VIP may have no holder before the lab counts as up
-// without.
+// holdersFor is the time to wait for a holder of each VIP before the lab counts as up.
 const holdersFor = 30 * time.Second
 
-// showLab shows the lab until ctx ends. ready is where to say that it is up, if
-// that is not nil.
+// showLab shows the lab until ctx ends. If ready is not nil, it reports there that the lab is up.
 func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, where string, events <-chan control.Event, ready *os.File) error {
 	o.Progress("virtual IPs")
 	waiting, cancel := context.WithTimeout(ctx, holdersFor)
@@ -153,7 +151,7 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 		if err := leave(ready, o.Place.Log()); err != nil {
 			return err
 		}
-		<-ctx.Done() // the log has the events
+		<-ctx.Done() // events are in the log
 		return nil
 	case redrawn(a.Out):
 		return liveTable(ctx, a.Out.(*os.File), l, where, events)
@@ -170,7 +168,7 @@ func printEvents(ctx context.Context, out io.Writer, events <-chan control.Event
 			return nil
 		case e := <-events:
 			if _, err := fmt.Fprintf(out, "%s  %s\n", e.At.Format("15:04:05.000"), command.SafeLine(e.Text)); err != nil {
-				return fmt.Errorf("printing what happens: %w", err)
+				return fmt.Errorf("print event: %w", err)
 			}
 		}
 	}

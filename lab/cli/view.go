@@ -14,11 +14,11 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// labView lays a lab out for people.
+// labView formats a lab for people.
 type labView struct {
 	command.Palette
 	now   time.Time
-	width int // of the terminal; 0 where lines may have any length
+	width int // of the terminal; 0 if unlimited
 }
 
 type cell struct {
@@ -26,7 +26,7 @@ type cell struct {
 	style command.Colour
 }
 
-// lines are those of the whole status.
+// lines returns the lines of the whole status.
 func (v labView) lines(s *control.Status) []string {
 	out := []string{v.row(nil,
 		cell{"lab " + s.Name, command.Bold}, cell{s.Domain, command.Plain}, cell{"up " + age(v.now.Sub(s.Since)), command.Plain}, cell{s.Dir, command.Dim}), ""}
@@ -42,7 +42,7 @@ func (v labView) lines(s *control.Status) []string {
 	return out
 }
 
-// leftOut says which nodes take no part and why, a line for each reason.
+// leftOut returns the nodes that take no part in elections, a line for each reason.
 func leftOut(s *control.Status) (lines []string) {
 	nodes := map[string][]string{}
 	var reasons []string
@@ -60,7 +60,7 @@ func leftOut(s *control.Status) (lines []string) {
 	return lines
 }
 
-// legend explains the points of priorities.
+// legend returns the explanation of the points of priorities.
 func (v labView) legend(s *control.Status) []string {
 	var rows [][]cell
 	for _, t := range terms(s) {
@@ -114,7 +114,7 @@ func header(names ...string) (row []cell) {
 	return lists.Map(names, func(n string) cell { return cell{n, command.Dim} })
 }
 
-// groupNames are those of the groups of VIPs, in the cluster's order.
+// groupNames returns the names of the groups of VIPs, in the cluster's order.
 func groupNames(s *control.Status) (names []string) {
 	for _, vip := range s.VIPs {
 		if !slices.Contains(names, vip.Group) {
@@ -124,7 +124,7 @@ func groupNames(s *control.Status) (names []string) {
 	return names
 }
 
-// held names the groups of which the node has VIPs.
+// held returns the groups whose VIPs the node has.
 func held(s *control.Status, n control.Node) string {
 	var names []string
 	for _, vip := range s.VIPs {
@@ -148,7 +148,7 @@ func nodeState(s *control.Status, n control.Node) cell {
 	}
 }
 
-// priorityOf says how the node's priority for a group comes about: "60 = 40+20".
+// priorityOf returns the node's priority for a group with its points: "60 = 40+20".
 func priorityOf(n control.Node, group string) cell {
 	for _, p := range n.Priorities {
 		if p.Group != group {
@@ -191,7 +191,7 @@ type pointsFor struct {
 	groups          []string
 }
 
-// terms are all terms of priorities, in the order of the groups.
+// terms returns all terms of priorities, in the order of the groups.
 func terms(s *control.Status) (out []pointsFor) {
 	for _, g := range groupNames(s) {
 		for _, n := range s.Nodes {
@@ -224,10 +224,10 @@ func addTerm(list []pointsFor, group string, t state.Term) []pointsFor {
 	return append(list, pointsFor{points, t.Meaning, []string{group}})
 }
 
-// age is how long something lasts, in whole seconds.
+// age formats a duration in whole seconds.
 func age(d time.Duration) string { return command.Duration(max(d, 0).Round(time.Second)) }
 
-// table lays rows of the same length out in columns.
+// table formats rows of the same length as columns.
 func (v labView) table(rows [][]cell) (lines []string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -241,8 +241,7 @@ func (v labView) table(rows [][]cell) (lines []string) {
 	return lines
 }
 
-// row lays cells out, two spaces apart, and cuts off what the terminal has no
-// room for.
+// row formats cells, two spaces apart, and cuts what exceeds the terminal's width.
 func (v labView) row(widths []int, cells ...cell) string {
 	var b strings.Builder
 	at, gap := 0, 0

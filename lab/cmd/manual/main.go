@@ -1,4 +1,4 @@
-// Command manual writes the lab's man pages, of a version, into a directory: for releases.
+// Command manual writes the man pages of vipgen-lab into a directory, for releases.
 package main
 
 import (
