@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 )
 
-// hierarchies is where those of this machine are mounted.
+// hierarchies is the mount point of this machine's hierarchies.
 const hierarchies = "/sys/fs/cgroup"
 
-// makeCgroups makes a control group in every hierarchy and returns their
-// directories.
+// makeCgroups creates a control group in every hierarchy and returns their directories.
 func makeCgroups(group string) ([]string, error) {
 	dirs, err := cgroupDirs(group)
 	if err != nil {
@@ -21,8 +20,8 @@ func makeCgroups(group string) ([]string, error) {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
-		// A new group of the cpuset controller has no processors and no memory, and
-		// takes no process in.
+		// A new group of the cpuset controller has no processors and no memory, and accepts no
+		// process.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if err := inherit(dir, file); err != nil {
 				return nil, err
@@ -32,7 +31,7 @@ func makeCgroups(group string) ([]string, error) {
 	return dirs, nil
 }
 
-// inherit gives a group its parent's setting, if it is of a controller that has it.
+// inherit copies a setting from the parent of a group, if the group's controller has it.
 func inherit(dir, file string) error {
 	value, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file))
 	if errors.Is(err, os.ErrNotExist) {
@@ -44,7 +43,7 @@ func inherit(dir, file string) error {
 	return err
 }
 
-// cgroupDirs are the directories of a control group in every hierarchy.
+// cgroupDirs returns the directories of a control group in every hierarchy.
 func cgroupDirs(group string) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(hierarchies, "cgroup.controllers")); err == nil {
 		return nil, fmt.Errorf("%s is of version 2: machines need version 1 (boot with systemd.unified_cgroup_hierarchy=0)", hierarchies)
@@ -63,7 +62,7 @@ func cgroupDirs(group string) ([]string, error) {
 	return dirs, err
 }
 
-// inCgroups makes of a command line one that moves to control groups first, for
+// inCgroups returns a command line that enters control groups before it runs the command, by
 // /bin/sh.
 func inCgroups(command, groups []string) []string {
 	const move = `while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit; shift; done; shift; exec "$@"`

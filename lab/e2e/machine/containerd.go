@@ -16,19 +16,19 @@ import (
 const (
 	containerdConfig = "/etc/containerd/config.toml"
 	containerdSocket = "/run/containerd/containerd.sock"
-	// criNamespace is where containerd has what kubelet runs.
+	// criNamespace is containerd's namespace of kubelet's containers.
 	criNamespace = "k8s.io"
 )
 
 //go:embed containerd.toml
 var containerdText string
 
-// network is a configuration without plugins in place of the cluster's network: the
-// node is ready, and pods on the host's network run. Others cannot.
+// network is a CNI configuration without plugins: the node is ready, and pods on the host's network
+// run. Other pods cannot run.
 const network = `{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "none"}]}` + "\n"
 
-// StartContainerd starts containerd and returns when it answers. The image, which
-// has to be imported, is that of the process that holds a pod's namespaces.
+// StartContainerd starts containerd and returns when it answers. The image holds a pod's namespaces
+// and must be imported.
 func (m *Machine) StartContainerd(ctx context.Context, sandboxImage string) (*Service, error) {
 	err := errors.Join(
 		m.Write(containerdConfig, fmt.Appendf(nil, containerdText, sandboxImage)),
@@ -44,10 +44,10 @@ func (m *Machine) StartContainerd(ctx context.Context, sandboxImage string) (*Se
 	return s, s.await(ctx, s.name, m.askCRI)
 }
 
-// askCRI asks containerd what kubelet asks first, and ends over. It answers "server is not
-// initialized yet" for some milliseconds in which it answers ctr.
+// askCRI sends containerd kubelet's first request. containerd answers "server is not initialized
+// yet" for some milliseconds after it answers ctr.
 func (m *Machine) askCRI(ctx context.Context) error {
-	dir, err := os.Open(filepath.Dir(m.Path(containerdSocket))) // whose name is too long for a socket's
+	dir, err := os.Open(filepath.Dir(m.Path(containerdSocket))) // the path is too long for a socket's
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (m *Machine) askCRI(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	// Both messages have only fields that may be missing.
+	// All fields of both messages are optional.
 	return conn.Invoke(ctx, "/runtime.v1.RuntimeService/Version", &emptypb.Empty{}, &emptypb.Empty{})
 }
 
-// ImportImage gives containerd, which runs, the images of an archive of this machine,
-// in the form of an OCI layout or of docker save.
+// ImportImage imports the images of an archive of this machine into containerd, which must run. The
+// archive is an OCI layout or from docker save.
 func (m *Machine) ImportImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {

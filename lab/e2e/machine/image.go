@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// copied files of this machine belong to its operating system: programs look users,
-// libraries and ports up in them.
+// copied are files of this machine that belong to the operating system: programs look up users,
+// libraries and ports in them.
 var copied = []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/etc/protocols", "/etc/services"}
 
-// install puts into an empty root what an operating system's image brings.
+// install writes the content of an operating system's image into an empty root.
 func (m *Machine) install() error {
 	for _, dir := range []string{"dev", "proc", "sys", "usr", "root", "opt", "var/tmp", "etc/selinux"} {
 		if err := m.MkdirAll("/" + dir); err != nil {
@@ -42,8 +42,8 @@ func (m *Machine) install() error {
 	return m.imitateSystem()
 }
 
-// copySystem copies what of the operating system is to be changed by the machine. It
-// leaves the machine without a name, as one that waits for the network's.
+// copySystem copies the writable part of the operating system. The machine has no host name, as
+// before the network provides one.
 func (m *Machine) copySystem() error {
 	cmd := exec.Command("cp", "-a", filepath.Join(m.system, "etc"), filepath.Join(m.system, "var"), m.Path("/"))
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -52,10 +52,10 @@ func (m *Machine) copySystem() error {
 	return errors.Join(os.Remove(m.Path("/etc/hostname")), m.Write("/etc/selinux/config", []byte(noSELinux)))
 }
 
-// noSELinux has Ignition label nothing.
+// noSELinux prevents Ignition from labelling files.
 const noSELinux = "SELINUX=disabled\n"
 
-// imitateSystem makes files that an operating system has.
+// imitateSystem writes files of an operating system.
 func (m *Machine) imitateSystem() error {
 	for _, file := range copied {
 		data, err := os.ReadFile(file)
@@ -72,7 +72,7 @@ func (m *Machine) imitateSystem() error {
 	return errors.Join(
 		os.Symlink("../usr/lib/os-release", m.Path("/etc/os-release")),
 		m.Write("/etc/machine-id", fmt.Appendf(nil, "%x\n", md5.Sum([]byte(m.Name)))),
-		// What NetworkManager writes; a network without a name server.
+		// As NetworkManager writes it on a network without a name server.
 		m.Write("/etc/resolv.conf", nil),
 		m.Write("/etc/selinux/config", []byte(noSELinux)),
 	)

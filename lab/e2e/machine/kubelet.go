@@ -27,29 +27,28 @@ const (
 //go:embed kubelet.yaml
 var kubeletText string
 
-// KubeletConfig is what StartKubelet takes.
+// KubeletConfig configures StartKubelet.
 type KubeletConfig struct {
-	// CA signs everybody's certificates.
+	// CA signs all certificates.
 	CA *authority.Authority
-	// Kubeconfig is a file of the machine; without one kubelet runs alone. Where it is
-	// absent kubelet makes it, with a certificate that it asks for by Bootstrap, which is
-	// one as well.
+	// Kubeconfig is a file of the machine; if it is empty, kubelet runs standalone. If the file is
+	// missing, kubelet creates it, with a certificate that it requests with the kubeconfig
+	// Bootstrap.
 	Kubeconfig, Bootstrap string
-	// NodeIPs are the node's addresses; without any kubelet chooses one.
+	// NodeIPs are the node's addresses; if there are none, kubelet chooses one.
 	NodeIPs []netip.Addr
-	// Labels are those that it gives its Node.
+	// Labels are the labels that it sets on its Node.
 	Labels []string
 }
 
-// Kubelet is one that runs.
+// Kubelet is a running kubelet.
 type Kubelet struct {
 	*Service
 	client *http.Client
 }
 
-// StartKubelet starts the machine's program "kubelet", with configuration and
-// certificates as an installer would have put them there, and returns when it is
-// healthy. Containerd runs already.
+// StartKubelet starts the machine's program "kubelet", with configuration and certificates as an
+// installer writes them, and returns when it is healthy. Containerd must run.
 func (m *Machine) StartKubelet(ctx context.Context, cfg KubeletConfig) (*Kubelet, error) {
 	client, err := m.prepareKubelet(cfg.CA)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c KubeletConfig) args() []string {
 	return args
 }
 
-// prepareKubelet writes kubelet's files, and returns a client of its own API.
+// prepareKubelet writes kubelet's files, and returns a client of kubelet's API.
 func (m *Machine) prepareKubelet(ca *authority.Authority) (*http.Client, error) {
 	serving, err := ca.Serving(m.Name)
 	if err != nil {
@@ -110,7 +109,7 @@ func (m *Machine) prepareKubelet(ca *authority.Authority) (*http.Client, error) 
 	}}, err
 }
 
-// Pods are those that kubelet has, with the state that they are in by what it knows.
+// Pods returns kubelet's pods with the status that kubelet knows.
 func (k *Kubelet) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	data, err := k.get(ctx, "/pods")
 	if err != nil {

@@ -21,20 +21,19 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// Machine is a node with a root, control groups and processes of its own. What runs by
-// Command is on it; Exec of its Host has this machine's root.
+// Machine is a node with its own root, control groups and processes. Command runs programs in its
+// root; Exec of its Host runs them in this machine's root.
 type Machine struct {
 	*host.Host
-	system   string // the root of the operating system that /usr is taken from
+	system   string // root of the operating system that provides /usr
 	init     bool   // the system has its own first process
 	programs map[string]string
-	inside   atomic.Int64  // the process that keeps the machine's root, by its ID here; 0 without power
+	inside   atomic.Int64  // the process that holds the machine's root, by its ID here; 0 without power
 	ended    chan struct{} // closed when that process has ended
 }
 
-// New gives a node an operating system in an empty directory, which exists, and
-// switches it on. The programs, by their names, are in its /usr/local/bin. The caller
-// must Close it.
+// New creates a machine with an operating system in an empty directory, which must exist, and
+// powers it on. The programs, by name, are in its /usr/local/bin. The caller must Close it.
 func New(node *netns.Node, dir string, programs map[string]string) (m *Machine, err error) {
 	h, err := host.New(node, dir)
 	if h == nil {
@@ -53,11 +52,10 @@ func New(node *netns.Node, dir string, programs map[string]string) (m *Machine, 
 	return m, nil
 }
 
-// NewSystem gives a node an operating system with a first process of its own,
-// /sbin/init, out of a root like those that debootstrap makes: its /usr, and a copy of
-// its /etc and /var. The programs, by their names, are in its /usr/local/bin. The
-// machine is on, and nothing runs before Boot: Ignition has its turn first. The caller
-// must Close it.
+// NewSystem creates a machine with an operating system that has its own first process, /sbin/init,
+// from a root like those of debootstrap: its /usr, and a copy of its /etc and /var. The programs,
+// by name, are in its /usr/local/bin. The machine is powered on, and nothing runs before Boot, so
+// that Ignition can run first. The caller must Close it.
 func NewSystem(node *netns.Node, dir, system string, programs map[string]string) (m *Machine, err error) {
 	h, err := host.New(node, dir)
 	if h == nil {
@@ -73,7 +71,7 @@ func NewSystem(node *netns.Node, dir, system string, programs map[string]string)
 	return m, nil
 }
 
-// Boot starts the operating system, on a machine that has just been made or switched on.
+// Boot starts the operating system on a machine that was just created or powered on.
 func (m *Machine) Boot() error {
 	if err := m.start(); err != nil {
 		return errors.Join(fmt.Errorf("machine %s: %w", m.Name, err), m.PowerOff())
@@ -81,11 +79,11 @@ func (m *Machine) Boot() error {
 	return nil
 }
 
-// Ended returns a channel that is closed when what keeps the machine's root has
-// ended: for NewSystem, when the system has halted or wants to be booted again.
+// Ended returns a channel that is closed when the process that holds the machine's root has ended:
+// for NewSystem, when the system has halted or reboots.
 func (m *Machine) Ended() <-chan struct{} { return m.ended }
 
-// PowerOn starts the machine: nothing runs on it, and /run is empty.
+// PowerOn powers the machine on: nothing runs on it, and /run is empty.
 func (m *Machine) PowerOn() error {
 	if err := m.Host.PowerOn(); err != nil {
 		return err
@@ -93,15 +91,14 @@ func (m *Machine) PowerOn() error {
 	return m.Boot()
 }
 
-// PowerOff ends all that runs on the machine at once, with its mounts and control
-// groups, and takes its link down. What is on its disk stays.
+// PowerOff ends everything on the machine at once, with its mounts and control groups, and sets its
+// link down. Its disk stays.
 func (m *Machine) PowerOff() error {
 	m.inside.Store(0)
 	return errors.Join(m.Host.PowerOff(), host.RemoveCgroups(m.Cgroup()))
 }
 
-// Close ends what runs on the machine. Nothing is left of it then but the directory,
-// which is the caller's, and the namespace, which is the network's.
+// Close ends everything on the machine. Only the directory and the network namespace stay.
 func (m *Machine) Close() error {
 	m.inside.Store(0)
 	return m.Host.Close()
@@ -110,7 +107,7 @@ func (m *Machine) Close() error {
 //go:embed root.sh
 var rootScript string
 
-// start makes the machine's root the root, as an initial RAM disk does. What keeps it
+// start changes to the machine's root, as an initial RAM disk does. The process that holds the root
 // is a process of the host, and ends with it.
 func (m *Machine) start() error {
 	groups, err := makeCgroups(m.Cgroup())
@@ -127,8 +124,7 @@ func (m *Machine) start() error {
 	}
 	cmd := m.Host.Exec(context.Background(), "bash", args...)
 	cmd.Cancel = nil
-	// In the machine's control groups before they become the root of what it sees of
-	// control groups.
+	// Enter the machine's control groups before they become the root of its view of control groups.
 	cmd.Args = inCgroups(cmd.Args, groups)
 	cmd.Path = "/bin/sh"
 	stdout, err := cmd.StdoutPipe()
@@ -146,7 +142,7 @@ func (m *Machine) start() error {
 		return fmt.Errorf("making its root: %w: %s", err, bytes.TrimSpace(complaint.Bytes()))
 	}
 	inside, err := host.Child(cmd.Process.Pid)
-	if err == nil && m.init { // what made its PID namespace is between
+	if err == nil && m.init { // the process that created its PID namespace is in between
 		inside, err = host.Child(inside)
 	}
 	if err != nil {
@@ -163,11 +159,11 @@ func (m *Machine) start() error {
 	return nil
 }
 
-// searchPath is where the machine's programs are.
+// searchPath is the PATH of the machine's programs.
 const searchPath = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Command returns a command that will run on the machine: in its root, namespaces and
-// control groups, with an environment of its own. When ctx ends it is killed.
+// Command returns a command that runs on the machine: in its root, namespaces and control groups,
+// with a separate environment. It is killed when ctx ends.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	inside := m.inside.Load()
 	enter := []string{"--target", strconv.FormatInt(inside, 10), "--mount", "--pid", "--net", "--uts", "--cgroup", "--",
@@ -180,14 +176,14 @@ func (m *Machine) Command(ctx context.Context, name string, args ...string) *exe
 	cmd.Err = errors.Join(cmd.Err, err)
 	cmd.Args = inCgroups(append(append([]string{"nsenter"}, enter...), args...), groups)
 	cmd.Env = []string{"PATH=" + searchPath, "HOME=/root", "LANG=C.UTF-8"}
-	// nsenter has the command as a child and passes no signals on.
+	// nsenter has the command as a child and does not forward signals.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd
 }
 
-// Output runs a program on the machine to its end and returns what it printed. What
-// it complained of is part of the error.
+// Output runs a program on the machine to its end and returns its standard output. The error has
+// its standard error.
 func (m *Machine) Output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := m.Command(ctx, name, args...)
 	var out, complaint bytes.Buffer
@@ -198,5 +194,5 @@ func (m *Machine) Output(ctx context.Context, name string, args ...string) (stri
 	return out.String(), nil
 }
 
-// localDir becomes the machine's /usr/local, in place of this machine's.
+// localDir returns the directory that becomes the machine's /usr/local, in place of this machine's.
 func (m *Machine) localDir() string { return filepath.Join(m.Dir(), "local") }

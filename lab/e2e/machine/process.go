@@ -12,21 +12,20 @@ import (
 	"time"
 )
 
-// Process is a process of a container, as this machine's /proc has it.
+// Process is a process of a container, from this machine's /proc.
 type Process struct {
 	PID  int
-	Name string // as the kernel has it, 15 bytes at most
-	// Bounding, Permitted and Effective are sets of capabilities, a bit each
-	// (capabilities(7)).
+	Name string // as the kernel reports it, at most 15 bytes
+	// Bounding, Permitted and Effective are sets of capabilities, one bit each (capabilities(7)).
 	Bounding, Permitted, Effective uint64
 	NoNewPrivileges                bool
 	UID                            int
-	// ReadOnlyRoot says that its root file system is mounted read-only.
+	// ReadOnlyRoot is set if its root file system is mounted read-only.
 	ReadOnlyRoot bool
 }
 
-// Processes are those that run in a container, given by its ID, as in the status of
-// a pod without "containerd://".
+// Processes returns the processes of a container, by its ID in the status of a pod without
+// "containerd://".
 func (m *Machine) Processes(containerID string) ([]Process, error) {
 	group, err := m.containerGroup("pids", containerID)
 	if err != nil {
@@ -50,13 +49,13 @@ func (m *Machine) Processes(containerID string) ([]Process, error) {
 	return out, nil
 }
 
-// ended says of an error in reading a process that it has ended: its directory is
-// gone, or is still there but no mounts any more.
+// ended reports whether an error in reading a process means that the process has ended: its
+// directory is gone, or still exists without mounts.
 func ended(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EINVAL)
 }
 
-// containerGroup is a container's control group of a controller.
+// containerGroup returns a container's control group of a controller.
 func (m *Machine) containerGroup(controller, containerID string) (group string, err error) {
 	err = filepath.WalkDir(filepath.Join(hierarchies, controller, m.Cgroup()), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == containerID {
@@ -71,13 +70,13 @@ func (m *Machine) containerGroup(controller, containerID string) (group string, 
 	return group, err
 }
 
-// Usage is what a container has used.
+// Usage is the resource usage of a container.
 type Usage struct {
-	CPU    time.Duration // on cores, since it started
-	Memory int64         // bytes that are its own now: no file's, and shared with nobody
+	CPU    time.Duration // CPU time since the start
+	Memory int64         // current private memory in bytes: not of files, and not shared
 }
 
-// Usage reads what a container has used from its control groups.
+// Usage reads the resource usage of a container from its control groups.
 func (m *Machine) Usage(containerID string) (u Usage, err error) {
 	cpu, err := m.containerGroup("cpuacct", containerID)
 	if err != nil {
@@ -103,7 +102,7 @@ func (m *Machine) Usage(containerID string) (u Usage, err error) {
 			return u, err
 		}
 	}
-	return u, fmt.Errorf("%s/memory.stat says nothing of total_rss", memory)
+	return u, fmt.Errorf("%s/memory.stat has no total_rss", memory)
 }
 
 // readProcess reads proc_pid_status(5) and proc_pid_mountinfo(5).
@@ -138,7 +137,7 @@ func readProcess(dir string) (p Process, err error) {
 	mounts, err := os.ReadFile(filepath.Join(dir, "mountinfo"))
 	for line := range strings.Lines(string(mounts)) {
 		if fields := strings.Fields(line); len(fields) > 5 && fields[4] == "/" {
-			p.ReadOnlyRoot = strings.HasPrefix(fields[5]+",", "ro,") // of the last one, which is on top
+			p.ReadOnlyRoot = strings.HasPrefix(fields[5]+",", "ro,") // the last mount is on top
 		}
 	}
 	return p, errors.Join(append(errs, err)...)

@@ -1,6 +1,6 @@
-// Package metallb puts what `vipgen metallb` prints to MetalLB: its Go types, the
-// schemas of its CRDs, a real kube-apiserver that has them, MetalLB's own controller,
-// which gives the Service its address, and its speaker, which answers for it.
+// Package metallb tests the output of `vipgen metallb` with MetalLB: its Go types, the schemas of
+// its CRDs, a real kube-apiserver with them, MetalLB's controller, which assigns the Service's
+// address, and its speaker, which answers for it.
 //
-// It is a module of its own, so that MetalLB's libraries are not vipgen's.
+// It is a module of its own, so that vipgen does not depend on MetalLB's libraries.
 package metallb

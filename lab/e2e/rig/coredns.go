@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// OperatorsCoreDNS is the manifest of the operator's CoreDNS, which reads what
-// OperatorsCorefile returns, in the place of the monitor that writes its file.
+// OperatorsCoreDNS returns the manifest of the operator's CoreDNS, which reads OperatorsCorefile in
+// place of a file that a monitor writes.
 func OperatorsCoreDNS(namespace, image string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
@@ -28,7 +28,8 @@ spec:
 `, namespace, image, v1alpha1.Corefile)
 }
 
-// OperatorsCorefile has the names of a cluster's API, and asks a server for the rest.
+// OperatorsCorefile returns a Corefile with the names of a cluster's API, which forwards other
+// queries to a server.
 func OperatorsCorefile(apiVIP netip.Addr, domain, server string) string {
 	return fmt.Sprintf(`. {
     errors

@@ -1,3 +1,3 @@
-// Package rig is what tests with machines share: programs and images that were made
-// on this machine, and machines with a kubelet.
+// Package rig is shared by the tests with machines: it provides programs and images built on this
+// machine, and machines with a kubelet.
 package rig

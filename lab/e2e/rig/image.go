@@ -19,10 +19,10 @@ import (
 // Made is the time of all files in images.
 var Made = time.Unix(0, 0)
 
-// ToolsImage is the name of an image with what pods of tests run: see ToolsArchive.
+// ToolsImage is the name of the image with the programs for pods of tests: see ToolsArchive.
 const ToolsImage = "localhost/tools:1"
 
-// Archive writes an image that was made into an archive, whose path it returns.
+// Archive writes an image into an archive and returns its path.
 func Archive(t testing.TB, i *image.Image, err error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.tar")
@@ -33,8 +33,8 @@ func Archive(t testing.TB, i *image.Image, err error) string {
 	return path
 }
 
-// ToolsArchive is an image with a shell and what it calls, and for containerd the
-// sandbox of each pod, which ends when it is told to.
+// ToolsArchive returns an archive of an image with a shell and its tools. containerd also uses it
+// for the sandbox of each pod, which ends on a signal.
 func ToolsArchive(t testing.TB) string {
 	t.Helper()
 	i, err := image.Debian(ToolsImage, Made, "/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/cat", "/usr/bin/touch")
@@ -45,28 +45,28 @@ func ToolsArchive(t testing.TB) string {
 	return Archive(t, i, err)
 }
 
-// AgentArchive is vipgen's own image, from the source.
+// AgentArchive returns an archive of vipgen's image, built from the source.
 func AgentArchive(t testing.TB, name string) string {
 	t.Helper()
 	i, err := image.Vipgen(t.Context(), image.Source{Dir: "../../..", Version: "devel"}, name, []v1.Platform{image.Here()}, Made, t.TempDir())
 	return Archive(t, i, err)
 }
 
-// operatorsTools are what the scripts of the operator's keepalived and HAProxy run.
+// operatorsTools are the programs in the scripts of the operator's keepalived and HAProxy.
 var operatorsTools = []string{
 	"/usr/sbin/nft", "/bin/bash", "/usr/bin/curl", "/usr/bin/ip",
 	"/usr/bin/cat", "/usr/bin/cksum", "/usr/bin/cmp", "/usr/bin/cp", "/usr/bin/grep", "/usr/bin/mkfifo", "/usr/bin/mv", "/usr/bin/rm", "/usr/bin/sleep", "/usr/bin/timeout", "/usr/bin/touch",
 }
 
-// OperatorsArchive is an image with what the operator's keepalived and HAProxy, as
-// package lab/testbed/reference has them, and their scripts run.
+// OperatorsArchive returns an archive of an image for the operator's keepalived and HAProxy, as in
+// package lab/testbed/reference, and their scripts.
 func OperatorsArchive(t testing.TB, name string) string {
 	t.Helper()
 	return OperatorsArchiveOf(t, name, "/")
 }
 
-// OperatorsArchiveOf is OperatorsArchive with the daemons of another Debian, whose root is a
-// directory (see testkit/daemon.Generation); the scripts' tools are this machine's.
+// OperatorsArchiveOf is OperatorsArchive with the daemons of another Debian at root (see
+// testkit/daemon.Generation); the scripts' tools are this machine's.
 func OperatorsArchiveOf(t testing.TB, name, root string) string {
 	t.Helper()
 	programs := operatorsTools
@@ -82,15 +82,15 @@ func OperatorsArchiveOf(t testing.TB, name, root string) string {
 		files := &i.Contents[0].Rootfs
 		err = errors.Join(
 			files.Add(image.File{Path: "/run", Mode: fs.ModeDir | 0o755}),
-			files.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // keepalived shows that it lives by a file there
+			files.Add(image.File{Path: "/tmp", Mode: fs.ModeDir | 0o755}), // for keepalived's liveness file
 			files.Add(image.File{Path: "/etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0::/root:/bin/bash\n")}),
 		)
 	}
 	return Archive(t, i, err)
 }
 
-// under puts an image on top of the programs and libraries below a root, of which those
-// with the same path win.
+// under adds the programs and libraries below a root to an image, except for paths that the image
+// already has.
 func under(i *image.Image, root string) error {
 	var out image.Rootfs
 	there := map[string]bool{}

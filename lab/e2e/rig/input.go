@@ -1,8 +1,8 @@
 package rig
 
-// InstallConfig is that of a cluster on bare metal with three control-plane nodes and two
-// workers, on one network (CIDR), with a VIP for the API and one for ingress. balancer is
-// the type of its load balancer, of those that the installer knows.
+// InstallConfig returns the install-config of a cluster on bare metal with three control-plane
+// nodes and two workers, on one network (CIDR), with a VIP for the API and one for ingress.
+// balancer is the loadBalancer type.
 func InstallConfig(network, api, ingress, balancer string) string {
 	return `apiVersion: v1
 baseDomain: example.com

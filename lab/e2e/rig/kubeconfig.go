@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Kubeconfig is one for the API server of a host, with credentials of its own.
+// Kubeconfig returns a kubeconfig for the API server of a host, with new credentials.
 func Kubeconfig(t testing.TB, ca *authority.Authority, host, user string, groups ...string) []byte {
 	t.Helper()
 	pair, err := ca.Client(user, groups...)

@@ -14,10 +14,10 @@ import (
 	"github.com/vipgen/vipgen/lab/e2e/machine"
 )
 
-// Patience is how long anything may take that takes seconds on an idle machine.
+// Patience is the time limit for operations that take seconds on an idle machine.
 const Patience = 10 * time.Minute
 
-// NewMachine makes a machine, which is gone without a trace when the test ends.
+// NewMachine creates a machine, which is removed when the test ends.
 func NewMachine(t testing.TB, network *netns.Network, name, addr string, programs map[string]string) *machine.Machine {
 	t.Helper()
 	node, err := network.AddNode(name, netip.MustParsePrefix(addr))
@@ -28,8 +28,8 @@ func NewMachine(t testing.TB, network *netns.Network, name, addr string, program
 	return m
 }
 
-// NewSystem makes a machine with an init, and no address or name, whose disk is
-// empty. It is gone without a trace when the test ends.
+// NewSystem creates a machine with an init, without address and name, and with an empty disk. It is
+// removed when the test ends.
 func NewSystem(t testing.TB, network *netns.Network, name string, programs map[string]string) *machine.Machine {
 	t.Helper()
 	node, err := network.AddNode(name)
@@ -57,8 +57,8 @@ func CheckTraces(t testing.TB, m *machine.Machine) {
 	}
 }
 
-// traces are what there is of a machine on this one, but for its directory and its
-// network namespace.
+// traces returns what this machine still has of a machine, besides its directory and its network
+// namespace.
 func traces(t testing.TB, m *machine.Machine) (out []string) {
 	t.Helper()
 	groups, err := filepath.Glob("/sys/fs/cgroup/*" + m.Cgroup())

@@ -22,8 +22,7 @@ type Node struct {
 	Kubelet    *machine.Kubelet
 }
 
-// Boot starts containerd and kubelet on a machine. If the test fails it shows what
-// they printed.
+// Boot starts containerd and kubelet on a machine. If the test fails it logs their output.
 func Boot(t testing.TB, m *machine.Machine, cfg machine.KubeletConfig, images ...string) Node {
 	t.Helper()
 	t.Cleanup(func() { showLogs(t, m) })
@@ -43,7 +42,7 @@ func showLogs(t testing.TB, m *machine.Machine) {
 	if !t.Failed() {
 		return
 	}
-	logs, _ := filepath.Glob(filepath.Join(m.Dir(), "*.log")) // the pattern is good
+	logs, _ := filepath.Glob(filepath.Join(m.Dir(), "*.log")) // the pattern is well-formed
 	for _, log := range logs {
 		data, _ := os.ReadFile(log)
 		lines := strings.Split(string(data), "\n")
@@ -51,7 +50,7 @@ func showLogs(t testing.TB, m *machine.Machine) {
 	}
 }
 
-// Await waits for a static pod's container, which it returns, to be as it should.
+// Await waits for a condition of a static pod's container, and returns the container's status.
 func (n Node) Await(t testing.TB, what, pod, container string, ok func(corev1.ContainerStatus) bool) corev1.ContainerStatus {
 	t.Helper()
 	var last string
@@ -77,10 +76,10 @@ func (n Node) Await(t testing.TB, what, pod, container string, ok func(corev1.Co
 	panic("not reached")
 }
 
-// Running says whether a container runs and is ready.
+// Running reports whether a container runs and is ready.
 func Running(s corev1.ContainerStatus) bool { return s.State.Running != nil && s.Ready }
 
-// ContainerID is a container's ID as containerd has it.
+// ContainerID returns containerd's ID of a container.
 func ContainerID(s corev1.ContainerStatus) string {
 	return strings.TrimPrefix(s.ContainerID, "containerd://")
 }

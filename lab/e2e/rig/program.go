@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Tool is the path of a program that the project builds at a pinned version.
+// Tool returns the path of a program that the project builds at a pinned version.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	return made(t, "bin/"+name)
 }
 
-// made is the path of what `make e2e-tools` makes.
+// made returns the path of a product of `make e2e-tools`.
 func made(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../../.cache", name))
