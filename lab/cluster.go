@@ -21,35 +21,35 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Config says what lab to build.
+// Config configures a lab.
 type Config struct {
-	// Cluster is what its nodes get.
+	// Cluster is the rendered cluster that the nodes install.
 	Cluster *render.Cluster
 	Plan    *Plan
 	// Dir is an empty directory for the files of the lab.
 	Dir      string
 	Programs Programs
-	// Images are those that manifests and units may name besides the cluster's own.
+	// Images are further images for manifests and units, besides the cluster's own.
 	Images map[string]container.Image
-	// RealAPI asks for real API servers and etcd; else they are stand-ins.
+	// RealAPI selects real API servers and etcd instead of stand-ins.
 	RealAPI bool
-	// Install puts a node's files on its host; nil puts there what vipgen renders.
+	// Install writes a node's files to its host; nil writes the files that vipgen renders.
 	Install func(*Node) error
-	// BackOff of containers that end again and again; kubelet's if it is zero.
+	// BackOff delays restarts of containers that fail repeatedly; the zero value is kubelet's.
 	BackOff pod.BackOff
-	// Record is told the name of every namespace before it is made; what runs on a
-	// host has control groups below the one of that name. It may be nil.
+	// Record is called with the name of every network namespace before it is created. The control
+	// groups of a host are below the group of the same name. It may be nil.
 	Record func(namespace string) error
-	// Log gets what happens in the lab; it may be nil.
+	// Log receives the lab's log; it may be nil.
 	Log *slog.Logger
-	// Progress is told what is done now, in a few words; it may be nil.
+	// Progress is called with a short description of each step; it may be nil.
 	Progress func(string)
 }
 
-// Cluster is a lab that runs.
+// Cluster is a running lab.
 type Cluster struct {
-	// Client asks for the VIPs from outside, Site has the name server that the
-	// nodes' network brings.
+	// Client sends requests to the VIPs from outside the cluster. Site runs the name server that
+	// the nodes' network provides.
 	Client, Site *netns.Node
 	API          kubeapi.Plane
 
@@ -59,14 +59,14 @@ type Cluster struct {
 	names   *standin.Service // the site's name server
 
 	mu      sync.Mutex
-	cluster *render.Cluster // what its nodes have now
+	cluster *render.Cluster // installed on the nodes now
 	nodes   []*Node
 	closers []func() error
 }
 
-// New builds a lab: its network and machines, API servers with what an installer
-// would have put there, and then every node's boot, from its network to its pods.
-// What it built is gone again if it fails or ctx ends. The caller must Close it.
+// New builds a lab: the network and the machines, the API servers with the objects that an
+// installer creates, and then the boot of every node, from its network to its pods. If it fails or
+// ctx ends, it removes what it built. The caller must Close the lab.
 func New(ctx context.Context, cfg Config) (c *Cluster, err error) {
 	if err := errors.Join(cfg.Programs.Check(), checkWatches(len(cfg.Plan.Nodes))); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func New(ctx context.Context, cfg Config) (c *Cluster, err error) {
 	return c, nil
 }
 
-// Close ends everything that runs in the lab and removes its namespaces and
-// control groups. The directory is the caller's.
+// Close ends all processes of the lab and removes its namespaces and control groups. The directory
+// stays.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	closers := c.closers
@@ -119,14 +119,14 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// onClose has f called by Close, before what was there earlier.
+// onClose registers f for Close, which calls the functions in reverse order.
 func (c *Cluster) onClose(f func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closers = append(c.closers, f)
 }
 
-// build makes network, machines and what the site has.
+// build creates the network, the machines and the services of the site.
 func (c *Cluster) build(context.Context) (err error) {
 	if c.network, err = netns.NewRecorded(c.cfg.Record); err != nil {
 		return err
@@ -154,12 +154,11 @@ func (c *Cluster) build(context.Context) (err error) {
 	return nil
 }
 
-// siteAddr is where the site's name server is.
+// siteAddr returns the address of the site's name server.
 func (c *Cluster) siteAddr() netip.Addr { return c.cfg.Plan.Site.Addresses[0].Addr() }
 
-// etcdAddr is where etcd is: at the last address, which is IPv6 where there are
-// both, because the IPv4 addresses of nodes change, and a real node has an etcd of
-// its own.
+// etcdAddr returns the address of etcd: the site's last one, which is IPv6 in dual stack. Scenarios
+// renumber the nodes' IPv4 addresses, and a real node would have its own etcd.
 func (c *Cluster) etcdAddr() netip.Addr {
 	all := c.cfg.Plan.Site.Addresses
 	return all[len(all)-1].Addr()
@@ -180,7 +179,7 @@ func (c *Cluster) plane() (kubeapi.Plane, error) {
 	})
 }
 
-// Add makes one more node, registers and boots it.
+// Add creates, registers and boots an additional node.
 func (c *Cluster) Add(ctx context.Context, m Machine) (*Node, error) {
 	n, err := c.add(m)
 	if err == nil && n.API != nil {
@@ -198,12 +197,12 @@ func (c *Cluster) Add(ctx context.Context, m Machine) (*Node, error) {
 	return n, nil
 }
 
-// boot boots all nodes at once.
+// boot boots all nodes in parallel.
 func (c *Cluster) boot(ctx context.Context) error {
 	return each(c.Nodes(), func(n *Node) error { return n.boot(ctx) })
 }
 
-// each calls f for all nodes at once.
+// each calls f for all nodes in parallel.
 func each(nodes []*Node, f func(*Node) error) error {
 	errs := make([]error, len(nodes))
 	var all sync.WaitGroup
@@ -218,24 +217,24 @@ func each(nodes []*Node, f func(*Node) error) error {
 	return errors.Join(errs...)
 }
 
-// Rendered is what the nodes of the cluster have now.
+// Rendered returns the cluster that is installed on the nodes now.
 func (c *Cluster) Rendered() *render.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cluster
 }
 
-// Spec is what the nodes of the cluster have now.
+// Spec returns the spec that is installed on the nodes now.
 func (c *Cluster) Spec() *v1alpha1.ClusterConfigSpec { return &c.Rendered().Config.Spec }
 
-// Nodes are those of the cluster, in the order in which they were made.
+// Nodes returns the nodes in order of creation.
 func (c *Cluster) Nodes() []*Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*Node(nil), c.nodes...)
 }
 
-// Node returns the node of that name.
+// Node returns the node with a name.
 func (c *Cluster) Node(name string) (*Node, error) {
 	for _, n := range c.Nodes() {
 		if n.Name == name {
@@ -245,7 +244,7 @@ func (c *Cluster) Node(name string) (*Node, error) {
 	return nil, fmt.Errorf("the lab has no node %q", name)
 }
 
-// ControlPlane are the nodes with an API server, but for the bootstrap.
+// ControlPlane returns the nodes with an API server, without the bootstrap.
 func (c *Cluster) ControlPlane() (out []*Node) {
 	for _, n := range c.Nodes() {
 		if n.Role == v1alpha1.RoleMaster {
@@ -255,7 +254,7 @@ func (c *Cluster) ControlPlane() (out []*Node) {
 	return out
 }
 
-// Bootstrap is the bootstrap host, nil if there is none.
+// Bootstrap returns the bootstrap host, nil if there is none.
 func (c *Cluster) Bootstrap() *Node {
 	for _, n := range c.Nodes() {
 		if n.Role == v1alpha1.RoleBootstrap {
@@ -265,10 +264,10 @@ func (c *Cluster) Bootstrap() *Node {
 	return nil
 }
 
-// Network is what the machines are attached to.
+// Network returns the network of the machines.
 func (c *Cluster) Network() *netns.Network { return c.network }
 
-// VIPs are the virtual IPs of a group of the cluster, primary family first.
+// VIPs returns the virtual IPs of a group of the cluster, primary family first.
 func (c *Cluster) VIPs(role v1alpha1.GroupRole) (out []netip.Addr) {
 	for _, g := range c.Spec().Groups {
 		if g.Role == role {
@@ -278,7 +277,7 @@ func (c *Cluster) VIPs(role v1alpha1.GroupRole) (out []netip.Addr) {
 	return out
 }
 
-// Holders are the nodes that have the VIP on an interface now.
+// Holders returns the nodes that have the VIP on an interface.
 func (c *Cluster) Holders(vip netip.Addr) (out []*Node, err error) {
 	for _, n := range c.Nodes() {
 		if !n.On() {
@@ -293,11 +292,11 @@ func (c *Cluster) Holders(vip netip.Addr) (out []*Node, err error) {
 	return out, err
 }
 
-// settled is how long nothing may change before an election counts as over. It
-// spans several adverts of the fast profile.
+// settled is the time without a change after which an election is over. It spans several
+// advertisement intervals of the fast profile.
 const settled = 500 * time.Millisecond
 
-// Holder waits until exactly one node has the VIP and goes on having it.
+// Holder waits until exactly one node holds the VIP, for at least settled.
 func (c *Cluster) Holder(ctx context.Context, vip netip.Addr) (*Node, error) {
 	var last *Node
 	since := time.Now()
@@ -315,13 +314,13 @@ func (c *Cluster) Holder(ctx context.Context, vip netip.Addr) (*Node, error) {
 	return last, err
 }
 
-// Await waits for a condition, which it looks at 50 times a second; what says
-// which, for the error when ctx ends.
+// Await polls a condition 50 times a second until it is true. what names the condition in the error
+// that Await returns when ctx ends.
 func Await(ctx context.Context, what string, ok func() (bool, error)) error {
 	return AwaitEvery(ctx, 20*time.Millisecond, what, ok)
 }
 
-// AwaitEvery is Await for a condition that costs something to look at.
+// AwaitEvery is Await with another poll interval, for conditions that are expensive to check.
 func AwaitEvery(ctx context.Context, every time.Duration, what string, ok func() (bool, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -8,9 +8,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// demo has addresses that are set aside for documentation (RFC 5737, RFC 3849), and
-// leaves the load balancer to vipgen alone, so that its profile holds from the first
-// packet.
+// demo uses documentation addresses (RFC 5737, RFC 3849). Its load balancer is UserManaged, so that
+// vipgen's profile is in effect from the first packet.
 const demo = `apiVersion: v1
 baseDomain: example.com
 metadata:
@@ -33,8 +32,8 @@ platform:
       type: UserManaged
 `
 
-// Demo is a cluster for those who have none at hand: three control-plane nodes and
-// two workers, IPv4 and IPv6.
+// Demo returns a cluster to try the lab with: three control-plane nodes and two workers, IPv4 and
+// IPv6.
 func Demo() (*render.Cluster, error) {
 	c, problems, err := render.Load(render.Sources{InstallConfig: render.File{Name: "demo", Data: []byte(demo)}}, render.Options{})
 	if err != nil {
@@ -43,8 +42,8 @@ func Demo() (*render.Cluster, error) {
 	return c, problems.Err()
 }
 
-// Spare gives machines that a lab may have besides those of its plan: each has an
-// address of each family that neither the cluster nor the plan uses.
+// Spare returns machines that can be added to a lab: each has an address of each family that
+// neither the cluster nor the plan uses.
 func Spare(c *render.Cluster, plan *Plan, names ...string) (out []Machine, err error) {
 	p := &planner{config: c.Config, used: map[netip.Addr]bool{}}
 	p.reserve()

@@ -1,5 +1,4 @@
-// Package lab is a cluster of network namespaces that runs what vipgen rendered:
-// each node with its own files, its pods run from their manifests as kubelet
-// would, and its units as systemd would. The parts are packages of their own
-// below this one.
+// Package lab runs a rendered cluster in network namespaces: each node has its own files, its pods
+// run from their manifests as under kubelet, and its units as under systemd. The packages below it
+// hold the parts.
 package lab

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Kill is a power loss of a node: what runs on it ends at once and nothing of it
-// is heard any more. Kubelet notices that it is dead afterwards.
+// Kill cuts the power of a node: all its processes end at once and it sends nothing more. Only
+// afterwards is its kubelet stopped.
 func (n *Node) Kill() error {
 	if !n.On() {
 		return fmt.Errorf("%s is off already", n.Name)
@@ -28,8 +28,8 @@ func (n *Node) Kill() error {
 	return errors.Join(append(errs, n.stopKubelet())...)
 }
 
-// Heal switches a node on that was off, brings its link up, starts its services,
-// and returns when its pods were started.
+// Heal powers the node on if it was off, sets its link up, starts its services, and returns when
+// its pods were started.
 func (n *Node) Heal(ctx context.Context) error {
 	boots := !n.On()
 	if boots {
@@ -60,23 +60,23 @@ func (n *Node) Heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// gone says that the node is a bootstrap whose time is over.
+// gone reports whether the node is a bootstrap that has already stopped its keepalived.
 func (n *Node) gone() bool {
 	_, err := os.Stat(n.Path("/etc/keepalived/.vipgen-bootstrap-gone"))
 	return n.Role == v1alpha1.RoleBootstrap && err == nil
 }
 
-// Stall stops the node for a time, as a hypervisor that stops a virtual machine does,
-// and gives for how long at most it really stood still: everything in its containers, and
-// its API server. Packets that come meanwhile wait in the node's kernel, which goes on;
-// with drop they are lost, and so are its kernel's answers. A stand-in for a router or a
-// machine config server goes on as well: nobody on the node passes anything on to it.
+// Stall pauses the node, as a hypervisor pauses a virtual machine: all its containers and its API
+// server. It returns an upper bound of the time that they stood still. Packets that arrive
+// meanwhile are queued in the node's kernel, which is not paused; with drop they are lost, and so
+// are the kernel's answers. Stand-ins for routers and machine config servers are not paused: no
+// process of the node forwards anything to them.
 func (n *Node) Stall(ctx context.Context, length time.Duration, drop bool) (stood time.Duration, err error) {
-	since := time.Now() // some processes stand still before the last one does
+	since := time.Now() // some processes are frozen before the last one
 	if err := n.Freeze(ctx); err != nil {
 		return 0, err
 	}
-	errs := []error{n.ofAPI(kubeapi.Server.Freeze)}
+	errs := []error{n.withAPI(kubeapi.Server.Freeze)}
 	if drop {
 		errs = append(errs, n.cluster.Partition(n.Name))
 	}
@@ -88,21 +88,20 @@ func (n *Node) Stall(ctx context.Context, length time.Duration, drop bool) (stoo
 	if drop {
 		errs = append(errs, n.cluster.Join())
 	}
-	// It goes on in any case.
-	errs = append(errs, n.Thaw(context.WithoutCancel(ctx)), n.ofAPI(kubeapi.Server.Thaw))
+	// Also when ctx has ended.
+	errs = append(errs, n.Thaw(context.WithoutCancel(ctx)), n.withAPI(kubeapi.Server.Thaw))
 	return time.Since(since), errors.Join(errs...)
 }
 
-// ofAPI does something to the node's API server if it runs.
-func (n *Node) ofAPI(do func(kubeapi.Server) error) error {
+func (n *Node) withAPI(do func(kubeapi.Server) error) error {
 	if n.API == nil || !n.API.Running() {
 		return nil
 	}
 	return do(n.API)
 }
 
-// Unplug takes the node's link down; PlugIn brings it up with the addresses that
-// it had, as the node's network manager would.
+// Unplug sets the node's link down. PlugIn sets it up and restores the addresses, as the node's
+// network manager would.
 func (n *Node) Unplug() error { return n.SetLink(false) }
 
 // PlugIn undoes Unplug.
@@ -117,9 +116,8 @@ func (n *Node) PlugIn() error {
 	return err
 }
 
-// RemovePod switches a pod off: it moves its manifest to where operators keep
-// those of pods that are not to run, and returns when the pod is gone. What it
-// returns puts the manifest back.
+// RemovePod stops a pod: it moves the manifest to the directory of disabled manifests, and returns
+// when the pod is gone. restore moves the manifest back.
 func (n *Node) RemovePod(ctx context.Context, name string) (restore func() error, err error) {
 	p, err := n.Kubelet.Pod(name)
 	if err != nil {
@@ -148,7 +146,7 @@ func (n *Node) disabledManifest(pod string) string {
 	return n.Path(v1alpha1.DisabledManifestDir + "/" + pod + ".yaml")
 }
 
-// restorePod switches a pod on again; it does nothing for one that is on.
+// restorePod enables a disabled pod; it does nothing if the pod is enabled.
 func (n *Node) restorePod(name string) error {
 	err := os.Rename(n.disabledManifest(name), n.manifest(name))
 	if _, there := os.Stat(n.manifest(name)); errors.Is(err, os.ErrNotExist) && there == nil {
@@ -157,7 +155,7 @@ func (n *Node) restorePod(name string) error {
 	return err
 }
 
-// restorePods switches on all pods that are switched off.
+// restorePods enables all disabled pods.
 func (n *Node) restorePods() error {
 	var errs []error
 	for _, name := range podsIn(n.Path(v1alpha1.DisabledManifestDir)) {
@@ -166,17 +164,16 @@ func (n *Node) restorePods() error {
 	return errors.Join(errs...)
 }
 
-// Partition cuts the network in two: the named machines on one side, all others
-// on the other. The client and the site are on the side of the others unless they
-// are named ("client", "site").
+// Partition splits the network: the named machines on one side, all others on the other. The client
+// and the site belong to the others unless they are named ("client", "site").
 func (c *Cluster) Partition(names ...string) error { return c.network.Partition(names...) }
 
 // Join undoes Partition.
 func (c *Cluster) Join() error { return c.network.Join() }
 
-// Apply gives the nodes what is rendered for the cluster now, as the machine
-// config operator does for files that need no reboot: cluster.yaml alone, since a
-// change of VIPs, peers, timing or DNS changes nothing else.
+// Apply installs a newly rendered cluster on the nodes, as the machine config operator does for
+// files that need no reboot: only cluster.yaml, which is the only file that a change of VIPs,
+// peers, timing or DNS affects.
 func (c *Cluster) Apply(fresh *render.Cluster) error {
 	data, err := fresh.Config.Marshal()
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
-// Overwrite puts odd content into the node's Node, as its kubelet might: labels and
-// annotations beside those that are there, other addresses, or no role. What it returns
-// puts there what was there before. Both wait for an API server if none runs.
+// Overwrite writes unusual content into the node's Node, as its kubelet could: additional labels
+// and annotations, other addresses, or no role. restore writes the previous content back. Both wait
+// until an API server runs.
 func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(context.Context) error, err error) {
 	patch := func(ctx context.Context, p object) error {
 		return Confirm(ctx, "a Node", func() error { return n.cluster.API.Patch(ctx, n.object()+"/status", p.json()) })
@@ -32,7 +32,7 @@ func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(con
 		return errors.Join(patch(ctx, gone), Confirm(ctx, "addresses", func() error { return n.report(ctx) }))
 	}
 	meta, status := object{}, object{"nodeInfo": object{"kubeletVersion": odd.KubeletVersion}}
-	// A null in a patch would remove all that is there.
+	// A null in a merge patch would remove the whole map.
 	if odd.Labels != nil {
 		meta["labels"] = odd.Labels
 	}
@@ -54,17 +54,17 @@ func (n *Node) Overwrite(ctx context.Context, odd attack.Node) (restore func(con
 	return restore, patch(ctx, object{"metadata": meta, "status": status})
 }
 
-// object is the path of the node's Node.
+// object returns the path of the node's Node.
 func (n *Node) object() string { return "/api/v1/nodes/" + n.Name }
 
-// Forget deletes the node's Node, and replaces its credentials by expired ones, once an
-// API server runs: what a cluster does to a node that is gone for good.
+// Forget deletes the node's Node and replaces its credentials by expired ones, as for a node that
+// left the cluster for good. It waits until an API server runs.
 func (n *Node) Forget(ctx context.Context) error {
 	err := Confirm(ctx, "a Node that goes", func() error { return n.cluster.API.Delete(ctx, n.object()) })
 	return errors.Join(err, kubeapi.ExpireKubeconfig(n.Path("/"), kubeletDir, n.cluster.API.CA(), n.Name))
 }
 
-// Readmit undoes Forget, once an API server runs.
+// Readmit undoes Forget. It waits until an API server runs.
 func (n *Node) Readmit(ctx context.Context) error {
 	return errors.Join(n.credentials(), Confirm(ctx, "a Node", func() error { return n.cluster.register(ctx, n) }))
 }

@@ -14,19 +14,18 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/container"
 )
 
-// Programs are files of this machine that a lab runs besides those of Debian's
-// packages.
+// Programs holds paths of programs that a lab needs besides Debian's packages.
 type Programs struct {
 	// Agent is vipgen-agent.
 	Agent string
-	// CoreDNS is coredns; without it nodes have no DNS server.
+	// CoreDNS is coredns; if it is empty, the nodes run no DNS server.
 	CoreDNS string
-	// Etcd and APIServer are etcd and kube-apiserver, for real API servers.
+	// Etcd and APIServer are etcd and kube-apiserver, required for real API servers.
 	Etcd, APIServer string
 }
 
-// images stand for the images that the manifests name: the agent's holds the
-// agent alone, the others what this machine has.
+// images returns the content of the images that manifests name: the agent's image has only the
+// agent, the others have the programs of this machine.
 func (p Programs) images(names v1alpha1.Images) map[string]container.Image {
 	debian := container.Image{Distribution: true}
 	out := map[string]container.Image{
@@ -40,7 +39,7 @@ func (p Programs) images(names v1alpha1.Images) map[string]container.Image {
 	return out
 }
 
-// packages of Debian that have the programs that a lab needs.
+// packages lists the Debian packages of the programs that a lab needs.
 var packages = []struct{ program, name string }{
 	{"haproxy", "haproxy"},
 	{"ip", "iproute2"},
@@ -51,7 +50,7 @@ var packages = []struct{ program, name string }{
 	{"unshare", "util-linux"},
 }
 
-// Check says what this machine lacks for a lab, all of it, and how to get it.
+// Check returns an error that lists everything this machine lacks for a lab, and how to install it.
 func (p Programs) Check() error {
 	var missing []error
 	if os.Geteuid() != 0 {
@@ -77,9 +76,9 @@ func (p Programs) Check() error {
 	return errors.Join(missing...)
 }
 
-// runsAlone says why vipgen-agent cannot run in its image, which has no file but it: a
-// program that is linked dynamically asks the kernel for a loader, and what the kernel
-// says of a missing loader ("no such file or directory") reads as if the program was missing.
+// runsAlone returns an error if vipgen-agent cannot run in its image, which contains no other file.
+// The kernel reports the missing loader of a dynamically linked program as "no such file or
+// directory", as if the program itself were missing.
 func runsAlone(agent string) error {
 	file, err := elf.Open(agent)
 	if err != nil {
@@ -92,19 +91,19 @@ func runsAlone(agent string) error {
 	return nil
 }
 
-// FindPrograms looks for the programs that are not named: beside the running
-// program, in its ../.cache/bin, as in a checkout, then in PATH. The agent has to
-// be found, and with real API servers theirs; without CoreDNS there is none.
+// FindPrograms fills in the programs that are not named: it searches the directory of the running
+// program, its ../.cache/bin, as in a checkout, and then PATH. The agent is required, and for real
+// API servers etcd and kube-apiserver; CoreDNS is optional.
 func FindPrograms(named Programs, real bool) (Programs, error) {
 	var err error
 	find := func(path *string, name, target string, needed bool) {
 		if *path != "" {
-			absolute, e := filepath.Abs(*path) // runtimes start elsewhere
+			absolute, e := filepath.Abs(*path) // runtimes run in another directory
 			err = errors.Join(err, e)
 			*path = absolute
 			return
 		}
-		if *path = look(name); *path == "" && needed {
+		if *path = findProgram(name); *path == "" && needed {
 			err = errors.Join(err, fmt.Errorf("%s is neither next to vipgen nor in PATH: build it with 'make %s' in a checkout of vipgen, or name it with --%s", name, target, strings.TrimPrefix(name, "vipgen-")))
 		}
 	}
@@ -117,7 +116,7 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 	return named, err
 }
 
-func look(name string) string {
+func findProgram(name string) string {
 	if self, err := os.Executable(); err == nil {
 		dir := filepath.Dir(self)
 		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, "../.cache/bin", name)} {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// watchesPerNode is how many inotify instances the agents and daemons of a
-// control-plane node take, which takes the most.
+// watchesPerNode is the number of inotify instances of the agents and daemons on a control-plane
+// node, which uses more than other nodes.
 const watchesPerNode = 13
 
-// checkWatches refuses more nodes than the kernel lets one user have inotify
-// instances for (inotify(7)).
+// checkWatches returns an error if the nodes need more inotify instances than the kernel allows one
+// user (inotify(7)).
 func checkWatches(nodes int) error {
 	const limit = "/proc/sys/fs/inotify/max_user_instances"
 	data, err := os.ReadFile(limit)

@@ -28,7 +28,7 @@ type Node struct {
 	Role string
 	// API is the API server of a control-plane node and of the bootstrap.
 	API kubeapi.Server
-	// MachineConfig stands in for the machine config server where there is one.
+	// MachineConfig is a stand-in for the machine config server; nil on nodes without one.
 	MachineConfig *standin.Service
 	Kubelet       *pod.Kubelet
 
@@ -37,11 +37,11 @@ type Node struct {
 	mu        sync.Mutex
 	addresses []netip.Prefix
 	routers   map[string]*standin.Service // by ingress controller
-	stop      func() error                // of kubelet; nil before the first boot
+	stop      func() error                // stops kubelet; nil before the first boot
 }
 
-// add makes a node with the files that are rendered for its role, and the
-// services of it that are no business of vipgen's.
+// add creates a node with the files that are rendered for its role, and stand-ins for the services
+// that vipgen does not render.
 func (c *Cluster) add(m Machine) (*Node, error) {
 	ns, err := c.network.AddNode(m.Name, m.Addresses...)
 	if err != nil {
@@ -72,7 +72,7 @@ func (n *Node) serve() (err error) {
 	if n.Role != v1alpha1.RoleMaster && n.Role != v1alpha1.RoleBootstrap {
 		return nil
 	}
-	// At more API VIPs clients have to verify a name, as in any cluster.
+	// Clients of additional API VIPs have to verify a name, as in any cluster.
 	valid := append(slices.Clone(n.cluster.Spec().Groups[0].VIPs), n.Address())
 	if n.API, err = n.cluster.API.Server(n.Node, n.Address(), valid...); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (n *Node) close() error {
 	return errors.Join(append(errs, n.Host.Close())...)
 }
 
-// services are the stand-ins on the node.
+// services returns the stand-ins on the node.
 func (n *Node) services() (out []*standin.Service) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -105,7 +105,7 @@ func (n *Node) services() (out []*standin.Service) {
 	return out
 }
 
-// install puts the node's files on its host.
+// install writes the node's files to its host.
 func (n *Node) install() error {
 	if n.cluster.cfg.Install != nil {
 		return n.cluster.cfg.Install(n)
@@ -113,7 +113,7 @@ func (n *Node) install() error {
 	return n.installRendered()
 }
 
-// installRendered puts on the node's host what vipgen renders for it.
+// installRendered writes the files that vipgen renders for the node's role.
 func (n *Node) installRendered() error {
 	bundles, err := n.cluster.Rendered().Bundles()
 	if err != nil {
@@ -141,16 +141,16 @@ func (n *Node) installRendered() error {
 	return fmt.Errorf("vipgen renders nothing for the role %q; a bootstrap host is vipgen's own with loadBalancer.type UserManaged alone", n.Role)
 }
 
-// leavesOut says that a file is of a pod whose program this machine lacks.
+// leavesOut reports whether a file belongs to a pod whose program this machine lacks.
 func (n *Node) leavesOut(path string) bool {
 	return n.cluster.cfg.Programs.CoreDNS == "" && path == v1alpha1.ManifestDir+"/coredns.yaml"
 }
 
-// kubeletDir is where kubelet has what is its own.
+// kubeletDir is kubelet's data directory.
 const kubeletDir = "/var/lib/kubelet"
 
-// credentials are where kubelet has them. Those of the bootstrap are a cluster
-// administrator's, and its API server is its own.
+// credentials writes kubelet's credentials. The bootstrap has those of a cluster administrator, and
+// uses its own API server.
 func (n *Node) credentials() error {
 	ca := n.cluster.API.CA()
 	if n.Role != v1alpha1.RoleBootstrap {
@@ -171,7 +171,7 @@ current-context: x
 	return n.WriteMode("/etc/kubernetes/kubeconfig", []byte(config), 0o600)
 }
 
-// boot does what happens on a node from its network to its pods.
+// boot boots the node, from its network to its pods.
 func (n *Node) boot(ctx context.Context) error {
 	config := n.cluster.Rendered().Config
 	resolv := "search " + strings.TrimPrefix(config.Spec.Domain, config.Metadata.Name+".") + "\nnameserver " + n.cluster.siteAddr().String() + "\n"
@@ -201,7 +201,7 @@ func (n *Node) boot(ctx context.Context) error {
 func (n *Node) configureAddress(ctx context.Context) error {
 	for _, u := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		if _, err := os.Stat(n.Path(host.UnitDir + "/" + u)); err != nil {
-			continue // not on the bootstrap, nor where something else is installed
+			continue // not on the bootstrap, nor with another Install
 		}
 		if out, err := container.RunUnit(ctx, n.Host, n.cluster.images, u); err != nil {
 			return fmt.Errorf("%w\n%s", err, out)
@@ -220,23 +220,23 @@ func (n *Node) stopKubelet() error {
 	return stop()
 }
 
-// Address is the node's first one.
+// Address returns the node's first address.
 func (n *Node) Address() netip.Addr { return n.OwnAddresses()[0].Addr() }
 
-// OwnAddresses are those of the node itself, without VIPs.
+// OwnAddresses returns the node's addresses without VIPs.
 func (n *Node) OwnAddresses() []netip.Prefix {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.addresses)
 }
 
-// Has says whether an address is on any interface of the node now.
+// Has reports whether an address is on any interface of the node.
 func (n *Node) Has(addr netip.Addr) (bool, error) {
 	all, err := n.Present()
 	return slices.Contains(all, addr), err
 }
 
-// Present are the addresses that are on any interface of the node now.
+// Present returns the addresses on all interfaces of the node.
 func (n *Node) Present() (all []netip.Addr, err error) {
 	err = n.Do(func() error {
 		list, err := netdump.Addresses()
@@ -252,7 +252,7 @@ func (n *Node) Present() (all []netip.Addr, err error) {
 	return all, err
 }
 
-// Container returns a container of a pod, once it runs.
+// Container waits for a container of a pod and returns it.
 func (n *Node) Container(ctx context.Context, podName, name string) (c *pod.Container, err error) {
 	err = Await(ctx, fmt.Sprintf("container %s of pod %s on %s", name, podName, n.Name), func() (bool, error) {
 		found, err := n.Kubelet.Container(podName, name)
@@ -265,7 +265,7 @@ func (n *Node) Container(ctx context.Context, podName, name string) (c *pod.Cont
 	return c, err
 }
 
-// Running returns what runs of a container of a pod, once it does.
+// Running waits until a container of a pod runs and returns the running instance.
 func (n *Node) Running(ctx context.Context, podName, name string) (*container.Container, error) {
 	c, err := n.Container(ctx, podName, name)
 	if err != nil {
@@ -274,8 +274,8 @@ func (n *Node) Running(ctx context.Context, podName, name string) (*container.Co
 	return c.Running()
 }
 
-// Signal sends a signal to the processes of that name in a container of a pod,
-// of which there must be one.
+// Signal sends a signal to the processes with a name in a container of a pod. It returns an error
+// if there are none.
 func (n *Node) Signal(ctx context.Context, podName, name, process string, s syscall.Signal) error {
 	c, err := n.Running(ctx, podName, name)
 	if err != nil {
@@ -288,8 +288,8 @@ func (n *Node) Signal(ctx context.Context, podName, name, process string, s sysc
 	return err
 }
 
-// Published reads what a job of the agent on a node says of itself; nil if the job does
-// not run.
+// Published reads the state that a job of the agent publishes on a node; nil if the job does not
+// run.
 func Published[T state.Job](n *Node) (*T, error) {
 	if _, err := os.Stat(n.Path(v1alpha1.RunDir)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -302,7 +302,7 @@ func Published[T state.Job](n *Node) (*T, error) {
 	return state.Read[T](dir)
 }
 
-// Logs are the last lines of every container on the node.
+// Logs returns the last lines of every container on the node.
 func (n *Node) Logs(lines int) string {
 	var b strings.Builder
 	for _, p := range n.Kubelet.Pods() {

@@ -16,22 +16,21 @@ import (
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
-// etcdNamespace has the ConfigMap that says where the cluster's bootstrap is
-// while there is one.
+// etcdNamespace has the ConfigMap with the address of the bootstrap.
 const etcdNamespace = "openshift-etcd"
 
-// object is one for the API, as JSON.
+// object is an API object.
 type object map[string]any
 
 func (o object) json() []byte {
 	data, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // of strings and maps alone
+		panic(err) // only strings and maps
 	}
 	return data
 }
 
-// startAPI starts the API servers, and puts into them what the installer would.
+// startAPI starts the API servers and creates the objects that an installer creates.
 func (c *Cluster) startAPI(ctx context.Context) error {
 	serving := slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return n.API == nil })
 	if err := each(serving, func(n *Node) error { return errors.Join(n.API.Launch(), n.API.AwaitReady(ctx)) }); err != nil {
@@ -51,7 +50,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	}
 	err := c.API.Create(ctx, "/api/v1/namespaces/"+etcdNamespace+"/configmaps", object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": etcd}.json())
 	for _, n := range c.Nodes() {
-		if n.Role != v1alpha1.RoleBootstrap { // whose host is no node
+		if n.Role != v1alpha1.RoleBootstrap { // the bootstrap host has no Node
 			err = errors.Join(err, c.register(ctx, n))
 		}
 	}
@@ -61,7 +60,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 // bootstrapAnnotation holds the address of the bootstrap.
 const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"
 
-// grants are where the API has the objects of rendered manifests.
+// grants maps kinds of the rendered RBAC objects to their API paths.
 var grants = map[string]string{
 	manifest.ClusterRole:        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
 	manifest.ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -69,7 +68,7 @@ var grants = map[string]string{
 	manifest.RoleBinding:        "/apis/rbac.authorization.k8s.io/v1/namespaces/" + etcdNamespace + "/rolebindings",
 }
 
-// grant makes the rendered RBAC objects, or those named alone.
+// grant creates the rendered RBAC objects, or only the named ones.
 func (c *Cluster) grant(ctx context.Context, names ...string) error {
 	all, err := c.Rendered().Manifests()
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Cluster) grant(ctx context.Context, names ...string) error {
 	for _, m := range all {
 		path, ok := grants[m.Name]
 		if !ok || len(names) > 0 && !slices.Contains(names, m.Name) {
-			continue // a lab has no operators that would read others
+			continue // only for operators, which a lab has not
 		}
 		if err := c.API.Create(ctx, path, m.Contents); err != nil {
 			return err
@@ -87,7 +86,7 @@ func (c *Cluster) grant(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// register makes the node known as its kubelet does.
+// register creates the node's Node, as its kubelet does.
 func (c *Cluster) register(ctx context.Context, n *Node) error {
 	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": n.labels()}}
 	if err := c.API.Create(ctx, "/api/v1/nodes", node.json()); err != nil {
@@ -96,7 +95,7 @@ func (c *Cluster) register(ctx context.Context, n *Node) error {
 	return n.report(ctx)
 }
 
-// labels are those that the installer and its pool give to the node.
+// labels returns the labels that the installer and the pool give to the node.
 func (n *Node) labels() map[string]string {
 	spec := n.cluster.Spec()
 	out := spec.ImpliedLabels(n.Role)
@@ -108,8 +107,8 @@ func (n *Node) labels() map[string]string {
 	return out
 }
 
-// report puts the node's addresses into its status: one of each family, as kubelet has
-// it. Where it has more, OVN-Kubernetes' annotation lists them.
+// report writes the node's addresses into its status: one of each family, as kubelet does. If it
+// has more, OVN-Kubernetes' annotation lists them.
 func (n *Node) report(ctx context.Context) error {
 	var list []object
 	var all []string
@@ -132,11 +131,11 @@ func (n *Node) report(ctx context.Context) error {
 	return n.cluster.API.Patch(ctx, "/api/v1/nodes/"+n.Name+"/status", patch.json())
 }
 
-// Renumber gives a node other addresses in place of its own, as a network does
-// that leases them anew, and has it reported, once an API server runs.
+// Renumber replaces the node's addresses, as a network with new leases does, and reports them once
+// an API server runs.
 func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 	old := n.OwnAddresses()
-	// In this order: the kernel drops other addresses of a network with its first.
+	// In this order: the kernel removes the other addresses of a network with the first one.
 	for _, a := range old {
 		if err := n.Run(nil, "ip", "address", "delete", a.String(), "dev", n.Link); err != nil {
 			return err
@@ -159,12 +158,12 @@ func (n *Node) Renumber(ctx context.Context, fresh []netip.Prefix) error {
 	return Confirm(ctx, "other addresses", func() error { return n.report(ctx) })
 }
 
-// Routers of ingress controllers: how many each has, as OpenShift's default.
+// routerReplicas is the number of routers of each ingress controller, OpenShift's default.
 const routerReplicas = 2
 
-// placeRouters puts routers where a cluster would have them: two of each ingress
-// controller, on nodes that may host it and that have none of another, since all
-// of them take the same ports. Where nodes are few, each controller has one first.
+// placeRouters starts routers where a cluster would schedule them: two of each ingress controller,
+// on nodes that may host it and have no router of another one, since all use the same ports. Each
+// controller gets its first router before any gets a second.
 func (c *Cluster) placeRouters(ctx context.Context) error {
 	for range routerReplicas {
 		for _, g := range c.Spec().Groups {
@@ -184,15 +183,14 @@ func (c *Cluster) placeRouters(ctx context.Context) error {
 }
 
 const (
-	// routerLabel names the ingress controller that a router pod belongs to.
+	// routerLabel holds the ingress controller of a router pod.
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 	routerPods  = "/api/v1/namespaces/openshift-ingress/pods"
 )
 
 func (n *Node) routerPod(controller string) string { return "router-" + controller + "-" + n.Name }
 
-// Confirm calls do until an API server has answered it; it waits
-// while there is none.
+// Confirm calls do until an API server has answered; what names the change in errors.
 func Confirm(ctx context.Context, what string, do func() error) error {
 	return Await(ctx, "an API server that confirms "+what, func() (bool, error) {
 		err := do()
@@ -203,8 +201,8 @@ func Confirm(ctx context.Context, what string, do func() error) error {
 	})
 }
 
-// PutRouter runs a router of an ingress controller on the node: its pod object, a
-// stand-in for it, and the pod is ready. It waits for an API server if none runs.
+// PutRouter starts a router of an ingress controller on the node: it creates the pod object, starts
+// a stand-in, and sets the pod ready. It waits until an API server runs.
 func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int) error {
 	if err := n.scheduleRouter(ctx, controller); err != nil {
 		return err
@@ -212,8 +210,7 @@ func (n *Node) PutRouter(ctx context.Context, controller string, healthPort int)
 	return n.runRouter(ctx, controller, healthPort)
 }
 
-// scheduleRouter makes the pod object of a router, from which its kubelet would start
-// it.
+// scheduleRouter creates the pod object of a router, from which kubelet would start it.
 func (n *Node) scheduleRouter(ctx context.Context, controller string) error {
 	name := n.routerPod(controller)
 	api := n.cluster.API
@@ -225,7 +222,7 @@ func (n *Node) scheduleRouter(ctx context.Context, controller string) error {
 	return Confirm(ctx, "a router", func() error { return api.Create(ctx, routerPods, pod.json()) })
 }
 
-// runRouter starts the router of a pod, which is ready then.
+// runRouter starts the stand-in of a router and sets its pod ready.
 func (n *Node) runRouter(ctx context.Context, controller string, healthPort int) error {
 	s, err := standin.NewRouter(n.Node, controller, healthPort)
 	if err != nil {
@@ -237,7 +234,7 @@ func (n *Node) runRouter(ctx context.Context, controller string, healthPort int)
 	return Confirm(ctx, "a router", func() error { return n.RouterReady(ctx, controller, true) })
 }
 
-// RouterReady sets the condition of a router's pod.
+// RouterReady sets the ready condition of a router's pod.
 func (n *Node) RouterReady(ctx context.Context, controller string, ready bool) error {
 	status := "False"
 	if ready {
@@ -247,8 +244,7 @@ func (n *Node) RouterReady(ctx context.Context, controller string, ready bool) e
 		object{"status": object{"conditions": []object{{"type": "Ready", "status": status}}}}.json())
 }
 
-// RemoveRouter ends a router and deletes its pod object. It waits for an API server
-// if none runs.
+// RemoveRouter stops a router and deletes its pod object. It waits until an API server runs.
 func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 	n.mu.Lock()
 	s := n.routers[controller]
@@ -262,30 +258,29 @@ func (n *Node) RemoveRouter(ctx context.Context, controller string) error {
 	}))
 }
 
-// routes says whether the node has a router of any ingress controller.
+// routes reports whether the node has a router of any ingress controller.
 func (n *Node) routes() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.routers) > 0
 }
 
-// controllers are the ingress controllers that have a router on the node.
+// controllers returns the ingress controllers with a router on the node.
 func (n *Node) controllers() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return sortedKeys(n.routers)
 }
 
-// Router is the stand-in for a router on the node, nil if it has none.
+// Router returns the stand-in for a router on the node, nil if there is none.
 func (n *Node) Router(controller string) *standin.Service {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.routers[controller]
 }
 
-// EndBootstrap takes the bootstrap from the cluster as the installer does: it is
-// no member of etcd any more, and its API server ends properly. Its keepalived
-// gives the API VIP away then.
+// EndBootstrap removes the bootstrap from the cluster as the installer does: it leaves etcd, and
+// its API server shuts down gracefully. Its keepalived releases the API VIP then.
 func (c *Cluster) EndBootstrap(ctx context.Context) error {
 	b := c.Bootstrap()
 	if b == nil {

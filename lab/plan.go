@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// WithVRRP gives a cluster other VRRP settings, from the first packet on.
+// WithVRRP returns a copy of a cluster with other VRRP settings, in effect from the first packet.
 func WithVRRP(c *render.Cluster, v v1alpha1.VRRPSettings) *render.Cluster {
 	out, config := *c, *c.Config
 	config.Spec.VRRP = v1alpha1.ClusterVRRP{Target: v}
@@ -18,46 +18,45 @@ func WithVRRP(c *render.Cluster, v v1alpha1.VRRPSettings) *render.Cluster {
 	return &out
 }
 
-// Machine is one that a lab is to have.
+// Machine is a planned machine of a lab.
 type Machine struct {
 	Name string
 	// Role is the pool: bootstrap, master, worker, arbiter or a custom one; empty
 	// for a machine that is no node of the cluster.
 	Role string
-	// Addresses are those of its interface, with their networks.
+	// Addresses are the addresses of its interface, with their networks.
 	Addresses []netip.Prefix
 }
 
-// Plan says which machines a lab has.
+// Plan holds the machines of a lab.
 type Plan struct {
-	// Nodes are those of the cluster, control plane first, the bootstrap last.
+	// Nodes are the cluster's nodes, control plane first, the bootstrap last.
 	Nodes []Machine
-	// Client asks for the VIPs from outside; Site has the name server that the
-	// nodes' network brings, and what real clusters have elsewhere.
+	// Client sends requests to the VIPs from outside the cluster. Site runs the name server that
+	// the nodes' network provides, and services that real clusters have elsewhere.
 	Client, Site Machine
 }
 
-// PlanOptions say what of a cluster a lab is to have.
+// PlanOptions selects the nodes of a lab.
 type PlanOptions struct {
-	// Counts of nodes by role; a role that is missing has as many as the
-	// install-config says, workers MaxWorkers at most for each ingress controller.
+	// Counts has the number of nodes by role. A missing role has as many as the install-config, but
+	// at most MaxWorkers workers for each ingress controller.
 	Counts map[string]int
-	// Bootstrap asks for a bootstrap host.
+	// Bootstrap adds a bootstrap host.
 	Bootstrap bool
 }
 
-// MaxWorkers is how many workers a lab has for each ingress controller unless more are
-// asked for: they do the same, and each takes processes of this machine. Routers of
-// different controllers take the same ports.
+// MaxWorkers is the default limit of workers for each ingress controller: further ones behave the
+// same, and each costs processes of this machine. Routers of different controllers use the same
+// ports, so each controller needs its own workers.
 const MaxWorkers = 2
 
-// maxNodes bounds a lab.
+// maxNodes is the maximum number of nodes of a lab.
 const maxNodes = 32
 
-// NewPlan says which machines a lab of the cluster has. Nodes that agent-config
-// names keep name and addresses; others are called master-0, worker-0 and so on,
-// and get the first addresses of the machine networks that nothing has. The error
-// says which option does not go with the cluster.
+// NewPlan returns the machines for a lab of the cluster. Nodes of agent-config keep their names and
+// addresses; others are named master-0, worker-0 and so on, and get the first free addresses of the
+// machine networks. The error names the option that does not fit the cluster.
 func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 	for _, role := range sortedKeys(o.Counts) {
 		if n := o.Counts[role]; n < 0 || n > maxNodes {
@@ -110,7 +109,7 @@ func NewPlan(c *render.Cluster, o PlanOptions) (*Plan, error) {
 	return plan, err
 }
 
-// ingressControllers is how many of them have VIPs.
+// ingressControllers returns the number of ingress controllers with VIPs.
 func ingressControllers(c *render.Cluster) (n int) {
 	for _, g := range c.Config.Spec.Groups {
 		if g.Role == v1alpha1.GroupIngress {
@@ -120,8 +119,8 @@ func ingressControllers(c *render.Cluster) (n int) {
 	return n
 }
 
-// distinct refuses two machines with one name or address. Agent-based installs
-// have such: their rendezvous host is the bootstrap first and a node later.
+// distinct returns an error if two machines have the same name or address. Agent-based
+// installations have such machines: their rendezvous host is the bootstrap first and a node later.
 func (p *Plan) distinct() error {
 	names, addresses := map[string]bool{}, map[netip.Addr]string{}
 	for _, m := range p.Nodes {
@@ -139,17 +138,17 @@ func (p *Plan) distinct() error {
 	return nil
 }
 
-// planner gives out addresses.
+// planner allocates addresses.
 type planner struct {
 	config *v1alpha1.ClusterConfig
 	used   map[netip.Addr]bool
 }
 
-// firstHost is the number, in a network, of the first address that is given out:
-// those before it are often a router's.
+// firstHost is the number, in a network, of the first allocated address: lower ones are often a
+// router's.
 const firstHost = 10
 
-// reserve keeps the addresses that mean something to the cluster.
+// reserve excludes the addresses that the cluster uses.
 func (p *planner) reserve() {
 	for _, g := range p.config.Spec.Groups {
 		for _, vip := range g.VIPs {
@@ -171,7 +170,7 @@ func (p *planner) reserve() {
 	}
 }
 
-// nodes gives n nodes of a pool: those that are known, then others.
+// nodes returns n nodes of a pool: the known ones first.
 func (p *planner) nodes(role string, n int) (out []Machine, err error) {
 	for _, peer := range p.config.Spec.Peers {
 		if peer.Role == role && len(out) < n {
@@ -192,8 +191,8 @@ func (p *planner) nodes(role string, n int) (out []Machine, err error) {
 	return out, nil
 }
 
-// machine gives a machine free addresses, one of each family, and one in each further
-// network that holds VIPs. The bootstrap keeps those that are known.
+// machine returns a machine with free addresses: one of each family, and one in each further
+// network that holds VIPs. The bootstrap keeps its known addresses.
 func (p *planner) machine(name, role string) (Machine, error) {
 	m := Machine{Name: name, Role: role}
 	if role == v1alpha1.RoleBootstrap {

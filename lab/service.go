@@ -13,19 +13,19 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 )
 
-// Names of the services of a node that are no pods.
+// Names of a node's services that are not pods.
 const (
 	apiServer           = "api-server"
 	machineConfigServer = "machine-config-server"
-	// routerService is that of the default ingress controller; the names of others
-	// have the controller's after a hyphen.
+	// routerService is the router of the default ingress controller; for others, a hyphen and the
+	// controller's name follow.
 	routerService = "router"
 )
 
 // defaultController is the ingress controller that every cluster has.
 const defaultController = "default"
 
-// service is something on a node that can be stopped and started by itself.
+// service is a part of a node that can be stopped and started on its own.
 type service struct {
 	name    string
 	running func() bool
@@ -33,7 +33,7 @@ type service struct {
 	start   func(context.Context) error
 }
 
-// serviceList are those that the node has: its pods, then what is beside them.
+// serviceList returns the node's services: its pods, then the others.
 func (n *Node) serviceList() (out []service) {
 	names := append(podsIn(n.Path(v1alpha1.ManifestDir)), podsIn(n.Path(v1alpha1.DisabledManifestDir))...)
 	slices.Sort(names)
@@ -51,7 +51,7 @@ func (n *Node) serviceList() (out []service) {
 	if n.API != nil {
 		stop := n.API.Stop
 		if n.Role == v1alpha1.RoleBootstrap {
-			stop = n.cluster.EndBootstrap // what the end of its API server is
+			stop = n.cluster.EndBootstrap // ends its API server, too
 		}
 		out = append(out, service{
 			name: apiServer, running: n.API.Running, stop: stop,
@@ -76,19 +76,19 @@ func (n *Node) serviceList() (out []service) {
 	return out
 }
 
-// podsIn are the names of the pods whose manifests are in a directory.
+// podsIn returns the names of the pods whose manifests are in a directory.
 func podsIn(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	return lists.Map(files, func(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") })
 }
 
-// Services are the names of what can be stopped on the node: its pods,
-// apiServer, machineConfigServer and its routers.
+// Services returns the names of the node's services: its pods, apiServer, machineConfigServer and
+// its routers.
 func (n *Node) Services() []string {
 	return lists.Map(n.serviceList(), func(s service) string { return s.name })
 }
 
-// Stopped are the services that do not run; all of them while the power is off.
+// Stopped returns the services that do not run; all of them while the power is off.
 func (n *Node) Stopped() (names []string) {
 	on := n.On()
 	for _, s := range n.serviceList() {
@@ -111,8 +111,8 @@ func (n *Node) service(name string) (service, error) {
 	return service{}, fmt.Errorf("%s has no service %q; it has %s", n.Name, name, strings.Join(n.Services(), ", "))
 }
 
-// StopService ends a service as an administrator does, properly, and returns when
-// it has ended. It stays away until StartService or Heal.
+// StopService shuts down a service gracefully and returns when it has ended. It stays stopped until
+// StartService or Heal.
 func (n *Node) StopService(ctx context.Context, name string) error {
 	s, err := n.service(name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (n *Node) StopService(ctx context.Context, name string) error {
 	return s.stop(ctx)
 }
 
-// StartService starts a service that was stopped.
+// StartService starts a stopped service.
 func (n *Node) StartService(ctx context.Context, name string) error {
 	s, err := n.service(name)
 	if err != nil {
@@ -136,7 +136,7 @@ func (n *Node) StartService(ctx context.Context, name string) error {
 	return s.start(ctx)
 }
 
-// stopRouter ends a router, and its pod is not ready any more.
+// stopRouter stops a router and sets its pod not ready.
 func (n *Node) stopRouter(ctx context.Context, controller string) error {
 	n.Router(controller).Stop()
 	return known(n.RouterReady(ctx, controller, false))
@@ -149,7 +149,8 @@ func (n *Node) startRouter(ctx context.Context, controller string) error {
 	return known(n.RouterReady(ctx, controller, true))
 }
 
-// known passes over what nobody could be told, since no API server runs.
+// known returns err, or nil if it only means that no API server runs, to which the change could not
+// be reported.
 func known(err error) error {
 	if errors.Is(err, kubeapi.ErrNoServer) {
 		return nil
