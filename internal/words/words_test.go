@@ -103,7 +103,7 @@ var identifiers = map[string]string{
 var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "utils", "common", "helpers"}
 
 // conventional are the folders of the product: their doc comments and names are checked, too.
-var conventional = []string{"agent/", "api/", "assets/", "cmd/", "ignition/", "internal/", "render/", "templates/"}
+var conventional = []string{"agent/", "api/", "assets/", "cmd/", "ignition/", "internal/", "lab/", "render/", "templates/"}
 
 // docForms are beginnings of doc comments, after the name, that Go does not have: a function
 // returns, reports whether, writes; a type is, holds, represents.
