@@ -23,7 +23,7 @@ const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
 `
 
 // More API VIPs come to a running cluster and go, by cluster.yaml alone: no container
-// is started again, the first VIPs stay where they are, and nobody who asks there gets
+// is started again, the first VIPs stay where they are, and no client there gets
 // no answer.
 func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	testkit.Await(t, "every container to run", func() bool {
@@ -155,7 +155,7 @@ func (c *cluster) containers() map[string]string {
 	return out
 }
 
-// reloads are those of CoreDNS and the configurations of keepalived that were applied.
+// reloads counts CoreDNS's reloads and keepalived's applied configurations.
 func (c *cluster) reloads() (sum int) {
 	for _, n := range c.nodes {
 		if s, alive := published[state.Keepalived](n); alive {

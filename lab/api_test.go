@@ -60,7 +60,7 @@ type connection struct {
 	reader *bufio.Reader
 }
 
-// connect connects to the API VIP, as soon as somebody is there.
+// connect connects to the API VIP as soon as a node holds it.
 func (c *cluster) connect(t *testing.T) (conn connection) {
 	t.Helper()
 	testkit.Await(t, "a connection to the API VIP", func() bool {
@@ -100,7 +100,7 @@ func (c connection) ask() error {
 	return err
 }
 
-// connections is how many a client keeps open.
+// connections is the number of connections that a client keeps open.
 const connections = 300
 
 // A node joins the control plane and leaves it: every HAProxy is reloaded twice,
@@ -148,7 +148,7 @@ func testRefused(t *testing.T, c *cluster) {
 	k := n.container(manifests.Keepalived, "keepalived")
 	conf := n.read(v1alpha1.KeepalivedConf)
 	c.remove(rbac + "clusterrolebindings/vipgen-agent")
-	// The watch that there is goes on; another one is not allowed.
+	// The existing watch continues; another one is not allowed.
 	before := k.Status().Restarts
 	testkit.Must(t, k.Signal(syscall.SIGKILL))
 	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
@@ -219,7 +219,7 @@ func testAPIAway(t *testing.T, c *cluster) {
 	})
 }
 
-// configurations are what the daemons of all nodes run.
+// configurations returns the configurations of the daemons on all nodes.
 func (c *cluster) configurations() map[string]string {
 	out := map[string]string{}
 	for _, n := range c.nodes {

@@ -23,7 +23,7 @@ func (c *cluster) holders(vip netip.Addr) (out []*node) {
 	return out
 }
 
-// holder waits until exactly one node holds the VIP and goes on holding it.
+// holder waits until exactly one node holds the VIP and keeps it.
 func (c *cluster) holder(t *testing.T, vip netip.Addr) *node {
 	t.Helper()
 	var last []*node

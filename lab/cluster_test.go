@@ -119,7 +119,7 @@ func programs(t testing.TB) Programs {
 	return Programs{Agent: testkit.Agent(t), CoreDNS: testkit.Tool(t, "coredns")}
 }
 
-// realPrograms are those of a cluster with real API servers.
+// realPrograms returns the programs of a cluster with real API servers.
 func realPrograms(t *testing.T) Programs {
 	t.Helper()
 	p := programs(t)
@@ -127,7 +127,7 @@ func realPrograms(t *testing.T) Programs {
 	return p
 }
 
-// backOff is shorter than kubelet's, so that nobody waits for minutes.
+// backOff is shorter than kubelet's, so that no test waits for minutes.
 var backOff = pod.BackOff{Initial: time.Second, Max: 30 * time.Second, Reset: time.Minute}
 
 // load reads an install-config, with the test's vipgen.yaml beside it.

@@ -178,10 +178,10 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// manyFaults is how many faults `make lab-doctor` breaks the lab with; not set elsewhere.
+// manyFaults is the environment variable with the number of faults of `make lab-doctor`; not set elsewhere.
 const manyFaults = "VIPGEN_FAULTS"
 
-// TestDoctorOfManyFaults does the same many times, in an order that nobody chose.
+// TestDoctorOfManyFaults does the same many times, in random order.
 func TestDoctorOfManyFaults(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv(manyFaults))
 	if err != nil {
@@ -201,7 +201,7 @@ func TestDoctorOfManyFaults(t *testing.T) {
 	}
 }
 
-// breaks does a fault to the holder when nothing else goes on.
+// breaks applies a fault to the holder when nothing else is in progress.
 func (d *diagnosed) breaks(f fault) {
 	d.t.Helper()
 	d.settles()
@@ -292,7 +292,7 @@ func (d *diagnosed) settles() {
 	}))
 }
 
-// recorded says whether a node has recorded an event.
+// recorded reports whether a node has recorded an event.
 func (d *diagnosed) recorded(n *Node, match func(events.Event) bool) bool {
 	f, err := os.Open(n.Path("/etc/keepalived/" + events.FileName))
 	if err != nil {

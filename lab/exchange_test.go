@@ -17,7 +17,7 @@ import (
 	kubepod "github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
-// tree is what nodes of a pool get of one version: contents of files, by path.
+// tree holds the files that nodes of a pool get from one version: contents, by path.
 type tree map[string]string
 
 // renders returns what a vipgen renders of the demo for the control plane. outputFlag names

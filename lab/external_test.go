@@ -78,7 +78,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	}
 	masters := ofPool(m.exchanged, v1alpha1.RoleMaster)
 	m.change(masters[0], inCluster)
-	m.holder(t, api) // nobody held it until now
+	m.holder(t, api) // no node held it until now
 	seen = m.observeAt(asked)
 	for _, x := range append(masters[1:], ofPool(m.exchanged, v1alpha1.RoleWorker)...) {
 		m.change(x, inCluster)
@@ -148,7 +148,7 @@ func (m *moving) serves(n *exchanged) bool {
 	return strings.LastIndex(out, "Server api/"+n.Name+" is UP") >= strings.LastIndex(out, "Server api/"+n.Name+" is DOWN")
 }
 
-// change gives a node what is rendered for its pool, and reboots it.
+// change installs what is rendered for a node's pool, and reboots the node.
 func (m *moving) change(x *exchanged, to map[string]tree) {
 	m.t.Helper()
 	since := time.Now()

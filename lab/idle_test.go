@@ -134,7 +134,7 @@ func idleNodes(b *testing.B, ctx context.Context, agent string) map[string][]idl
 	return out
 }
 
-// onCores is how long each process has been on a core since its start, with all of its
+// onCores returns the CPU time of each process since its start, with all of its
 // threads: clock_getcpuclockid(3). One that has ended is left out.
 func onCores(nodes map[string][]idleProcess) map[int]time.Duration {
 	const scheduler = 2 // CPUCLOCK_SCHED, of a process

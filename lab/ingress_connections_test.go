@@ -22,7 +22,7 @@ var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
 
 // Connections of clients to a router last as long as their node and router do: nobody passes
 // them on. Whoever gets the VIP tells clients that only listen (agent/tickle), so that
-// nobody waits for a keep-alive.
+// no client waits for a keep-alive.
 func TestIngressConnections(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -96,8 +96,8 @@ type routed struct {
 	reader *bufio.Reader
 }
 
-// toRouter connects as soon as somebody is there, and asks once. The kernel asks for a sign
-// of life when nothing has come for as long as keepAlive, and that often then.
+// toRouter connects as soon as a node holds the VIP, and sends one request. The kernel sends
+// keep-alives when nothing has come for keepAlive, in the same interval.
 func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
 	t.Helper()
 	testkit.Await(t, "an answer of a router", func() bool {
@@ -120,7 +120,7 @@ func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
 	return r
 }
 
-// ask gives the node whose router answers.
+// ask returns the node whose router answers.
 func (r routed) ask() (node string, err error) {
 	r.SetDeadline(time.Now().Add(testkit.Patience))
 	defer r.SetDeadline(time.Time{})
@@ -140,7 +140,7 @@ func (r routed) ask() (node string, err error) {
 	return words[5], nil
 }
 
-// ended says when a client that only listens learns that its connection is no more.
+// ended returns the time at which a client that only listens learns that its connection is gone.
 func (r routed) ended() chan time.Time {
 	out := make(chan time.Time, 1)
 	go func() {

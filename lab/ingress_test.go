@@ -65,7 +65,7 @@ func TestIngressControllers(t *testing.T) {
 		"blue blue default",
 		"default blue default",
 		"default - blue",    // one is nowhere for a while
-		"blue - blue",       // no router of the default controller: nobody holds its VIPs
+		"blue - blue",       // no router of the default controller: no node holds its VIPs
 		"blue blue blue",    // all answer, none for it
 		"default blue blue", // it comes back
 		"default - -",       // none of the other

@@ -86,7 +86,7 @@ func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSett
 	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 }
 
-// ofControlPlane says whether the VIP is one of those that the control plane holds.
+// ofControlPlane reports whether the control plane holds the VIP.
 func (c *cluster) ofControlPlane(vip netip.Addr) bool {
 	return slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip)
 }

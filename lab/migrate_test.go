@@ -25,7 +25,7 @@ func (c *cluster) operator(n *node, state string) {
 	c.patch("/api/v1/nodes/"+n.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:"rendered-1",%q:"rendered-1",%q:%q}}}`, p+"currentConfig", p+"desiredConfig", p+"state", state))
 }
 
-// vrrp is what the keepalived job of a node says of its VRRP settings.
+// vrrp returns the VRRP settings that the keepalived job of a node publishes.
 func (n *node) vrrp() (settings string, s state.Keepalived) {
 	n.cluster.t.Helper()
 	s, alive := published[state.Keepalived](n)
@@ -247,7 +247,7 @@ func (n *node) waiting(reason string) {
 	})
 }
 
-// One node is not ready, each time for another reason: nobody moves.
+// One node is not ready, each time for another reason: no node switches.
 func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	o := c.observe()
 	last, first := c.nodes[len(c.nodes)-1], c.nodes[0]

@@ -121,7 +121,7 @@ func published[T state.Job](n *node) (v T, alive bool) {
 	return *p, true
 }
 
-// holds says whether the node has a VIP now.
+// holds reports whether the node has a VIP.
 func (n *node) holds(vip netip.Addr) bool {
 	n.cluster.t.Helper()
 	has, err := n.Has(vip)

@@ -82,7 +82,7 @@ func testObserved(t *testing.T, c *cluster) {
 	}
 }
 
-// levelChanged is what a job logs of its level, before the new one.
+// levelChanged is the text that a job logs before its new level.
 const levelChanged = `msg="log level changed"`
 
 // heldByMetrics are the nodes whose metrics say that they hold the VIP.

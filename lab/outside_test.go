@@ -47,7 +47,7 @@ platform:
       type: UserManaged
 `
 
-// outside gives a cluster whose VIPs are outside of its machine networks, and machines
+// outside returns a cluster whose VIPs are outside of its machine networks, and machines
 // for it, in networks that no file tells: half of the nodes are not even in the network
 // that one would guess around the VIPs. Each has an address in the machine network, too,
 // as one of a storage network.

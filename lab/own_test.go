@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// away is what a node sees of API VIPs whose holder is dead: nothing.
+// away are rules that drop traffic of API VIPs, as if their holder was dead.
 const away = `add table inet away
 add chain inet away output { type filter hook output priority 0; }
 add rule inet away output ip daddr 192.0.2.5 counter drop
@@ -149,7 +149,7 @@ func (w *watching) without(t *testing.T, gone *node) {
 	show(t, w.from.Name+"$ connections to the API that only listen", fmt.Sprintf("%d, of which %d go on; HAProxy here ended %d to %s", len(w.all), works, ended, gone.Name))
 }
 
-// HAProxy of a compute node is for its own programs: nobody else reaches it.
+// HAProxy of a compute node is for its own programs: no other host reaches it.
 func testOthersConnections(t *testing.T, c *cluster) {
 	for _, address := range c.node("worker-0").OwnAddresses() {
 		at := netip.AddrPortFrom(address.Addr(), 9445).String()

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
-// besides is what nodes listen at for others than vipgen's clients: etcd, and the health of
+// besides lists the ports that nodes have for others than vipgen's clients: etcd, and the health of
 // routers, which their own node asks.
 var besides = []string{"tcp/2379", "tcp/2380", "tcp/1936"}
 
@@ -66,10 +66,10 @@ func testPorts(t *testing.T, c *cluster) {
 	}
 }
 
-// elements are those of a set, as nft lists them.
+// elements matches the elements of a set, as nft lists them.
 var elements = regexp.MustCompile(`elements = \{([^}]*)\}`)
 
-// output is what a command on the node prints.
+// output returns the output of a command on the node.
 func (n *node) output(name string, args ...string) string {
 	n.cluster.t.Helper()
 	out, err := n.Command(n.cluster.t.Context(), name, args...).CombinedOutput()

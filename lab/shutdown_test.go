@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// shutdowns is how often the holder is shut down in each way.
+	// shutdowns is the number of shutdowns of the holder in each way.
 	shutdowns = 3
-	// shutdownGap is how long clients may be without an answer, in the median.
+	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
 	// atOnceGap is the same where every process is told to end at once: keepalived takes
 	// the VIP away itself then, before another node has it, and its backups wait as they
 	// do for a holder that says goodbye.
 	atOnceGap = 200 * time.Millisecond
-	// drainSeen is how long a HAProxy takes at most to see that an API server drains:
+	// drainSeen is the longest time until HAProxy detects that an API server drains:
 	// its checks, two of which have to fail (docs/concepts.md).
 	drainSeen = 800 * time.Millisecond
-	// shutdownDelay is for how long the stand-in for an API server goes on.
+	// shutdownDelay is the time that the stand-in for an API server continues to serve.
 	shutdownDelay = 5 * time.Second
 )
 

@@ -16,7 +16,7 @@ import (
 
 const registry = "registry.example.com/"
 
-// agentImages are those of both versions, as manifests and units name them.
+// agentImages returns the images of both versions, as manifests and units name them.
 func agentImages(t *testing.T, before string) map[string]container.Image {
 	t.Helper()
 	image := func(path string) container.Image {
@@ -88,7 +88,7 @@ func (x *exchanged) jobsUnderstandEachOther() {
 	}
 }
 
-// well says whether all jobs of a control-plane node say that they are well.
+// well reports whether all jobs of a control-plane node publish that they are healthy.
 func well(r state.Report) bool {
 	return r.Keepalived != nil && r.Keepalived.Wanted && r.Keepalived.VRRP != nil && len(r.Keepalived.Instances) == 2 &&
 		r.HAProxy != nil && r.HAProxy.Serving && len(r.HAProxy.Backends) == 3 &&

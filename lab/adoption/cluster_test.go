@@ -55,7 +55,7 @@ func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role str
 	return n
 }
 
-// admit gives the node an API server in place of the one that it has, and credentials.
+// admit replaces the node's API server and its credentials.
 func (n *node) admit(a *daemon.API) {
 	n.t.Helper()
 	if n.server != nil {
@@ -140,7 +140,7 @@ func (m *mixed) holders(vip netip.Addr) []string {
 	return slices.DeleteFunc(m.all(), func(name string) bool { return !m.nodes[name].has(vip) })
 }
 
-// settled is how long nothing may change before an election counts as over.
+// settled is the time without a change after which an election is over.
 const settled = time.Second
 
 // awaitHolder waits until a node holds the first VIP alone, and goes on doing so with the

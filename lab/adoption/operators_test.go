@@ -24,7 +24,7 @@ import (
 // until the first hears the other's first advert.
 const preemption = 300 * time.Millisecond
 
-// lateSplitBrain is what a machine explains that was late: a holder that got no time for
+// lateSplitBrain is explained by a late machine: a holder that got no time for
 // its adverts hears those of its successor, once a second with classic, when it has.
 const lateSplitBrain = 2 * time.Second
 

@@ -27,7 +27,7 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// waitTime is how long anything may take that takes seconds on an idle machine.
+// waitTime is the time limit for operations that take seconds on an idle machine.
 const waitTime = 2 * time.Minute
 
 // service is a container on a node, with all that its pod's manifest, or its

@@ -114,7 +114,7 @@ func checkClients(t *testing.T, all []report.Client) {
 	}
 }
 
-// config is that of the demo cluster.
+// config returns the configuration of a benchmark of the demo cluster.
 func config(t *testing.T) *Config {
 	t.Helper()
 	demo, err := lab.Demo()

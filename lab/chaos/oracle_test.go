@@ -23,7 +23,7 @@ var (
 
 // story is a history of three control-plane nodes a, b, c and two with routers, r
 // and s. The API VIP is on a and the ingress VIP on r from the beginning, unless the
-// story says who holds it.
+// story is a history with the spans of its holders.
 type story struct {
 	name       string
 	api        []span
@@ -33,7 +33,7 @@ type story struct {
 	wants      []want // of the API VIP
 	stalls     []stall
 	now        time.Duration
-	// want are the rules that did not hold, with a word of what is said of each.
+	// want are the violated rules, with a part of the text of each.
 	want []string
 }
 

@@ -148,12 +148,12 @@ func nodeOf(s *control.Status, name string) control.Node {
 	return s.Nodes[slices.IndexFunc(s.Nodes, func(n control.Node) bool { return n.Name == name })]
 }
 
-// held says that every VIP has one holder.
+// allHeld reports whether every VIP has one holder.
 func allHeld(s *control.Status) bool {
 	return !slices.ContainsFunc(s.VIPs, func(v control.VIP) bool { return len(v.Holders) != 1 })
 }
 
-// remains are what a lab has on this machine.
+// remains holds what a lab has on this machine.
 type remains struct {
 	names     []string
 	processes map[string]string // start times by process ID
@@ -299,7 +299,7 @@ func TestLab(t *testing.T) {
 	}
 }
 
-// holder is who has the first VIP.
+// holder returns the holder of the first VIP.
 func (r *labRunner) holder() string {
 	r.t.Helper()
 	return r.await("a holder of every VIP", allHeld).VIPs[0].Holders[0]
@@ -391,7 +391,7 @@ func testLabKill(t *testing.T, r *labRunner, printed func() string) {
 	r.must("kill", first)
 	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
 	// On a machine that is late two nodes may take the VIP, one after the other or at once:
-	// then the last failover is between them, or nobody knows for how long none had it.
+	// then the last failover is between them, or the time without a holder is unknown.
 	vip := s.VIPs[0].Address.String()
 	both := strings.Contains(printed(), vip+": SPLIT BRAIN")
 	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.WithoutHolderMS <= 0 && !both {

@@ -102,7 +102,7 @@ func (o *outside) keepsOut() {
 	}
 }
 
-// greeted says how many bytes a client gets from port 22623 when it begins with TLS.
+// greeted returns the number of bytes a client gets from port 22623 when it begins with TLS.
 func (o *outside) greeted(client *netns.Node, vip string) int {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)

@@ -159,7 +159,7 @@ func pairConfigs(t *testing.T, more ...string) [][]byte {
 	return [][]byte{testkit.ReadFile(t, dir+"/ignition/lb-0.ign"), testkit.ReadFile(t, dir+"/ignition/lb-1.ign")}
 }
 
-// unitCommand is what a unit has podman run.
+// unitCommand is the command that a unit has podman run.
 type unitCommand struct {
 	program      string
 	args         []string
@@ -248,7 +248,7 @@ func (o *outside) awaitReady(host string) {
 	})
 }
 
-// together says whether a host is the one with all VIPs.
+// together reports whether a host has all VIPs.
 func (o *outside) together(host string) bool {
 	o.t.Helper()
 	return !slices.ContainsFunc(allVIPs, func(vip string) bool { return !slices.Equal(o.holders(vip), []string{host}) })
@@ -299,7 +299,7 @@ func (o *outside) answers(address string, apis ...string) {
 	o.await(fmt.Sprintf("answers from %v alone", apis), func() bool { return o.answered(address, apis...) })
 }
 
-// answered says whether clients do.
+// answered reports whether clients get answers.
 func (o *outside) answered(address string, apis ...string) bool {
 	o.t.Helper()
 	seen := map[string]bool{}

@@ -22,7 +22,7 @@ import (
 type standIn struct {
 	listener *process.Listener
 	server   *http.Server
-	// draining has it say that it is not ready, while it goes on answering.
+	// draining is set if it reports not ready but still answers.
 	draining atomic.Bool
 }
 
@@ -81,7 +81,7 @@ func (s *standIn) end(t *testing.T) {
 	s.kill()
 }
 
-// get asks once over a connection of its own and returns who answered.
+// get sends one request over a new connection and returns the server that answered.
 func get(from *netns.Node, scheme, address string, port int, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -213,7 +213,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// A VIP that goes to and fro has no list that nobody reads.
+// The list of a VIP that flaps has a limit.
 func TestMoments(t *testing.T) {
 	r := Run{Run: timeline.Run{Fault: time.Second}}
 	for i := range 100 {

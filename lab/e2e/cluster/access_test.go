@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
-// kubeconfig is one with credentials of its own.
+// kubeconfig returns a kubeconfig with new credentials.
 func (c *cluster) kubeconfig(host, user string, groups ...string) []byte {
 	c.t.Helper()
 	return rig.Kubeconfig(c.t, c.ca, host, user, groups...)
@@ -45,7 +45,7 @@ func (c *cluster) kubectlAt(ctx context.Context, addr netip.Addr, args ...string
 	return out.String(), nil
 }
 
-// kubectl asks the VIP, again while nobody answers there.
+// kubectl sends a request to the VIP, and retries until it is answered.
 func (c *cluster) kubectl(args ...string) string {
 	c.t.Helper()
 	var out string
@@ -86,7 +86,7 @@ func (c *cluster) restConfig(addr netip.Addr) *rest.Config {
 	}
 }
 
-// serves says whether the node's API server is ready.
+// serves reports whether the node's API server is ready.
 func (c *cluster) serves(n *node) bool {
 	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
 	defer cancel()

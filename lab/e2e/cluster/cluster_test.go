@@ -31,11 +31,11 @@ const (
 var (
 	apiVIP     = netip.MustParseAddr("192.0.2.5")
 	ingressVIP = netip.MustParseAddr("192.0.2.6")
-	// otherVIP is what the cluster's API VIP is changed to.
+	// otherVIP is the API VIP after the change.
 	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
-// cluster is what nodes of one cluster share.
+// cluster holds what the nodes of a cluster share.
 type cluster struct {
 	t        *testing.T
 	network  *netns.Network
@@ -107,7 +107,7 @@ func (c *cluster) render(vip netip.Addr, spec ...string) string {
 	return out
 }
 
-// nodes are those of the control plane and then the workers, without the bootstrap host.
+// nodes returns the control-plane nodes and then the workers, without the bootstrap host.
 func (c *cluster) nodes() []*node { return slices.Concat(c.masters, c.workers) }
 
 func (c *cluster) must(err error) {
@@ -154,7 +154,7 @@ func (c *cluster) add(name, role, addr string) *node {
 	return c.addBy((*node).install, name, role, addr)
 }
 
-// install gives a node the files that an installer does.
+// install writes the files that an installer writes on a node.
 func (n *node) install() {
 	if n.role == v1alpha1.RoleBootstrap && n.cluster.balancer == openShiftManaged {
 		n.installOperators()

@@ -77,7 +77,7 @@ type static struct {
 	cpu   string // requested, as OpenShift does
 }
 
-// runStatic gives the node's kubelet a pod of the control plane.
+// runStatic writes the manifest of a control-plane pod for the node's kubelet.
 func (n *node) runStatic(s static) {
 	n.cluster.t.Helper()
 	pod := s.pod()
@@ -125,7 +125,7 @@ func (s static) pod() *corev1.Pod {
 	return pod
 }
 
-// startAPI gives the node an API server that uses these members of etcd.
+// startAPI starts an API server on the node that uses these members of etcd.
 func (n *node) startAPI(members []*node) {
 	var servers []string
 	for _, m := range members {
@@ -151,7 +151,7 @@ func (n *node) startAPI(members []*node) {
 	})
 }
 
-// startControllers gives the node the controllers that nodes need.
+// startControllers starts the controllers that nodes need.
 func (n *node) startControllers() {
 	n.runStatic(static{
 		name: controllerManager, cpu: "60m",

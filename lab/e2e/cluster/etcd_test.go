@@ -147,7 +147,7 @@ func (c *cluster) etcdLeader() (leader *node) {
 	return leader
 }
 
-// moveEtcd tells etcd that a member's node has another address.
+// moveEtcd updates the address of a member in etcd.
 func (c *cluster) moveEtcd(n *node) {
 	c.t.Helper()
 	var others []*node

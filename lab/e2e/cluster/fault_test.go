@@ -21,9 +21,9 @@ type fault struct {
 	do         func() // returns when it has happened
 	over       func() // waits for what comes of it, beyond that the client has answers again
 	mend       func() // undoes it
-	// stays says that the VIP must not move.
+	// stays is set if the VIP must not move.
 	stays bool
-	// lossless says that the client must have every answer.
+	// lossless is set if the client must get every answer.
 	lossless bool
 	// at is the node that it happens to, where no other may become not ready by it.
 	at func() *node
@@ -99,7 +99,7 @@ func (c *cluster) settle() {
 	}
 }
 
-// balances says whether the node's HAProxy passes requests on.
+// balances reports whether the node's HAProxy forwards requests.
 func (n *node) balances() bool {
 	ctx, cancel := context.WithTimeout(n.cluster.t.Context(), 5*time.Second)
 	defer cancel()
@@ -107,7 +107,7 @@ func (n *node) balances() bool {
 	return get(ctx, client, "http://127.0.0.1:9444/haproxy_ready") == nil
 }
 
-// containers are those that run, by node and pod/container.
+// containers returns the running containers, by node and pod/container.
 func (c *cluster) containers() map[string]corev1.ContainerStatus {
 	c.t.Helper()
 	out := map[string]corev1.ContainerStatus{}
@@ -119,7 +119,7 @@ func (c *cluster) containers() map[string]corev1.ContainerStatus {
 	return out
 }
 
-// restarts says which containers are others than before, and how often kubelet says
+// restarts returns the containers that were replaced, and how often kubelet says
 // that it has started them again.
 func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
 	changed, of := map[string][]string{}, map[string]int{}
@@ -153,7 +153,7 @@ func (c *cluster) awaitNotReady(n *node) {
 	})
 }
 
-// processes are those of a container, with those of its name alone if one is given.
+// processes returns the processes of a container, or only those of a name if one is given.
 func (n *node) processes(pod, container, name string) (pids []int) {
 	c := n.cluster
 	c.t.Helper()

@@ -142,7 +142,7 @@ func (c *cluster) containerdStopped() fault {
 	}
 }
 
-// busyFor is how long all cores are busy.
+// busyFor is the time for which all cores are busy.
 const busyFor = time.Minute
 
 // busy keeps all cores busy. Containers have the weight that they request, and no more.
@@ -368,7 +368,7 @@ func (c *cluster) refused() fault {
 	}
 }
 
-// apiOutage is how long all API servers are away.
+// apiOutage is the time for which all API servers are stopped.
 const apiOutage = 3 * time.Minute
 
 // apiAway takes all API servers away, and starts an agent again meanwhile.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// heartbeats are what kubelets tell the API of their nodes: each renews its node's Lease,
+// heartbeats holds the renewals by kubelets: each renews its node's Lease,
 // and a node whose kubelet has not done so for the grace period is not ready any more.
 type heartbeats struct {
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ func newHeartbeats() *heartbeats {
 	return &heartbeats{renewed: map[string]time.Time{}, longest: map[string]time.Duration{}, unready: map[string]bool{}}
 }
 
-// renew notes when a kubelet has renewed the Lease of a node.
+// renew records the time at which a kubelet renewed the Lease of a node.
 func (h *heartbeats) renew(node string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,7 +30,7 @@ func (c *cluster) measureIdle(long time.Duration) string {
 	return b.String()
 }
 
-// usage is what every container has used, by node and pod/container.
+// usage returns the usage of every container, by node and pod/container.
 func (c *cluster) usage() map[string]machine.Usage {
 	c.t.Helper()
 	out := map[string]machine.Usage{}

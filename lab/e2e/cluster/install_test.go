@@ -139,7 +139,7 @@ func (c *cluster) prepareAt(at netip.Addr) {
 	c.kubectlUntil(at, "create", "configmap", beat, "-n", controlNamespace)
 }
 
-// label gives a node's object the labels of its role. Kubelet may not.
+// label sets the labels of a node's role, which kubelet may not set.
 func (c *cluster) label(n *node) {
 	c.t.Helper()
 	labels := []string{"node-role.kubernetes.io/worker="}
@@ -149,7 +149,7 @@ func (c *cluster) label(n *node) {
 	c.kubectl(append([]string{"label", "node", n.Name}, labels...)...)
 }
 
-// log says in the test's log what is happening.
+// log writes a step to the test's log.
 func (c *cluster) log(format string, args ...any) {
 	c.t.Helper()
 	c.t.Logf(format, args...)

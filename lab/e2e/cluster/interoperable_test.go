@@ -33,7 +33,7 @@ func TestHardCase23Interoperable(t *testing.T) {
 	r.rows = append(r.rows, c.during(c.moved()), c.during(c.powerLoss()))
 }
 
-// config is what vipgen rendered for nodes of a role.
+// config returns the rendered config for nodes of a role.
 func (c *cluster) config(role string) *v1alpha1.ClusterConfig {
 	c.t.Helper()
 	data, err := os.ReadFile(filepath.Join(c.rendered, "files", role, v1alpha1.ClusterConfigPath))
@@ -43,7 +43,7 @@ func (c *cluster) config(role string) *v1alpha1.ClusterConfig {
 	return config
 }
 
-// operatorsImage has what the operator's keepalived and its scripts need.
+// operatorsImage is an image for the operator's keepalived and its scripts.
 const operatorsImage = "localhost/operators-keepalived:1"
 
 // installOperators gives the bootstrap host what the operator runs there: a stand-in,

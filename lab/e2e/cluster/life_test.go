@@ -201,7 +201,7 @@ func (l *life) observe() {
 	l.answered(100)
 }
 
-// vips are those that somebody holds.
+// vips returns the VIPs that have a holder.
 func (l *life) vips() []netip.Addr {
 	if l.routed {
 		return []netip.Addr{l.vip, ingressVIP}
@@ -382,7 +382,7 @@ func (l *life) moveBack() int {
 	return reboots
 }
 
-// removal is what vipgen remove says.
+// removal is the output of vipgen remove.
 type removal struct {
 	Steps []struct {
 		Name, State string
@@ -441,7 +441,7 @@ func (l *life) cleanUp(command string) {
 // states are not configuration: daemons and kubelet write there as they run.
 var states = []string{"proc", "sys", "dev", "tmp", "var/lib/containerd", "var/lib/kubelet", "var/lib/etcd", "var/log", "var/tmp", "run/containerd", "opt"}
 
-// files are those of all nodes: for each node and path, the mode and a digest.
+// files returns the files of all nodes: for each node and path, the mode and a digest.
 func (l *life) files() map[string]string {
 	l.t.Helper()
 	out := map[string]string{}

@@ -32,9 +32,9 @@ const (
 	beat      = "beat"   // a ConfigMap that changes all the time
 	ticker    = "ticker" // a pod that prints all the time
 	beatEvery = 250 * time.Millisecond
-	// listEvery is how often the nodes are listed, as kubectl does.
+	// listEvery is the interval in which the nodes are listed, as by kubectl.
 	listEvery = 250 * time.Millisecond
-	// directEvery is how often each API server is asked beside the VIP.
+	// directEvery is the interval of requests to each API server without the VIP.
 	directEvery = 100 * time.Millisecond
 	timeout     = 2 * time.Second
 )
@@ -209,7 +209,7 @@ func (l *load) download(ctx context.Context) {
 	}
 }
 
-// watchPods notes what kubelet says of containers that are not ready.
+// watchPods records kubelet's status of containers that are not ready.
 func (l *load) watchPods(ctx context.Context, n *node) {
 	every(ctx, 500*time.Millisecond, func() {
 		k := n.Kubelet
@@ -299,7 +299,7 @@ func (l *load) end() seen {
 	return s
 }
 
-// figures are those of a probe.
+// figures returns the figures of a probe.
 func figures(r probe.Result) probed {
 	p := probed{Outage: r.Outage(), Lost: r.Lost(), Of: len(r.Requests), Pause: r.Pause()}
 	next := 0
@@ -319,5 +319,5 @@ func requests(n int) string {
 	return fmt.Sprintf("%d requests", n)
 }
 
-// crossing is how long two nodes may both have a VIP while one gives it to the other.
+// crossing is the time that two nodes may both have a VIP during a failover.
 const crossing = 10 * time.Millisecond

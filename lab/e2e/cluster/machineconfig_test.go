@@ -33,7 +33,7 @@ type machineConfigs struct {
 	rendered int                          // how often the pools changed
 }
 
-// laid is what a node has of its pool's MachineConfigs.
+// laid holds what a node has of its pool's MachineConfigs.
 type laid struct {
 	release release
 	files   map[string]ignition.File
@@ -51,7 +51,7 @@ func (l *laid) enabled() (out []string) {
 	return out
 }
 
-// runsVipgen says whether the node gets vipgen's files.
+// runsVipgen reports whether the node gets vipgen's files.
 func (l *laid) runsVipgen() bool {
 	_, has := l.files[v1alpha1.ClusterConfigPath]
 	return has
@@ -71,7 +71,7 @@ func (l *laid) on() map[string]ignition.File {
 	return out
 }
 
-// update gives the cluster the operator's MachineConfigs of a release.
+// update installs the operator's MachineConfigs of a release.
 func (o *machineConfigs) update(r release) {
 	o.c.t.Helper()
 	o.release = r
@@ -103,7 +103,7 @@ func (o *machineConfigs) apply(dir string) {
 	}
 }
 
-// wanted is what nodes of a role get: of two files or units of the same name, that of the
+// wanted returns what nodes of a role get: of two files or units of the same name, that of the
 // MachineConfig whose name sorts last.
 func (o *machineConfigs) wanted(role string) *laid {
 	o.c.t.Helper()
@@ -185,7 +185,7 @@ func (n *node) readLaid() {
 	}
 }
 
-// byAgents says whether the node disruption policy has the operator leave a node alone whose
+// byAgents reports whether the node disruption policy has the operator leave a node alone whose
 // files change.
 func (o *machineConfigs) byAgents(changed []string) bool {
 	o.c.t.Helper()

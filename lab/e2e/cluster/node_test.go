@@ -197,7 +197,7 @@ func (n *node) nodeIPs() (ips []netip.Addr) {
 	return ips
 }
 
-// allPods are those of vipgen and of the control plane.
+// allPods are the pods of vipgen and of the control plane.
 func (n *node) allPods() map[string]*corev1.Pod {
 	all := maps.Clone(n.pods)
 	maps.Copy(all, n.control)
@@ -218,7 +218,7 @@ func (n *node) awaitPods() map[string]corev1.ContainerStatus {
 	return out
 }
 
-// has says whether a VIP is on the node.
+// has reports whether a VIP is on the node.
 func (n *node) has(vip netip.Addr) bool {
 	addrs, err := n.Addresses()
 	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip })

@@ -35,7 +35,7 @@ var (
 // unprivileged are the daemons that run without the agent's rights.
 var unprivileged = map[string]bool{"coredns": true, "haproxy": true}
 
-// checkPods looks at what kubelet and the API server made of the rendered pods.
+// checkPods checks what kubelet and the API server made of the rendered pods.
 func (c *cluster) checkPods() {
 	c.t.Helper()
 	for _, n := range c.nodes() {
@@ -68,7 +68,7 @@ func (n *node) checkSecurity() {
 	}
 }
 
-// wrong says which processes of a container have not what they are to have: its
+// wrong returns the processes of a container that lack what they are to have: its
 // capabilities, or those of a daemon without rights.
 func (n *node) wrong(containerID string, capable uint64) (out []string) {
 	processes, err := n.Processes(containerID)

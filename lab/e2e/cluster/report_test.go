@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// probed is what a probe saw.
+// probed holds the result of a probe.
 type probed struct {
 	Outage   time.Duration
 	Lost, Of int
@@ -26,7 +26,7 @@ func (p probed) String() string {
 	return fmt.Sprintf("%s, %d of %d", short(p.Outage), p.Lost, p.Of)
 }
 
-// seen is what a load saw.
+// seen holds the result of a load.
 type seen struct {
 	VIP      netip.Addr
 	API, Web probed
@@ -47,7 +47,7 @@ type seen struct {
 	Unready []string      // nodes that were not ready
 }
 
-// row is what happened in one step.
+// row holds the results of one step.
 type row struct {
 	Name, What            string
 	Seen                  seen

@@ -12,7 +12,7 @@ import (
 // away is for how long the registry is away; `make e2e` has it away for three minutes.
 var away = flag.Duration("away", 0, "for how long the registry is away at least; in any case until both units have noticed")
 
-// TestRegistryRefuses: nobody listens where the registry was.
+// TestRegistryRefuses: nothing listens at the registry's address.
 func TestRegistryRefuses(t *testing.T) {
 	testAway(t, "Error: initializing source docker://"+agentImage, 3, 15*time.Second, func(*site) {}, func(*site) {})
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// resolvConf is what /etc/resolv.conf has to be, with the node's own address.
+// resolvConf returns the expected /etc/resolv.conf, with the node's own address.
 func resolvConf(addr, domains string, servers ...string) string {
 	return "# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\nsearch demo.example.com " + domains +
 		"\nnameserver " + addr + "\nnameserver " + strings.Join(servers, "\nnameserver ")

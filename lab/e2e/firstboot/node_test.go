@@ -21,7 +21,7 @@ const (
 	target         = "kubelet-dependencies.target"
 )
 
-// installConfig is that of a cluster with one address family.
+// installConfig is the install-config of a cluster with one address family.
 var installConfig = rig.InstallConfig("192.168.111.0/24", "192.168.111.5", "192.168.111.4", "UserManaged")
 
 // dualStack is an install-config with both families.
@@ -31,7 +31,7 @@ var dualStack = strings.NewReplacer(
 	"[192.168.111.4]", "[192.168.111.4, 'fd2e:6f44:5dd8::4']",
 ).Replace(installConfig)
 
-// node is a control-plane node with a first process of its own.
+// node is a control-plane node with its own first process.
 type node struct {
 	*machine.Machine
 	t    *testing.T
@@ -65,7 +65,7 @@ func (s *site) addNode(name string, programs map[string]string, rendered []byte,
 	return n
 }
 
-// render is what vipgen renders for control-plane nodes.
+// render returns what vipgen renders for control-plane nodes.
 func (s *site) render(install string) []byte {
 	s.t.Helper()
 	ignition, err := os.ReadFile(filepath.Join(s.renderAll(install, "images: {agent: "+s.agent+"}"), "ignition/master.ign"))
@@ -104,10 +104,10 @@ func (n *node) run(name string, args ...string) string {
 // read is a file of the node, also one that is in memory.
 func (n *node) read(path string) string { return n.run("cat", path) }
 
-// active says whether a unit is.
+// active reports whether a unit is active.
 func (n *node) active(unit string) bool { return n.run("systemctl", "is-active", unit) == "active" }
 
-// journal is what a unit has said since the node was booted, and what systemd has said
+// journal returns the log of a unit since the node was booted, and what systemd has logged
 // of it.
 func (n *node) journal(unit string) string {
 	return n.run("journalctl", "--boot", "--no-pager", "--output=short-precise", "--unit", unit)

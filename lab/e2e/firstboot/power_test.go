@@ -119,7 +119,7 @@ func (c *controlPlane) startEtcd() {
 		"--listen-peer-urls=http://127.0.0.1:2380", "--log-level=error", "--unsafe-no-fsync")
 }
 
-// programs are those of this machine that the nodes' operating system lacks.
+// programs returns programs of this machine that the nodes' operating system lacks.
 func (c *controlPlane) programs() map[string]string {
 	c.t.Helper()
 	out := map[string]string{"kubelet": rig.Tool(c.t, "kubelet")}
@@ -140,7 +140,7 @@ func (c *controlPlane) archives() (out []string) {
 	return append(out, rig.ToolsArchive(c.t), rig.AgentArchive(c.t, c.agent))
 }
 
-// files are those that make a node one with a kubelet.
+// files returns the files that a node with a kubelet needs.
 func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
 	c.t.Helper()
 	out := map[string]string{"/etc/hostname": name + "\n"}

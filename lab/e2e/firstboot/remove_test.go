@@ -25,13 +25,13 @@ import (
 var leave = flag.Bool("remove", false, "run TestRemove, which boots each of two nodes twice")
 
 const (
-	// rebootGap is how long a client may be without an answer while a holder reboots with
+	// rebootGap is the time that a client may be without an answer while a holder reboots with
 	// the settings of OpenShift's own keepalived: the skew time of VRRPv2, and a second for
 	// which a kernel keeps a neighbour that it has just confirmed.
 	rebootGap = 2 * time.Second
 	// anyLoad is more than any load explains.
 	anyLoad = time.Minute
-	// crossing is how long an address may be seen at two nodes as it moves.
+	// crossing is the time that an address may be seen at two nodes as it moves.
 	crossing = 150 * time.Millisecond
 )
 
@@ -83,13 +83,13 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// removal is what `vipgen remove` says.
+// removal is the output of `vipgen remove`.
 type removal struct {
 	MayDelete bool
 	Steps     []struct{ Do []string }
 }
 
-// export is what the cluster has besides vipgen's MachineConfigs, for `vipgen remove`.
+// export holds the cluster's objects besides vipgen's MachineConfigs, for `vipgen remove`.
 const export = `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfigPool
 metadata: {name: master}

@@ -19,15 +19,15 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// shutdowns is how often the holder is shut down in each way; `make e2e` does it five times.
+// shutdowns is the number of shutdowns of the holder in each way; `make e2e` does five.
 var shutdowns = flag.Int("shutdowns", 1, "how often the holder of the API VIP is shut down in each way; by default once, in the first way alone")
 
 const (
-	// shutdownGap is how long clients may be without an answer, in the median.
+	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
 	// atOnceGap is the same where every process is told to end at once (docs/concepts.md).
 	atOnceGap = 200 * time.Millisecond
-	// drainSeen is how long a HAProxy takes at most to see that an API server drains.
+	// drainSeen is the longest time until HAProxy detects that an API server drains.
 	drainSeen = 800 * time.Millisecond
 	// shutdownDelay is for how long an API server that drains serves (its manifest).
 	shutdownDelay = 10 * time.Second
@@ -37,9 +37,9 @@ const (
 type way struct {
 	name string
 	verb string // of systemctl
-	// graceful says that kubelet ends the pods; else systemd ends their scopes.
+	// graceful is set if kubelet ends the pods; else systemd ends their scopes.
 	graceful bool
-	// operators says that the nodes run the operator's keepalived and HAProxy.
+	// operators is set if the nodes run the operator's keepalived and HAProxy.
 	operators bool
 	promised  time.Duration // the median of the longest times without an answer; 0 for none
 }
@@ -65,7 +65,7 @@ func TestHardCase43RebootAndPowerOff(t *testing.T) {
 	}
 }
 
-// beTested has what goes wrong be a part of the test's.
+// beTested reports errors to t until it ends.
 func (c *controlPlane) beTested(t *testing.T) {
 	outer := c.t
 	c.t = t
@@ -80,7 +80,7 @@ func (c *controlPlane) beTested(t *testing.T) {
 	})
 }
 
-// seen is what the client saw of one shutdown.
+// seen holds the client's results of one shutdown.
 type seen struct {
 	gap, slowest, late time.Duration
 	lost, requests     int
@@ -118,7 +118,7 @@ func (c *controlPlane) shutDownBy(w way) {
 // OpenShift has them from 4.22.
 const graceful = "shutdownGracePeriod: 90s\nshutdownGracePeriodCriticalPods: 60s\n"
 
-// gracefully says whether kubelet ends the pods when its node shuts down.
+// gracefully configures whether kubelet ends the pods when its node shuts down.
 func (c *controlPlane) gracefully(want bool) {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -237,7 +237,7 @@ func (n *node) drained(since time.Time) time.Duration {
 	return 0
 }
 
-// podLog is what a container of a static pod has said since a time, as the node's disk
+// podLog returns the log of a container of a static pod since a time, as the node's disk
 // has it.
 func (n *node) podLog(since time.Time, pod, container string) string {
 	n.t.Helper()
@@ -312,7 +312,7 @@ func (c *controlPlane) holder() (holder, other *node) {
 	return holder, other
 }
 
-// has says whether the VIP is on the node.
+// has reports whether the VIP is on the node.
 func (n *node) has(vip netip.Addr) bool {
 	addrs, err := n.Addresses()
 	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip })

@@ -105,7 +105,7 @@ func (s *site) startNames() {
 	}, p.Output)
 }
 
-// lease is what the DHCP server gives to the node.
+// lease is the lease that the DHCP server gives to the node.
 type lease struct {
 	addr    string
 	servers string // name servers, separated by commas
@@ -113,7 +113,7 @@ type lease struct {
 	ipv6    bool   // it advertises a network, and gives an address of it
 }
 
-// firstLease is what the node has if nothing is said.
+// firstLease is the node's default lease.
 var firstLease = lease{addr: nodeAddr, servers: siteAddr, domains: "site.example"}
 
 // startDHCP starts dnsmasq, in place of the one that ran: the node's lease is another

@@ -92,7 +92,7 @@ func (s *server) checkReserved(objects []*unstructured.Unstructured) {
 	s.await("the API's own Service to get it", func() bool { return len(s.given(service)) == 1 })
 }
 
-// event says whether there is one of a reason about a Service.
+// event reports whether a Service has an event with a reason.
 func (s *server) event(namespace, name, reason string) bool {
 	s.Helper()
 	list, err := s.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(namespace).List(s.Context(), metav1.ListOptions{})

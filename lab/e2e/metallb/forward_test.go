@@ -33,7 +33,7 @@ func TestForwards(t *testing.T) {
 		// Nodes answer for the address, since there are endpoints, and forward nothing.
 		{"another name of the port", `[{"op": "replace", "path": "/ports/0/name", "value": "api-server"}]`, refused},
 		{"no name of the port", `[{"op": "remove", "path": "/ports/0/name"}]`, refused},
-		// Without an endpoint nobody answers for it.
+		// Without an endpoint no node answers for it.
 		{"no label", `[{"op": "remove", "path": "/metadata/labels/kubernetes.io~1service-name"}]`, silent},
 		{"not ready", `[{"op": "replace", "path": "/endpoints/0/conditions/ready", "value": false}]`, silent},
 	} {

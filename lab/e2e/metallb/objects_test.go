@@ -50,7 +50,7 @@ func goldenCases(t *testing.T) map[string][]*unstructured.Unstructured {
 	return all
 }
 
-// documents are those of a file that hold more than comments.
+// documents returns the documents of a file that hold more than comments.
 func documents(t *testing.T, dir, name string) (out [][]byte) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))

@@ -27,12 +27,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// patience is how long anything may take that takes seconds on an idle machine.
+// patience is the time limit for operations that take seconds on an idle machine.
 const patience = 5 * time.Minute
 
 const domain = "demo.example.com"
 
-// resources are those of the kinds that `vipgen metallb` prints.
+// resources are the resources of the kinds that `vipgen metallb` prints.
 var resources = map[string]schema.GroupVersionResource{
 	"IPAddressPool":    {Group: "metallb.io", Version: "v1beta1", Resource: "ipaddresspools"},
 	"L2Advertisement":  {Group: "metallb.io", Version: "v1beta1", Resource: "l2advertisements"},
@@ -203,7 +203,7 @@ func (s *server) controller(namespace string) *process.Process {
 	return s.start("metallb-controller", cmd)
 }
 
-// command is that of a program that uses the API as administrator, by KUBECONFIG.
+// command returns the command of a program that uses the API as administrator, by KUBECONFIG.
 func (s *server) command(node *netns.Node, name string, args ...string) *exec.Cmd {
 	s.Helper()
 	cmd := exec.Command(tool(s.T, name), args...)

@@ -50,7 +50,7 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// differences says what of want got lacks or has otherwise. It may have more: there
+// differences returns what got lacks of want, or has otherwise. It may have more: there
 // are defaults.
 func differences(path string, want, got any) (out []string) {
 	switch want := want.(type) {

@@ -41,7 +41,7 @@ func TestKubeletTakes(t *testing.T) {
 	t.Logf("%d pods of %d pools", count, len(all))
 }
 
-// compare says in what the pod that kubelet made of a manifest differs from it.
+// compare returns the differences of the pod that kubelet made of a manifest.
 func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	t.Helper()
 	var written map[string]any
@@ -79,8 +79,8 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	return append(problems, differences("", written, got)...)
 }
 
-// priority says what is wrong with a pod's priority. When the node shuts down kubelet goes
-// by the number alone, which nobody fills in for a static pod; and the API server refuses
+// priority checks a pod's priority. When the node shuts down kubelet goes
+// by the number alone, which no admission fills in for a static pod; and the API server refuses
 // a mirror pod whose number is not that of its class.
 func priority(pod *corev1.Pod) []string {
 	for _, class := range schedulingv1.SystemPriorityClasses() {
@@ -95,7 +95,7 @@ func priority(pod *corev1.Pod) []string {
 	return []string{"its priority class is none of the system's"}
 }
 
-// differences says what of want got lacks or has otherwise. It may have more: there
+// differences returns what got lacks of want, or has otherwise. It may have more: there
 // are defaults.
 func differences(path string, want, got any) (out []string) {
 	switch want := want.(type) {

@@ -17,14 +17,14 @@ import (
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 )
 
-// nodeName is what kubelet adds to the names of static pods.
+// nodeName is the suffix that kubelet adds to the names of static pods.
 const nodeName = "node-0.example.com"
 
-// period is how often kubelet's source reads its directory again; a node's own
+// period is the interval in which kubelet's source reads its directory again; a node's own
 // does so every 20 s.
 const period = time.Millisecond
 
-// patience is how long anything may take that takes milliseconds on an idle
+// patience is the time limit for operations that take milliseconds on an idle
 // machine.
 const patience = 2 * time.Minute
 
@@ -90,7 +90,7 @@ func (s source) update(t *testing.T) []*corev1.Pod {
 	}
 }
 
-// log is what kubelet logs.
+// log holds kubelet's log.
 type log struct {
 	mu   sync.Mutex
 	data bytes.Buffer

@@ -258,7 +258,7 @@ func TestLivenessProbe(t *testing.T) {
 `)
 	c := r.awaitContainer("probed", "main")
 	testkit.Must(t, r.Host.Write("/sick/now", nil))
-	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts > 0 }) // the probe goes on failing
+	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts > 0 }) // the probe still fails
 	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
 	}

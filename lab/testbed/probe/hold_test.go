@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// silence lets a node believe that somebody has the address.
+// silence makes a node believe that another host has the address.
 func silence(t testing.TB, node *netns.Node, address string) {
 	t.Helper()
 	out, err := node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", node.Link).CombinedOutput()

@@ -165,7 +165,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A VIP that nobody has: as many requests hang as may, and more are not sent.
+// A VIP that no node has: as many requests hang as may, and more are not sent.
 func TestBounded(t *testing.T) {
 	testkit.Live(t)
 	_, client := newNodes(t)
@@ -275,7 +275,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// processTime is what this process has used of the processor.
+// processTime returns the CPU time of this process.
 func processTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	testkit.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))

@@ -67,7 +67,7 @@ func node(role string, n int, peers ...string) *v1alpha1.Node {
 	return out
 }
 
-// rendered gives the files of a node by path.
+// rendered returns the files of a node by path.
 func rendered(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) map[string]string {
 	t.Helper()
 	list, err := render(c, n, images)

@@ -135,7 +135,7 @@ func (m *machine) powerOff() {
 	m.stopAPI()
 }
 
-// holds says whether the machine has a VIP now.
+// holds reports whether the machine has a VIP.
 func (m *machine) holds(vip netip.Addr) bool {
 	m.t.Helper()
 	have, err := m.Addresses()
@@ -152,7 +152,7 @@ func (m *machine) said(podName, name, text string) {
 	})
 }
 
-// redirects says whether VIPs are redirected to HAProxy, in both hooks.
+// redirects reports whether VIPs are redirected to HAProxy, in both hooks.
 func (m *machine) redirects() bool {
 	m.t.Helper()
 	for _, chain := range []string{"prerouting", "output"} {

@@ -95,7 +95,7 @@ func (p *pair) last(view View, node string) (Span, bool) {
 	return Span{}, false
 }
 
-// holds says whether a node has held the VIP since, and was seen to do so.
+// holds reports whether a node has held the VIP after since, in one view.
 func (p *pair) holds(view View, node string, since time.Duration) bool {
 	s, ok := p.last(view, node)
 	return ok && s.To > since
@@ -227,7 +227,7 @@ func (p *pair) deafen(node, rules string) {
 	}
 }
 
-// A VIP that a dead keepalived left behind is claimed by whoever is asked for it.
+// A VIP that a dead keepalived left behind is claimed by the node that is asked for it.
 func TestLeftBehind(t *testing.T) {
 	n := daemon.NewNetwork(t)
 	var nodes []*netns.Node
