@@ -10,16 +10,15 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/internal/testkit/operator"
 )
 
 // randomNode is a node of a cluster, as the operator and vipgen see it.
 type randomNode struct {
-	host      operator.Host
-	cluster   operator.Cluster
-	hints     operator.Hints
-	call      operator.Call
-	choices   []operator.Choice // that the operator may come to
+	host      operatorHost
+	cluster   operatorCluster
+	hints     operatorHints
+	call      operatorCall
+	choices   []operatorChoice // that the operator may come to
 	adopted   bool
 	multipath bool
 
@@ -65,7 +64,7 @@ func newRandomNode(r *rand.Rand) *randomNode {
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	links := 1 + g.IntN(3)
 	for i := range links {
-		g.n.host.Links = append(g.n.host.Links, operator.Link{Index: i + 2, Name: names[i]})
+		g.n.host.Links = append(g.n.host.Links, operatorLink{Index: i + 2, Name: names[i]})
 		g.n.snapshot.Links = append(g.n.snapshot.Links, Link{Index: i + 2, Name: names[i], Up: !g.chance(8)})
 	}
 	for _, networks := range [][]string{networks4, networks6} {
@@ -110,14 +109,14 @@ func (g generator) makeCluster() {
 
 // address adds an address to a link, possibly an unusable one.
 func (g generator) address(link int, network netip.Prefix) {
-	a := operator.Address{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
+	a := operatorAddress{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
 	v6 := network.Addr().Is6()
 	name := g.n.host.Links[link-2].Name
 	switch {
 	case v6 && g.chance(10): // DHCPv6
 		a.Prefix = netip.PrefixFrom(a.Prefix.Addr(), 128)
 		if g.chance(80) {
-			g.route(operator.Route{Link: link, Destination: network, Metric: 100, Advertised: true})
+			g.route(operatorRoute{Link: link, Destination: network, Metric: 100, Advertised: true})
 		}
 	case v6 && g.chance(5):
 		a.Deprecated = true
@@ -134,7 +133,7 @@ func (g generator) address(link int, network netip.Prefix) {
 			return
 		}
 	}
-	if slices.ContainsFunc(g.n.host.Addresses, func(x operator.Address) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
+	if slices.ContainsFunc(g.n.host.Addresses, func(x operatorAddress) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
 		return
 	}
 	g.n.host.Addresses = append(g.n.host.Addresses, a)
@@ -142,7 +141,7 @@ func (g generator) address(link int, network netip.Prefix) {
 		Link: link, Prefix: a.Prefix, Label: a.Label, Deprecated: a.Deprecated, Tentative: a.Tentative})
 }
 
-func (g generator) route(r operator.Route) {
+func (g generator) route(r operatorRoute) {
 	g.n.host.Routes = append(g.n.host.Routes, r)
 	g.n.snapshot.Routes = append(g.n.snapshot.Routes, Route{Link: r.Link, Destination: r.Destination, Gateway: r.Gateway, Metric: r.Metric, Advertised: r.Advertised})
 }
@@ -159,17 +158,17 @@ func (g generator) routes() {
 		return out
 	}
 	up := slices.DeleteFunc(slices.Clone(n.snapshot.Links), func(l Link) bool { return !l.Up })
-	var list []operator.Route
+	var list []operatorRoute
 	for _, l := range up {
 		if own := has(l.Index, false); len(own) > 0 && g.chance(60) {
 			gateway := pickOne(g, own).Masked().Addr().Next()
-			list = append(list, operator.Route{Link: l.Index, Destination: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Metric: 100 + g.IntN(6)})
+			list = append(list, operatorRoute{Link: l.Index, Destination: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Metric: 100 + g.IntN(6)})
 		}
 		if own := has(l.Index, true); len(own) > 0 && g.chance(60) {
-			list = append(list, operator.Route{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)})
+			list = append(list, operatorRoute{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b operator.Route) int {
+	slices.SortStableFunc(list, func(a, b operatorRoute) int {
 		if a.Gateway.Is4() != b.Gateway.Is4() {
 			return map[bool]int{true: -1, false: 1}[a.Gateway.Is4()]
 		}
@@ -180,7 +179,7 @@ func (g generator) routes() {
 		for _, r := range list[:2] {
 			n.snapshot.Routes = append(n.snapshot.Routes, Route{Link: r.Link, Destination: r.Destination, Gateway: r.Gateway, Metric: r.Metric})
 		}
-		n.host.Routes = append(n.host.Routes, operator.Route{Destination: list[0].Destination, Metric: list[0].Metric})
+		n.host.Routes = append(n.host.Routes, operatorRoute{Destination: list[0].Destination, Metric: list[0].Metric})
 		list = list[2:]
 	}
 	for _, r := range list {
@@ -197,7 +196,7 @@ func (g generator) call() {
 		}
 		return out
 	}
-	n.hints = operator.Hints{NodeIP: hint(25), Kubelet: hint(15)}
+	n.hints = operatorHints{NodeIP: hint(25), Kubelet: hint(15)}
 	n.call = n.cluster.Call(n.hints)
 	n.choices = n.host.Choices(n.call)
 	names := assets.NodeIPHints(len(n.cluster.API) > 0, n.cluster.Release)
@@ -212,7 +211,7 @@ func (g generator) call() {
 		if g.chance(30) { // without kubelet's drop-in
 			n.prefer.Kept, n.prefer.Registered = nil, n.prefer.Kept
 		}
-		n.hints = operator.Hints{} // whatever they were
+		n.hints = operatorHints{} // whatever they were
 		n.prefer.Hints = hint(50)
 	}
 }

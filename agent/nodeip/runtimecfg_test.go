@@ -1,8 +1,4 @@
-// Package operator models decisions of the operator's own programs on a node, for tests that
-// compare vipgen with them. It is written from the rules, with the names of the functions of
-// baremetal-runtimecfg that have them, not from its code. Arguments and hints of units are those
-// of templates/common/on-prem and templates/common/_base of the machine-config-operator.
-package operator
+package nodeip
 
 import (
 	"cmp"
@@ -13,21 +9,26 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// Host is the network configuration of a node, as reported by the kernel.
-type Host struct {
-	Links     []Link
-	Addresses []Address // in the kernel's order
-	Routes    []Route   // in the kernel's order, IPv4 first
+// This file models decisions of the operator's own node-ip. It is written from the rules, with the
+// names of the functions of baremetal-runtimecfg that have them, not from its code. Arguments and
+// hints of units are those of templates/common/on-prem and templates/common/_base of the
+// machine-config-operator.
+
+// operatorHost is the network configuration of a node, as reported by the kernel.
+type operatorHost struct {
+	Links     []operatorLink
+	Addresses []operatorAddress // in the kernel's order
+	Routes    []operatorRoute   // in the kernel's order, IPv4 first
 }
 
-// Link is a network interface. The operator does not check whether it is up.
-type Link struct {
+// operatorLink is a network interface. The operator does not check whether it is up.
+type operatorLink struct {
 	Index int
 	Name  string
 }
 
-// Address is an address of a link.
-type Address struct {
+// operatorAddress is an address of a link.
+type operatorAddress struct {
 	Link       int
 	Prefix     netip.Prefix
 	Label      string
@@ -35,8 +36,8 @@ type Address struct {
 	Tentative  bool
 }
 
-// Route is a route of a link; one with several next hops has none (Link 0).
-type Route struct {
+// operatorRoute is a route of a link; one with several next hops has none (Link 0).
+type operatorRoute struct {
 	Link        int
 	Destination netip.Prefix
 	Gateway     netip.Addr
@@ -44,19 +45,19 @@ type Route struct {
 	Advertised  bool // RTPROT_RA
 }
 
-// Cluster holds the facts that the units of node-ip are rendered from.
-type Cluster struct {
+// operatorCluster holds the facts that the units of node-ip are rendered from.
+type operatorCluster struct {
 	Platform, Release string
 	UserManaged       bool
 	API, Ingress      []netip.Addr
 	IPv6First         bool // IPFamilies IPv6 or DualStackIPv6Primary
 }
 
-// Hints are the variables of /etc/default/nodeip-configuration.
-type Hints struct{ NodeIP, Kubelet []netip.Addr }
+// operatorHints are the variables of /etc/default/nodeip-configuration.
+type operatorHints struct{ NodeIP, Kubelet []netip.Addr }
 
-// Call is a unit's invocation of node-ip.
-type Call struct {
+// operatorCall is a unit's invocation of node-ip.
+type operatorCall struct {
 	// Wanted are its arguments: addresses in the networks to choose from.
 	Wanted     []netip.Addr
 	PreferIPv6 bool
@@ -65,8 +66,8 @@ type Call struct {
 
 // Call returns how the unit of the cluster runs node-ip: that of platforms with VIPs (on-prem),
 // or the base one.
-func (c Cluster) Call(h Hints) Call {
-	call := Call{PreferIPv6: c.IPv6First, Release: c.Release}
+func (c operatorCluster) Call(h operatorHints) operatorCall {
+	call := operatorCall{PreferIPv6: c.IPv6First, Release: c.Release}
 	if !c.onPrem() {
 		call.Wanted = h.NodeIP
 		if len(call.Wanted) == 0 {
@@ -86,12 +87,12 @@ func (c Cluster) Call(h Hints) Call {
 	return call
 }
 
-func (c Cluster) onPrem() bool {
+func (c operatorCluster) onPrem() bool {
 	return len(c.API) > 0 && c.Platform != "none" && c.Platform != "external"
 }
 
-// Choice is a possible result of node-ip.
-type Choice struct {
+// operatorChoice is a possible result of node-ip.
+type operatorChoice struct {
 	// Addresses lists the node's addresses, at most one of each family, the first for kubelet.
 	Addresses []netip.Addr
 	// Matches is set where one is in a wanted network.
@@ -101,7 +102,7 @@ type Choice struct {
 }
 
 // RemoteWorker reports whether node-ip labels the node (isRemoteWorker): from 4.13 on.
-func (c Cluster) RemoteWorker(call Call, choice Choice) bool {
+func (c operatorCluster) RemoteWorker(call operatorCall, choice operatorChoice) bool {
 	return assets.AtLeast(c.Release, "4.13") && len(call.Wanted) > 0 && !choice.Matches && !c.UserManaged && strings.EqualFold(c.Platform, "baremetal")
 }
 
@@ -109,33 +110,33 @@ func (c Cluster) RemoteWorker(call Call, choice Choice) bool {
 // address in a wanted network, the result is random, since it iterates over a Go map. It is
 // empty while node-ip retries. A choice whose first address is tentative is retried as well
 // (checkAddressUsable), and left out.
-func (h Host) Choices(c Call) (out []Choice) {
+func (h operatorHost) Choices(c operatorCall) (out []operatorChoice) {
 	if len(c.Wanted) > 0 {
 		if out = h.routing(c); len(out) > 0 {
 			return h.usable(out)
 		}
 	}
 	if all := h.byDefault(c); len(all) > 0 {
-		return h.usable([]Choice{{Addresses: all, Link: h.linkOf(all[0])}})
+		return h.usable([]operatorChoice{{Addresses: all, Link: h.linkOf(all[0])}})
 	}
 	return nil
 }
 
-func (h Host) usable(list []Choice) []Choice {
-	return slices.DeleteFunc(list, func(c Choice) bool {
-		return slices.ContainsFunc(h.Addresses, func(a Address) bool {
+func (h operatorHost) usable(list []operatorChoice) []operatorChoice {
+	return slices.DeleteFunc(list, func(c operatorChoice) bool {
+		return slices.ContainsFunc(h.Addresses, func(a operatorAddress) bool {
 			return a.Tentative && a.Prefix.Addr() == c.Addresses[0] && a.Prefix.Addr().Is6()
 		})
 	})
 }
 
-func (h Host) linkOf(a netip.Addr) int {
-	i := slices.IndexFunc(h.Addresses, func(x Address) bool { return x.Prefix.Addr() == a })
+func (h operatorHost) linkOf(a netip.Addr) int {
+	i := slices.IndexFunc(h.Addresses, func(x operatorAddress) bool { return x.Prefix.Addr() == a })
 	return h.Addresses[i].Link
 }
 
 // on returns the addresses of a link that can be a node's (ValidNodeAddress).
-func (h Host) on(l Link, release string) (out []Address) {
+func (h operatorHost) on(l operatorLink, release string) (out []operatorAddress) {
 	for _, a := range h.Addresses {
 		egress := strings.Contains(a.Label, "eip") && assets.AtLeast(release, "4.15")
 		if a.Link == l.Index && !a.Prefix.Addr().IsLinkLocalUnicast() && !(a.Deprecated && a.Prefix.Addr().Is6()) && !egress {
@@ -147,22 +148,22 @@ func (h Host) on(l Link, release string) (out []Address) {
 
 // routing returns, for each link, the first address in a wanted network, with the first of the
 // other family on that link (AddressesRouting).
-func (h Host) routing(c Call) (out []Choice) {
+func (h operatorHost) routing(c operatorCall) (out []operatorChoice) {
 	for _, l := range h.Links {
 		all := h.on(l, c.Release)
-		match := slices.IndexFunc(all, func(a Address) bool { return h.inWanted(a, c.Wanted) })
+		match := slices.IndexFunc(all, func(a operatorAddress) bool { return h.inWanted(a, c.Wanted) })
 		if match < 0 {
 			continue
 		}
 		found := []netip.Addr{all[match].Prefix.Addr()}
-		if i := slices.IndexFunc(all, func(a Address) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
+		if i := slices.IndexFunc(all, func(a operatorAddress) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
 			found = append(found, all[i].Prefix.Addr())
 		}
 		// Up to 4.12 they stay in this order.
 		if assets.AtLeast(c.Release, "4.13") {
 			slices.SortStableFunc(found, func(a, b netip.Addr) int { return ahead(b.Is6() == c.PreferIPv6, a.Is6() == c.PreferIPv6) })
 		}
-		out = append(out, Choice{Addresses: found, Matches: true, Link: l.Index})
+		out = append(out, operatorChoice{Addresses: found, Matches: true, Link: l.Index})
 	}
 	return out
 }
@@ -170,14 +171,14 @@ func (h Host) routing(c Call) (out []Choice) {
 // inWanted reports whether an address is in the network of a wanted one, and is none of these.
 // The network of an IPv6 address of /128 has the length of any network that a router advertised
 // on the link (usableIPv6Route).
-func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
+func (h operatorHost) inWanted(a operatorAddress, wanted []netip.Addr) bool {
 	if slices.Contains(wanted, a.Prefix.Addr()) {
 		return false
 	}
 	if !a.Prefix.Addr().Is6() || !a.Prefix.IsSingleIP() {
 		return slices.ContainsFunc(wanted, a.Prefix.Contains)
 	}
-	return slices.ContainsFunc(h.Routes, func(r Route) bool {
+	return slices.ContainsFunc(h.Routes, func(r operatorRoute) bool {
 		network := netip.PrefixFrom(a.Prefix.Addr(), r.Destination.Bits())
 		return r.Link == a.Link && r.Advertised && r.Destination.Addr().Is6() && r.Destination.Bits() > 0 && slices.ContainsFunc(wanted, network.Contains)
 	})
@@ -187,7 +188,7 @@ func (h Host) inWanted(a Address, wanted []netip.Addr) bool {
 // (AddressesDefault): by the metric of the link's first default route, whatever its family, by
 // link, by family, in the network of that route's router, public, by address. Up to 4.20 equal
 // ones are in the kernel's order if they are private, in the reverse order if they are public.
-func (h Host) byDefault(c Call) []netip.Addr {
+func (h operatorHost) byDefault(c operatorCall) []netip.Addr {
 	type found struct {
 		a       netip.Addr
 		link    int
@@ -197,7 +198,7 @@ func (h Host) byDefault(c Call) []netip.Addr {
 	}
 	var all []found
 	for _, l := range h.Links {
-		first := slices.IndexFunc(h.Routes, func(r Route) bool { return r.Link == l.Index && r.Destination.Bits() == 0 })
+		first := slices.IndexFunc(h.Routes, func(r operatorRoute) bool { return r.Link == l.Index && r.Destination.Bits() == 0 })
 		if first < 0 {
 			continue
 		}
