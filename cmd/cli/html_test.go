@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/page/pagetest"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -45,7 +44,7 @@ func TestPages(t *testing.T) {
 			if _, again, _ := run("", args...); again != out {
 				t.Error("made again it differs")
 			}
-			text := pagetest.Check(t, []byte(out))
+			text := testkit.CheckPage(t, []byte(out))
 			for _, want := range tt.wants {
 				if !strings.Contains(text, want+"\n") {
 					t.Errorf("not in the page: %q", want)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/page"
-	"github.com/vipgen/vipgen/internal/page/pagetest"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const evil = "</title></style><script>alert(1)</script> \x1b[2J \u202e & \"quoted\" '"
@@ -21,7 +21,7 @@ func TestTextIsNoSyntax(t *testing.T) {
 	if err := page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p); err != nil {
 		t.Fatal(err)
 	}
-	text := pagetest.Check(t, out.Bytes())
+	text := testkit.CheckPage(t, out.Bytes())
 	if got := strings.Count(text, "\"quoted\""); got != 9 || strings.Contains(text, "left out") || strings.Contains(out.String(), "\u202e") {
 		t.Errorf("the text is there %d times, want 9:\n%s", got, text)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/page/pagetest"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -78,7 +77,7 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("read and written again it differs: %v", err)
 	}
 	testkit.Must(t, r.WriteHTML(&out))
-	text := pagetest.Check(t, out.Bytes())
+	text := testkit.CheckPage(t, out.Bytes())
 	for _, want := range []string{"Power loss of the holder", "fast", "reference", "130 ms", "3511 ms", "27x shorter", "met", "Keepalived v2.2.7 (01/16,2022)",
 		"master-2 has the VIP", "the client gets no answer", "the client gets answers again", "Median run:", "Worst run:"} {
 		if !strings.Contains(text, want+"\n") {

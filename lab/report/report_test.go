@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/vipgen/vipgen/internal/page/pagetest"
 	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -198,7 +197,7 @@ func TestAgainst(t *testing.T) {
 func TestHTML(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Must(t, sample().WriteHTML(&out))
-	text := pagetest.Check(t, out.Bytes())
+	text := testkit.CheckPage(t, out.Bytes())
 	if charts := strings.Count(out.String(), `class="timeline"`); charts != 7 {
 		t.Errorf("%d timelines, want the median and the worst run of three results, and the only one of the fourth", charts)
 	}

@@ -1,5 +1,4 @@
-// Package pagetest checks the promises of internal/page for a report.
-package pagetest
+package testkit
 
 import (
 	"bytes"
@@ -16,10 +15,10 @@ var voids = []string{"meta", "br"}
 // loads are attributes that could load a resource.
 var loads = []string{"src", "srcset", "href", "xlink:href", "action", "data", "poster", "background"}
 
-// Check reports errors of a page: elements that do not nest, scripts, loaded resources, links
-// and ids that do not match, or unprintable characters. It returns the page's text, a line for
-// each piece.
-func Check(t testing.TB, page []byte) (text string) {
+// CheckPage reports errors of a page that internal/page wrote: elements that do not nest,
+// scripts, loaded resources, links and ids that do not match, or unprintable characters. It
+// returns the page's text, a line for each piece.
+func CheckPage(t testing.TB, page []byte) (text string) {
 	t.Helper()
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>")) {
 		t.Errorf("begins with %.40q", page)
