@@ -1,5 +1,4 @@
-// Package names is a name server for tests and labs, in place of those of a site.
-package names
+package process
 
 import (
 	"errors"
@@ -10,12 +9,12 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// Serve starts a name server at port 53 of an address of a node, by UDP and TCP. It knows
-// the records, given as in a zone file, and no other name. kill ends it with its connections.
-func Serve(node *netns.Node, addr netip.Addr, records ...string) (kill func(), err error) {
+// ServeNames starts a name server, in place of those of a site, at port 53 of an address of a
+// node, by UDP and TCP. It knows the records, given as in a zone file, and no other name. kill
+// ends it with its connections.
+func ServeNames(node *netns.Node, addr netip.Addr, records ...string) (kill func(), err error) {
 	zone := map[string][]dns.RR{}
 	for _, line := range records {
 		record, err := dns.NewRR(line)
@@ -32,7 +31,7 @@ func Serve(node *netns.Node, addr netip.Addr, records ...string) (kill func(), e
 }
 
 func serveNames(node *netns.Node, at netip.AddrPort, handler dns.Handler) (kill func(), err error) {
-	streams, err := process.ListenAt(node, at)
+	streams, err := ListenAt(node, at)
 	if err != nil {
 		return nil, err
 	}
