@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/vipgen/vipgen/internal/ruleset"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -127,7 +127,7 @@ type keeperRun struct {
 	serving bool
 	placed  *Redirect // last one placed by this run; nil for none
 
-	generations ruleset.Generations
+	generations netdump.Generations
 	read        lastFound
 	left        leftover
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/internal/ruleset"
+	"github.com/vipgen/vipgen/internal/netdump"
 )
 
 // TableName is the name of the nftables table, of family inet.
@@ -28,7 +28,7 @@ type Guard struct {
 	read     map[key]uint64 // counters at the last reading
 	restored int
 
-	generations ruleset.Generations
+	generations netdump.Generations
 	generation  uint32 // last one with a whole table; 0 if unknown
 	counted     time.Time
 }

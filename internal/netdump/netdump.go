@@ -1,4 +1,5 @@
-// Package netdump lists links and addresses of the kernel consistently.
+// Package netdump lists links, addresses and connections of the kernel consistently, and detects
+// changes of nftables' rules.
 package netdump
 
 import (

@@ -1,6 +1,4 @@
-// Package ruleset detects changes of nftables' rules, which costs the kernel nothing, so that
-// they are read only then: the agent's rules hardly ever change.
-package ruleset
+package netdump
 
 import (
 	"encoding/binary"
@@ -10,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Generations queries the generation of the rules in the network namespace. The zero value is
-// ready to use; it is not safe for concurrent use.
+// Generations queries the generation of nftables' rules in the network namespace, which costs
+// the kernel nothing: the rules are read only after a change. The zero value is ready to use; it
+// is not safe for concurrent use.
 type Generations struct{ conn *netlink.Conn }
 
 // Current returns the generation: the kernel's count of all changes of tables, chains and rules

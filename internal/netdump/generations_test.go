@@ -1,4 +1,4 @@
-package ruleset
+package netdump
 
 import (
 	"os/exec"
