@@ -109,7 +109,6 @@ func Objects(data []byte) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// maxNesting bounds lists of lists.
 const maxNesting = 8
 
 func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMessage {

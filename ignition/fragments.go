@@ -148,7 +148,6 @@ func (e *Encoder) translateMissing(m uncached, p *parts) error {
 	return nil
 }
 
-// dataURL is the cached dataURL of contents.
 func (e *Encoder) dataURL(contents []byte) string {
 	key := string(contents)
 	url, ok := e.urls.get(key)

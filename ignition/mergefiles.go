@@ -77,7 +77,6 @@ func byPath(list []json.RawMessage) (map[string]int, error) {
 	return indexes(list, func(n *node) string { return n.Path })
 }
 
-// indexes maps the names of a list's elements to their indexes.
 func indexes[T any](list []json.RawMessage, name func(*T) string) (map[string]int, error) {
 	at := map[string]int{}
 	for i, raw := range list {

@@ -82,7 +82,6 @@ func marshalYAML(v any) (string, error) {
 	return b.String(), enc.Close()
 }
 
-// indent adds a prefix to every line that is not empty.
 func indent(s, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

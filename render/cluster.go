@@ -295,7 +295,6 @@ func unused(name string, hosts []installconfig.Host) string {
 	return name
 }
 
-// bootstrapAddress returns the address of the bootstrap host, or nil.
 func (r *resolver) bootstrapAddress() *installconfig.Address {
 	if r.in.Agent != nil && r.in.Agent.RendezvousIP != nil {
 		return r.in.Agent.RendezvousIP

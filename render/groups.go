@@ -190,7 +190,6 @@ func workerSelector() map[string]string {
 	return map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
 }
 
-// addVRRP adds the VRRP settings to groups.
 func (r *resolver) addVRRP(groups []groupPlan) {
 	name := r.in.Install.Name
 	ids := r.routerIDs(groups)

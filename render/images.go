@@ -170,7 +170,6 @@ func (r *resolver) checkRelease(rel *Release) {
 	}
 }
 
-// imageTag returns the tag of an image; "" for an image with a digest, or without a tag.
 func imageTag(image string) string {
 	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.ContainsAny(image[i:], "/@") && !strings.Contains(image, "@") {
 		return image[i+1:]

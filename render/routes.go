@@ -8,7 +8,6 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// routeDomain is a domain of routes with its source.
 type routeDomain struct {
 	name  string
 	docs  layers

@@ -21,7 +21,6 @@ var jobs = []job.Kind{
 	mdns.Kind,
 }
 
-// jobNames returns their names, sorted.
 func jobNames() []string {
 	var out []string
 	for _, k := range jobs {

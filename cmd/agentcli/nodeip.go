@@ -89,7 +89,6 @@ func (f *timeoutFlag) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.Duration, "timeout", 0, "maximum `duration` of the wait; 0 is unlimited")
 }
 
-// context returns a context that ends after the timeout.
 func (f timeoutFlag) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.Duration <= 0 {
 		return context.WithCancel(ctx)

@@ -106,7 +106,6 @@ func (a *app) cluster() (*v1alpha1.ClusterConfigSpec, error) {
 	return &c.Spec, nil
 }
 
-// clusterFile reads cluster.yaml.
 func (a *app) clusterFile() (*v1alpha1.ClusterConfig, error) {
 	path := filepath.Join(a.root, a.clusterConfig)
 	data, err := os.ReadFile(path)

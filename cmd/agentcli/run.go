@@ -33,14 +33,12 @@ const (
 	keptNodes   = ".vipgen-nodes.json"
 )
 
-// jobFlags are the flags of a job's command.
 type jobFlags struct{ role, kubeconfig, nodes string }
 
 func addRole(c *cobra.Command, role *string) {
 	c.Flags().StringVar(role, "role", "", "`pool` of this node: bootstrap, master, worker, arbiter or a custom one")
 }
 
-// nodeName returns the node's name in the API.
 func nodeName() (string, error) {
 	if name := os.Getenv("NODE_NAME"); name != "" {
 		return name, nil
@@ -48,7 +46,6 @@ func nodeName() (string, error) {
 	return "", &inputError{errors.New("the environment variable NODE_NAME must hold the name of this node")}
 }
 
-// below returns a path below the host's root.
 func (a *app) below(path string) string { return filepath.Join(a.root, path) }
 
 func (a *app) jobCommand(k job.Kind) *cobra.Command {

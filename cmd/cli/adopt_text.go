@@ -30,7 +30,6 @@ func planText(out *printer, p *adopt.Plan) {
 	}
 }
 
-// treatments describe the treatments of files and units.
 var treatments = map[assets.Treatment]string{
 	assets.Replaced: "Replaced by vipgen's",
 	assets.Supplied: "Supplied by vipgen",

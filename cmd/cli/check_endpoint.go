@@ -18,7 +18,6 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// endpointFlags are the flags of `vipgen check-endpoint`, as given.
 type endpointFlags struct {
 	ca, serverName, nameserver, path string
 	pins                             []string
@@ -141,7 +140,6 @@ func (a *app) checkEndpoint(ctx context.Context, t endpoint.Target, o command.Fo
 	return found(err, !r.OK)
 }
 
-// endpointText prints a report.
 func endpointText(p *printer, r *endpoint.Report, now time.Time) {
 	p.line("%s, port %d", r.Host, r.Port)
 	if len(r.DNS.Addresses) > 0 {
@@ -208,7 +206,6 @@ func names(c endpoint.Certificate) string {
 	return cmp.Or(strings.Join(all, ", "), "no name")
 }
 
-// issuers returns the issuers of the chain, the nearest first.
 func issuers(chain []endpoint.Certificate) string {
 	by := lists.Map(chain, func(c endpoint.Certificate) string { return c.Issuer })
 	return strings.Join(slices.Compact(by), ", from ")

@@ -191,7 +191,6 @@ func mayShadow(files map[string][]byte) bool {
 	return false
 }
 
-// clusterLabel returns the folder and the name of a cluster.
 func clusterLabel(folder string, names ...string) string {
 	name := cmp.Or(names...)
 	switch {

@@ -81,7 +81,6 @@ func classed(print func(*printer)) (out []htmlLine) {
 	return out
 }
 
-// lineClass returns the class of a line of a diff by its first character.
 func lineClass(line string) string {
 	switch sign := strings.TrimLeft(line, " "); {
 	case strings.HasPrefix(sign, "+"):

@@ -40,7 +40,6 @@ func (a *app) openSide(arg string) (side, error) {
 	return nil, input.Unreadable(arg, err)
 }
 
-// fileSide is a single file.
 type fileSide struct {
 	*app
 	name string

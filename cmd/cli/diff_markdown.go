@@ -56,7 +56,6 @@ type diffRow struct {
 	note         string        // a reason without a change
 }
 
-// rows returns the rows of a report's table.
 func (g diffGroup) rows() []diffRow {
 	var out []diffRow
 	for _, p := range g.Pools {
@@ -84,10 +83,8 @@ func codeCell(s string) string {
 	return ticks + " " + s + " " + ticks
 }
 
-// fenceFor returns a fence that the text does not contain.
 func fenceFor(text string) string { return strings.Repeat("`", max(3, longestRun(text)+1)) }
 
-// longestRun returns the length of the longest run of backticks.
 func longestRun(s string) int {
 	longest, run := 0, 0
 	for _, r := range s {

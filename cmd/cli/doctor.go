@@ -70,7 +70,6 @@ Documentation: ` + command.Pages + `troubleshoot.md#doctor`,
 	return c
 }
 
-// read returns the filter for the moves of a report.
 func (f *doctorFlags) read() (func(*doctor.Report, *doctor.Move) bool, error) {
 	var vip netip.Addr
 	var since time.Time

@@ -29,7 +29,6 @@ type htmlMove struct {
 	Charts               []timeline.Chart
 }
 
-// doctorPage writes a diagnosis as a page, with timelines.
 func doctorPage(to io.Writer, r *doctor.Report, files []doctor.File) error {
 	p := page.Page{
 		Command: "vipgen doctor",

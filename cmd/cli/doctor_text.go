@@ -13,7 +13,6 @@ import (
 // moment is the time format of events.
 const moment = "2006-01-02 15:04:05.000"
 
-// doctorText prints a diagnosis.
 func doctorText(p *printer, d diagnosis) {
 	p.line("%s", doctorSummary(d.Report))
 	for _, note := range doctorNotes(d.Report, d.Files) {
@@ -79,7 +78,6 @@ func doctorNotes(r *doctor.Report, files []doctor.File) (out []string) {
 
 func countEvents(n uint64) string { return command.Plural(int(min(n, 1<<30)), "event") }
 
-// movedVIPs returns the VIPs of a move.
 func movedVIPs(m *doctor.Move) string {
 	if len(m.VIPs) == 0 {
 		return strings.Join(m.Instances, ", ")
@@ -91,7 +89,6 @@ func movedVIPs(m *doctor.Move) string {
 // the old holder receives an advertisement.
 const longHandOver = 100 * time.Millisecond
 
-// outageText describes the outage for clients.
 func outageText(m *doctor.Move) string {
 	var out []string
 	if m.Unheld > 0 {

@@ -265,7 +265,6 @@ func holderWords(h explain.Holder) string {
 	return who
 }
 
-// pointWords describes what a check adds to a priority.
 func pointWords(t explain.Term) string {
 	if t.Veto {
 		return "veto"

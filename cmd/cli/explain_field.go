@@ -119,7 +119,6 @@ func fieldText(out *printer, f fieldExplanation) {
 	w.Flush()
 }
 
-// values describes the values of an enum or a range.
 func (n *schemaNode) values() string {
 	out := lists.Map(n.Enum, func(v any) string { return fmt.Sprint(v) })
 	switch {

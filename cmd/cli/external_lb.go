@@ -147,7 +147,6 @@ ignition and butane (the same for CoreOS, where units run the daemons from image
 	return c
 }
 
-// validate checks the combination of flags.
 func (f *externalRenderFlags) validate() error {
 	f.Format = render.Format(f.format)
 	oneOf := func(flag, value string, known ...string) error {
@@ -220,7 +219,6 @@ func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error
 	return found[:1], nil
 }
 
-// externalPlan reads files and flags, and prints warnings.
 func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFlags) (*externallb.Plan, error) {
 	x, err := f.options()
 	if err != nil {
@@ -295,7 +293,6 @@ func externalText(out *printer, p *externallb.Plan) {
 	}
 }
 
-// clientsOf returns the clients of a backend.
 func clientsOf(s templates.Service, b templates.Backend) string {
 	switch {
 	case len(s.Only) > 0:

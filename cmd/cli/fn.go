@@ -125,7 +125,6 @@ func readResourceList(data []byte) (*resourceList, error) {
 	return &list, nil
 }
 
-// renderFunction renders the cluster of a function's config.
 func (a *app) renderFunction(list *resourceList) ([]render.OutputFile, problem.List, error) {
 	sources, err := a.functionSources(list)
 	if err != nil {
@@ -321,7 +320,6 @@ func identity(n *yaml.Node) string {
 	return strings.Join([]string{value(n, "apiVersion"), value(n, "kind"), value(meta, "namespace"), value(meta, "name")}, " ")
 }
 
-// writeItem writes a document as an element of a list.
 func writeItem(b *bytes.Buffer, text []byte) {
 	start := "- "
 	for line := range bytes.Lines(text) {

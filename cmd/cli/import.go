@@ -84,7 +84,6 @@ func (f *importFlags) add(c *cobra.Command, dir string) {
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
 }
 
-// given parses the flags.
 func (f *importFlags) given(c *cobra.Command) (importer.Given, error) {
 	g := importer.Given{ClusterName: f.name, BaseDomain: f.base, Mode: v1alpha1.Mode(f.mode), AgentImage: f.agent}
 	switch {
@@ -134,7 +133,6 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 	return a.printImport(result, out, f)
 }
 
-// newDirectory refuses a directory that is not empty.
 func newDirectory(name string) error {
 	if name == "" {
 		return nil

@@ -99,7 +99,6 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 	return c
 }
 
-// initConfig writes a vipgen.yaml.
 func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	var sources render.Sources
 	var in *render.Input
@@ -136,7 +135,6 @@ func (a *app) initConfig(c *cobra.Command, f *initFlags) error {
 	return a.initWrite(f, file)
 }
 
-// checkValues checks a VIPConfig by itself.
 func checkValues(file render.File) error {
 	doc, list := source.Parse(file.Name, file.Data)
 	if doc == nil {
@@ -148,7 +146,6 @@ func checkValues(file render.File) error {
 	return list.Err()
 }
 
-// initWrite writes a new file, or prints it.
 func (a *app) initWrite(f *initFlags, file render.File) error {
 	if f.output == "yaml" {
 		_, err := a.Out.Write(file.Data)

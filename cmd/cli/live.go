@@ -133,7 +133,6 @@ func (l *liveApp) begin() (ctx context.Context, done func(), err error) {
 	return ctx, done, nil
 }
 
-// withAdvice adds advice to an error.
 func withAdvice(err error) error {
 	if errors.Is(err, live.ErrForbidden) {
 		return fmt.Errorf("%w\nThe roles that it takes: %scommands.md#rights", err, command.Pages)
@@ -180,7 +179,6 @@ func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string,
 	return c
 }
 
-// queryAgents writes the Nodes, and the output of their agents.
 func (l *liveApp) queryAgents(ctx context.Context, dir, ending string, ask []string) error {
 	nodes, names, err := l.client.Nodes(ctx)
 	if err != nil {

@@ -181,7 +181,6 @@ func (a *app) migration(c *cobra.Command, installConfig string, f *migrateFlags)
 	return m, nil
 }
 
-// steps describes a switch and its steps.
 func steps(m *render.Migration, installConfig, dir, os string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

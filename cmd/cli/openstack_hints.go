@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/openstack"
 )
 
-// openstackFlags name objects of OpenStack.
 type openstackFlags struct {
 	inputflags.Flags
 	ports, vipPorts, floatingIPs []string

@@ -18,7 +18,6 @@ import (
 // An unknown command is a program, vipgen-NAME, next to vipgen or in PATH. It gets the rest of
 // the command line and the streams, and decides the exit code.
 
-// pluginPrefix is the prefix of such programs.
 const pluginPrefix = "vipgen-"
 
 // pluginName matches the names of commands that may be programs: no path, no flag.
@@ -50,7 +49,6 @@ func findPlugin(name string) string {
 	return ""
 }
 
-// allPlugins returns the commands with a program.
 func allPlugins() (names []string) {
 	for _, dir := range pluginDirs() {
 		found, _ := filepath.Glob(filepath.Join(globEscape(dir), pluginPrefix+"*"))

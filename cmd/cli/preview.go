@@ -100,7 +100,6 @@ func (a *app) preview(c *cobra.Command, installConfig string, f *previewFlags) e
 	return a.printPreview(c, files, f.file)
 }
 
-// printPreview prints one file, or all under their paths.
 func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only string) error {
 	var names []string
 	for i, p := range files {
@@ -123,7 +122,6 @@ func (a *app) printPreview(c *cobra.Command, files []render.OutputFile, only str
 	return nil
 }
 
-// nodeFacts returns a node's facts from file, flags and cluster.
 func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, error) {
 	n := &v1alpha1.Node{Name: f.node, Role: f.role, BootstrapGone: f.bootstrapGone, HAProxy: assets.DaemonsOf(c.Version).HAProxy}
 	if f.facts != "" {

@@ -40,7 +40,6 @@ func (p *printer) in(f func()) {
 	p.depth--
 }
 
-// show prints a value as JSON or as text.
 func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
 	kind, err := kinds.Kind(v)
 	if err != nil {

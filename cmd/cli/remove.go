@@ -72,7 +72,6 @@ type removal struct {
 	Verdict string `json:"verdict"`
 }
 
-// removeText prints the steps.
 func removeText(out *printer, r removal) {
 	for _, p := range r.Pools {
 		if len(p.MachineConfigs) == 0 {

@@ -136,7 +136,6 @@ func formatNames() []string {
 	return lists.Map(render.Formats(), func(f render.Format) string { return string(f) })
 }
 
-// validate checks the combination of flags.
 func (f *renderFlags) validate(formatGiven bool) error {
 	prints := f.dir == "" && f.beside == "" && f.installDir == "" && f.merge == ""
 	if !slices.Contains([]string{ignition.OpenShift, ignition.FCOS, ignition.Flatcar}, f.OS) {
@@ -334,7 +333,6 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 	return err
 }
 
-// write writes or checks a tree and prints a summary.
 func (a *app) write(cluster *render.Cluster, dir tree.Dir, files []render.OutputFile, check bool) error {
 	a.summary(cluster, "")
 	return a.writeDir(dir, files, check)

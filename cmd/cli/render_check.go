@@ -75,7 +75,6 @@ func nodeFiles(name string, data []byte) []nodeFile {
 	return out
 }
 
-// unifiedText prints a unified diff.
 func unifiedText(p *printer, have, got string) {
 	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{ // in memory
 		A: difflib.SplitLines(have), B: difflib.SplitLines(got),

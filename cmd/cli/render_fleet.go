@@ -18,7 +18,6 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// fleetRun renders the clusters of a fleet.
 type fleetRun struct {
 	*app
 	input.Fleet
@@ -39,7 +38,6 @@ type fleetRun struct {
 // heapLimit is about three times the memory that rendering keeps.
 const heapLimit = 64 << 20
 
-// outcome is the result of one cluster.
 type outcome struct {
 	problems problem.List
 	text     []byte // to print

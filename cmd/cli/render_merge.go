@@ -83,7 +83,6 @@ func mergeProblem(file string, err error) error {
 		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
 }
 
-// conflictProblems returns the problems of conflicts in a merge.
 func conflictProblems(file string, conflicts []ignition.Conflict) error {
 	return problem.List(lists.Map(conflicts, func(c ignition.Conflict) problem.Problem {
 		return problem.Problem{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: c.Kind + " " + c.Name,

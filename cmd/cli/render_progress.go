@@ -46,7 +46,6 @@ func startProgress(out io.Writer, what string, total int, patience, interval tim
 	return p
 }
 
-// step counts one.
 func (p *progress) step() {
 	if p == nil {
 		return
@@ -65,7 +64,6 @@ func (p *progress) show() {
 	fmt.Fprintf(p.out, "\r[%s%s] %d of %d %s", strings.Repeat("#", full), strings.Repeat(".", width-full), p.done, p.total, p.what)
 }
 
-// end removes the bar.
 func (p *progress) end() {
 	if p == nil {
 		return

@@ -70,7 +70,6 @@ type groupSummary struct {
 	VirtualRouterID   int  `json:"virtualRouterID,omitempty"`
 }
 
-// summarize returns the summary of a cluster.
 func summarize(c *render.Cluster) *clusterSummary {
 	s := c.Config.Spec
 	out := &clusterSummary{
@@ -212,7 +211,6 @@ func wrap(text string, width int) []string {
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// list writes values one after the other.
 func list[T fmt.Stringer](values []T) string {
 	return lists.Join(values, ", ")
 }

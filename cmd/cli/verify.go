@@ -212,7 +212,6 @@ func stateWords(n verify.NodeState) string {
 	return cmp.Or(strings.Join(n.Failed, ", "), "everything works")
 }
 
-// priorityWords lists the priorities of a node's VRRP instances.
 func priorityWords(n verify.NodeState) string {
 	if len(n.Priorities) == 0 {
 		return "takes no part"

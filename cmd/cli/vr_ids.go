@@ -26,7 +26,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// vrIDFlags are the flags of `vipgen vr-ids`.
 type vrIDFlags struct {
 	fleet   string
 	reserve []int
@@ -228,7 +227,6 @@ func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Clust
 	return nil
 }
 
-// overrideFile returns the vipgen.yaml of a cluster.
 func overrideFile(m input.Cluster) string {
 	return filepath.Join(filepath.Dir(m.Config), input.VIPConfigName)
 }

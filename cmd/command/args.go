@@ -51,7 +51,6 @@ func Group(c *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// names returns the subcommands' names.
 func names(c *cobra.Command) (out []string) {
 	for _, child := range c.Commands() {
 		if child.IsAvailableCommand() {
@@ -61,7 +60,6 @@ func names(c *cobra.Command) (out []string) {
 	return out
 }
 
-// unknown returns the error of an unknown command.
 func unknown(c *cobra.Command, word string) error {
 	similar := c.SuggestionsFor(word)
 	slices.Sort(similar)
@@ -97,7 +95,6 @@ func AddHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 }
 
-// find returns the command with a path of words.
 func find(c *cobra.Command, words []string) (*cobra.Command, error) {
 	for _, word := range words {
 		i := slices.IndexFunc(c.Commands(), func(child *cobra.Command) bool { return child.Name() == word })

@@ -25,7 +25,6 @@ func (f *Format) AddOptional(c *cobra.Command, formats ...string) {
 	Complete(c, "output", formats...)
 }
 
-// formatValue is the flag value of a Format.
 type formatValue struct {
 	f       *Format
 	formats []string
@@ -76,7 +75,6 @@ func Setup(root *cobra.Command) {
 	root.SetHelpFunc(printHelp)
 }
 
-// flagError rewords an error about a flag.
 func flagError(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var none *pflag.NotExistError

@@ -56,7 +56,6 @@ func printUsage(c *cobra.Command) error {
 	return nil
 }
 
-// printCommands prints the subcommands, by group.
 func printCommands(w io.Writer, c *cobra.Command) {
 	if !c.HasAvailableSubCommands() {
 		return

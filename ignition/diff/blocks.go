@@ -71,7 +71,6 @@ func unique(list []block) []block {
 	return list
 }
 
-// compareBlocks compares blocks by name.
 func compareBlocks(before, after []block) []Field {
 	index := func(list []block) map[string]string {
 		out := map[string]string{}

@@ -32,7 +32,6 @@ type Impact struct {
 	Clients []string `json:"clients"`
 }
 
-// clientImpacts returns the impact on clients of a change of cluster.yaml.
 func clientImpacts(before, after *v1alpha1.ClusterConfigSpec) []Impact {
 	var out []Impact
 	for _, s := range []*Impact{settingsImpact(before, after), balancerImpact(before, after)} {

@@ -77,7 +77,6 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// holds reports whether the file at path has exactly these bytes.
 func holds(path string, info fs.FileInfo, data []byte) (bool, error) {
 	if info.Size() != int64(len(data)) {
 		return false, nil

@@ -94,7 +94,6 @@ func (l *limiter) due(now time.Time) []Event {
 	})
 }
 
-// flush returns all dropped events.
 func (l *limiter) flush() []Event {
 	return l.pending(func(*allowance) bool { return true })
 }

@@ -14,7 +14,6 @@ type onTime struct {
 	since, last time.Duration
 }
 
-// begin starts the tracking.
 func (o *onTime) begin(now time.Duration) { o.since, o.last = now, now }
 
 // tick is called every tickEvery. It returns the delay, 0 for less than LateFrom.

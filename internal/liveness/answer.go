@@ -21,7 +21,6 @@ import (
 // socket is the name of a job's socket, in the directory of that job.
 const socket = "alive"
 
-// replyTimeout bounds the time to write an answer.
 const replyTimeout = time.Second
 
 // Answer serves the state of a job's loops, in the directory of that job, until ctx ends: an

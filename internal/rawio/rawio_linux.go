@@ -66,7 +66,6 @@ func (f *File) done(op string, r result) (int, error) {
 	return r.n, nil
 }
 
-// result is the result of a system call.
 type result struct {
 	n     int
 	errno syscall.Errno

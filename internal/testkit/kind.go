@@ -74,7 +74,6 @@ func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 // Smoke declares the one live test that `make test` runs.
 func Smoke(t testing.TB) { t.Helper(); declare(t, smoke) }
 
-// declared maps tests to their kinds, by name.
 var declared sync.Map
 
 func declare(t testing.TB, k kind) {

@@ -193,7 +193,6 @@ func (s *swapper) mkdir(dir string) error {
 	return nil
 }
 
-// restore undoes a swap.
 func (s *swapper) restore(i int, c Change) error {
 	if c.Kind == Missing {
 		return s.root.Remove(c.Path)

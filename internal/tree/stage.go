@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 )
 
-// stagePrefix is the prefix of staging folders.
 const stagePrefix = ".vipgen-stage-"
 
 // errInUse is the error for a held lock.

@@ -102,7 +102,6 @@ func described(before string) string {
 	return before + strings.Join(lists.Map(kindsWhere(describesClusters), func(k kind) string { return k.name }), ", "+before)
 }
 
-// found is a kind found in a file.
 type found struct {
 	kind         string
 	line, column int

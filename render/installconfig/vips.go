@@ -9,7 +9,6 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// vipNames are the names of a platform's VIP fields.
 type vipNames struct {
 	apiVIPs, apiVIP, ingressVIPs, ingressVIP, dnsVIP string
 }

@@ -40,7 +40,6 @@ func SetNumber(data []byte, field string, value int) ([]byte, error) {
 	return out, nil
 }
 
-// editor changes lines of a file.
 type editor struct{ lines [][]byte }
 
 // replace overwrites a plain value.

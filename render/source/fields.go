@@ -9,7 +9,6 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// structFields maps the keys of a struct type to its fields.
 type structFields struct {
 	names  []string // sorted
 	index  map[string][]int

@@ -12,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// unknown reports a key that the struct does not have.
 func (d *decoder) unknown(key *yaml.Node, fields *structFields) {
 	name := key.Value
 	meant, severity := fields.folded[strings.ToLower(name)], problem.Warning

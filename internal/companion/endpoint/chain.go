@@ -117,7 +117,6 @@ func (v *visit) checkName(leaf *x509.Certificate) bool {
 	return false
 }
 
-// subjects lists the names of a certificate.
 func subjects(c *x509.Certificate) string {
 	list := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {

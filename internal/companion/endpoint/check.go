@@ -43,7 +43,6 @@ func Check(ctx context.Context, t Target) *Report {
 	return r.finish()
 }
 
-// visit is the check of one address.
 type visit struct {
 	*Target
 	Endpoint

@@ -132,7 +132,6 @@ type Ready struct {
 
 func (r *Report) add(f ...Finding) { r.Findings = append(r.Findings, f...) }
 
-// finish sets OK.
 func (r *Report) finish() *Report {
 	if r.Findings == nil {
 		r.Findings = []Finding{}

@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// options checks the options by themselves.
 func (r *resolver) options() {
 	for _, s := range r.x.Serve {
 		if !slices.Contains(Serves(), s) {
@@ -201,7 +200,6 @@ func (r *resolver) leftOut() {
 	})
 }
 
-// eachHost calls do for each host of the files.
 func (r *resolver) eachHost(do func(h installconfig.Host, doc *source.Document)) {
 	for _, h := range r.in.Install.Hosts {
 		do(h, r.in.Install.Doc)
@@ -213,7 +211,6 @@ func (r *resolver) eachHost(do func(h installconfig.Host, doc *source.Document))
 	}
 }
 
-// checkAddresses reports duplicate addresses.
 func (r *resolver) checkAddresses() {
 	taken := map[netip.Addr]string{}
 	for _, p := range r.peers {

@@ -77,7 +77,6 @@ func encode(enc *ignition.Encoder, format render.Format, b ignition.Bundle) ([]r
 	return nil, fmt.Errorf("no format %q for a load balancer", format)
 }
 
-// bundle returns the files of one host.
 func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 	b := ignition.Bundle{Role: host}
 	daemons := []daemon{haproxy}

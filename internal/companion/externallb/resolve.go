@@ -207,7 +207,6 @@ func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {
 	})
 }
 
-// plan returns the plan.
 func (r *resolver) plan() *Plan {
 	ports := r.c.Config.Spec.Ports
 	p := &Plan{Cluster: r.c.Config.Spec.Domain, Pair: r.hosts, images: r.c.Images}

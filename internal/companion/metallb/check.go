@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/templates/metallb"
 )
 
-// checkCluster checks the request against the cluster.
 func (r *resolver) checkCluster() {
 	for _, a := range r.plan.params.Addresses {
 		r.checkAddress(a)

@@ -130,7 +130,6 @@ func (r *resolver) checkTogether() {
 	}
 }
 
-// addresses returns the addresses, at most one of each family.
 func (r *resolver) addresses() (out []netip.Addr) {
 	const flag = "--address"
 	if len(r.q.Addresses) == 0 {

@@ -105,7 +105,6 @@ type resolver struct {
 	problem.Report
 }
 
-// options checks the options by themselves.
 func (r *resolver) options() {
 	if len(r.x.Ports)+len(r.x.VIPPorts)+len(r.x.FloatingIPs) == 0 && r.x.Network == "" {
 		r.Add(problem.MissingField, "--port", "nothing", "the ports of the nodes, as --port POOL=NAME",
@@ -148,7 +147,6 @@ func (r *resolver) name(flag, s string) {
 	}
 }
 
-// plan returns the plan.
 func (r *resolver) plan() *Plan {
 	spec := &r.c.Config.Spec
 	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
@@ -313,7 +311,6 @@ func (r *resolver) floats(v VIP, a netip.Addr, field string) bool {
 	return true
 }
 
-// fixed returns the VIP of a floating IP.
 func fixed(vips []netip.Addr) netip.Addr {
 	for _, a := range vips {
 		if a.Is4() {

@@ -253,7 +253,6 @@ func next(dir map[string][]byte, o *importer.Observed, release string) (*Next, e
 	return n, nil
 }
 
-// sources returns the input in a directory.
 func sources(dir map[string][]byte) render.Sources {
 	return render.Sources{
 		InstallConfig: render.File{Name: importer.InstallConfigName, Data: dir[importer.InstallConfigName]},

@@ -93,7 +93,6 @@ type mirror struct {
 	mirrors []string
 }
 
-// mirrorsOf reads the cluster's mirrors.
 func mirrorsOf(files []render.File) (out []mirror) {
 	type entry struct {
 		Source  string   `json:"source"`

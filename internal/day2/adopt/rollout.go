@@ -119,7 +119,6 @@ func (p *Plan) compare(s step) diff.Result {
 	return diff.Compare(s.from.With(p.export), s.to.With(p.export))
 }
 
-// output returns rendered files as a side of a comparison.
 func output(files []render.OutputFile) *diff.Cluster {
 	c := &diff.Cluster{}
 	for _, f := range files {

@@ -162,7 +162,6 @@ func (s *steps) prepare(p *Plan) {
 	}
 }
 
-// secretText describes whether the pull secret has an entry.
 func secretText(answer string) string {
 	switch answer {
 	case yes:

@@ -43,7 +43,6 @@ func (c *analysis) matching(kinds ...events.Kind) func(*event) bool {
 	}
 }
 
-// addEvidence adds events to the evidence.
 func (c *analysis) addEvidence(list ...*event) {
 	for _, e := range list {
 		if !slices.Contains(c.shown, e) {
@@ -415,7 +414,6 @@ func (c *analysis) knownHolder(b *span) *event {
 	return list[len(list)-1]
 }
 
-// hostText describes the host with an address.
 func (c *analysis) hostText(a netip.Addr, name string) string {
 	if name == "" {
 		name = c.at[a]

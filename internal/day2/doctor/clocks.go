@@ -35,7 +35,6 @@ func (s match) fits(most time.Duration) bool {
 	return s.took >= -jitter-s.early && s.took <= most+s.late
 }
 
-// pair is a sender and a receiver.
 type pair = [2]string
 
 // clockBounds bounds the difference between two clocks.
@@ -237,7 +236,6 @@ func narrow(a, b clockBounds) clockBounds {
 	return clockBounds{low, high, a.seen + b.seen}
 }
 
-// interval returns the longest interval of a node.
 func (r *records) interval(node string) (most time.Duration) {
 	for _, e := range r.nodes[node] {
 		if e.Settings != nil {

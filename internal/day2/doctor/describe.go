@@ -80,7 +80,6 @@ func describe(e *events.Event) string {
 	return string(e.Kind)
 }
 
-// missingTerms lists the missing terms of a priority.
 func missingTerms(e *events.Event) string {
 	var off []string
 	for _, t := range e.Terms {

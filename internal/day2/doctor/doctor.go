@@ -122,7 +122,6 @@ type event struct {
 	when time.Time
 }
 
-// records are the events of all nodes.
 type records struct {
 	names []string
 	nodes map[string][]event // sorted by time
@@ -275,7 +274,6 @@ const (
 	maxNodes     = 512
 )
 
-// addNode adds a node.
 func (p *Report) addNode(name string, list []event) {
 	n := Node{Name: name, Events: len(list), First: list[0].when, Last: list[0].when}
 	for _, e := range list {

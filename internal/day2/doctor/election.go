@@ -156,7 +156,6 @@ var checkCodes = []struct {
 	{func(n string) bool { return n == "dns" }, DNSDown},
 }
 
-// checks lists the checks of events.
 func checks(list []*event) string {
 	var names []string
 	for _, e := range list {

@@ -22,7 +22,6 @@ type span struct {
 
 func (s *span) ends() bool { return !s.open }
 
-// covers reports whether it includes a moment.
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
 // spansOf returns the spans of an instance, sorted by start.
@@ -37,7 +36,6 @@ func (r *records) spansOf(instance string) (out []span) {
 // maxSpans bounds the examined spans of an instance, the newest.
 const maxSpans = 4000
 
-// holdings returns the spans of one node.
 func holdings(node, instance string, list []event) (out []span) {
 	var now *span
 	var last time.Time    // event of this run

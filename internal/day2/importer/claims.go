@@ -43,7 +43,6 @@ func (c claims[T]) sorted() claims[T] {
 	return out
 }
 
-// best returns the most trusted claim.
 func (c claims[T]) best() (claim[T], bool) {
 	if len(c) == 0 {
 		return claim[T]{}, false

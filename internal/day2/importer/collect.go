@@ -65,7 +65,6 @@ func cutFolder(name, folder string) (after string, ok bool) {
 	return path.Join(parts[n+1:]...), true
 }
 
-// collect reads every file.
 func (i *importer) collect(files []render.File) {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
@@ -145,7 +144,6 @@ func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Docu
 	}
 }
 
-// nodeFile reads a file of a node.
 func (i *importer) nodeFile(name string, data []byte) {
 	base := path.Base(name)
 	switch {

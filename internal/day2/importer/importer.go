@@ -98,7 +98,6 @@ func Read(files []render.File, given Given) (*Result, problem.List) {
 	return result, i.list
 }
 
-// importer holds the findings of one Read.
 type importer struct {
 	given Given
 	list  problem.List
@@ -110,7 +109,6 @@ type importer struct {
 	lost   map[[2]string]int // What and Instead -> index in result.Lost
 }
 
-// evidence holds the claims of the files.
 type evidence struct {
 	platform, domain, name           claims[string]
 	api, ingress, dns                claims[[]netip.Addr]

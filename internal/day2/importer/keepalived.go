@@ -67,7 +67,6 @@ func (i *vrrpInstance) unicastLine() int {
 	return max(i.Block.LineOf("unicast_peer"), i.Block.LineOf("unicast_src_ip"))
 }
 
-// claim adds the configuration's claims.
 func (k *keepalivedConf) claim(e *evidence) {
 	e.confs = append(e.confs, k)
 	byRole := map[v1alpha1.GroupRole][]netip.Addr{}

@@ -162,7 +162,6 @@ func config[T any](read func(*importer, *source.Document, *T)) func(*importer, *
 	}
 }
 
-// decode decodes an object and reports whether it succeeded.
 func (i *importer) decode(doc *source.Document, into any) bool {
 	list := doc.Decode(into)
 	i.list = append(i.list, list.Errors()...)

@@ -31,7 +31,6 @@ type container struct {
 	} `json:"env"`
 }
 
-// infraNamespace matches the namespace of the static pods.
 var infraNamespace = lazy.Regexp(`^openshift-([a-z]+)-infra$`)
 
 // readPod reads keepalived's static pod, which has the mode where no node's files do, and shows

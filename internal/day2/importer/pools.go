@@ -31,7 +31,6 @@ func (d configDoc) pool() string {
 	return d.Role
 }
 
-// machineConfigs holds the MachineConfigs of all pools.
 type machineConfigs struct {
 	docs []configDoc
 	// current maps pools to their rendered MachineConfig.

@@ -54,7 +54,6 @@ func (c *Client) Find() error {
 	return fmt.Errorf("%s is not in PATH: install kubectl or oc, or name the program by --client or %s", strings.Join(names, " or "), Variable)
 }
 
-// failure is a failed run of the client.
 type failure struct {
 	// line is the command line, and shown is set where the user has seen the error.
 	line   string

@@ -27,7 +27,6 @@ const atOnce = 8
 // ErrForbidden is the error of a user without a required right.
 var ErrForbidden = errors.New("a right is missing")
 
-// failed returns the error of a failure that ends the command.
 func failed(what string, f *failure) error {
 	if f.forbidden() {
 		return fmt.Errorf("%s: %w: %w", what, ErrForbidden, f)

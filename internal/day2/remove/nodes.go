@@ -34,7 +34,6 @@ type node struct {
 	} `json:"status"`
 }
 
-// nodesOf reads the Nodes of an export.
 func nodesOf(files []render.File) (out []node) {
 	for _, raw := range adopt.Objects(files) {
 		var n node
@@ -78,7 +77,6 @@ func running(nodes []node, platform string) []string {
 	return out
 }
 
-// has reports whether the node has a label.
 func (n node) has(label string) bool {
 	_, ok := n.Metadata.Labels[label]
 	return ok
@@ -94,7 +92,6 @@ func (n node) mayHold(platform string) bool {
 // controlPlane reports whether the node can hold the API VIP.
 func (n node) controlPlane() bool { return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) }
 
-// ready reports whether kubelet reports as ready.
 func (n node) ready() bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" {

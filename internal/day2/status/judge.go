@@ -174,7 +174,6 @@ func (c *Cluster) judgeBalancer(n *Node) {
 	}
 }
 
-// judgeNames checks CoreDNS and mDNS.
 func (c *Cluster) judgeNames(n *Node) {
 	if d := n.report.CoreDNS; d != nil {
 		c.refused(n, "coredns", d.Problem)
@@ -211,7 +210,6 @@ func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
 // leftOutOfSwitch is the annotation of a node that a mode file leaves out.
 const leftOutOfSwitch = "nothing"
 
-// firstNames lists the first of many names.
 func firstNames(names []string) string {
 	const most = 5
 	if len(names) <= most {

@@ -140,7 +140,6 @@ func (r *Reader) addRaw(name, job string, data []byte) {
 	n.merge(&report)
 }
 
-// merge adds the jobs of another report.
 func (n *Node) merge(from *state.Report) {
 	to := &n.report
 	to.Keepalived = cmp.Or(from.Keepalived, to.Keepalived)

@@ -85,7 +85,6 @@ func resolves(names []string) string {
 	return fmt.Sprintf("The nodes resolve %s to these VIPs. Other clients need the same in the DNS that they ask.", list(names))
 }
 
-// list joins words.
 func list(words []string) string {
 	if n := len(words); n > 1 {
 		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]

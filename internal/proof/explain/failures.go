@@ -56,7 +56,6 @@ func after(noticed time.Duration, takeOverMS int) int {
 	return int(noticed/time.Millisecond) + takeOverMS
 }
 
-// installation lists failures of the bootstrap.
 func (f *failures) installation() []Failure {
 	if !slices.ContainsFunc(f.setup.Nodes, func(n verify.Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap }) {
 		return []Failure{}
@@ -76,7 +75,6 @@ func (f *failures) installation() []Failure {
 	}}
 }
 
-// anyHolder lists failures of the holder of any VIP.
 func (f *failures) anyHolder() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "lost; new ones wait", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},

@@ -124,7 +124,6 @@ func (g *Group) holder(role string) (Holder, bool) {
 	return Holder{}, false
 }
 
-// roles returns the roles of all holders, of all stages.
 func (g *Group) roles() (out []string) {
 	for _, s := range g.Stages {
 		for _, h := range s.Holders {

@@ -32,7 +32,6 @@ var (
 	togetherChecks  = []Check{Together}
 )
 
-// checks returns the checks of a setup.
 func (s *Setup) checks() []Check {
 	out := alwaysChecked
 	if s.hasBootstrap() {
@@ -54,7 +53,6 @@ func (s *Setup) hasBootstrap() bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap })
 }
 
-// violation is a failed check.
 type violation struct {
 	check  Check
 	should string

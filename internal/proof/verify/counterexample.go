@@ -47,7 +47,6 @@ func (p *path) first() *path {
 	return p
 }
 
-// changes returns the changes in order.
 func (p *path) changes() []Change {
 	if p.before == nil {
 		return nil
@@ -65,7 +64,6 @@ func (u *unit) names(m mask) []string {
 	return out
 }
 
-// states describes all nodes in a situation.
 func (u *unit) states(at situation) []NodeState {
 	var out []NodeState
 	f := u.field(at)

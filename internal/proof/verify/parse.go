@@ -24,7 +24,6 @@ func Parse(text []byte) (*keepalivedconf.Config, error) {
 	return c, nil
 }
 
-// check checks the combination of statements.
 func check(c *keepalivedconf.Config) error {
 	names := map[string]bool{}
 	for _, i := range c.Instances {

@@ -87,7 +87,6 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 	return out, nil
 }
 
-// builder builds one Setup.
 type builder struct {
 	cluster *render.Cluster
 	group   v1alpha1.Group
@@ -149,7 +148,6 @@ func (b *builder) addNote(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
-// facts returns the facts of member i among the others.
 func (b *builder) facts(members []member, i int, v v1alpha1.VRRPSettings) *v1alpha1.Node {
 	m := members[i]
 	n := &v1alpha1.Node{

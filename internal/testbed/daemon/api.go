@@ -153,7 +153,6 @@ func (a *API) SetRouter(controller, node string, here bool) {
 	})
 }
 
-// namespace makes a namespace if it is not there, and returns its path.
 func (a *API) namespace(name string) string {
 	a.t.Helper()
 	a.Create(namespacesPath, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": name}})

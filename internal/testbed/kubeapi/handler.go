@@ -133,7 +133,6 @@ func (s *life) write(body []byte, p objectPath, put func(objectPath, *unstructur
 	return put(p, o)
 }
 
-// removed returns the status of a deleted object.
 func removed(p objectPath, o object) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,

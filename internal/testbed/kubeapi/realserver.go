@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// realServer is a kube-apiserver.
 type realServer struct {
 	plane  *real
 	name   string
@@ -100,7 +99,6 @@ func (s *realServer) AwaitReady(ctx context.Context) error {
 	})
 }
 
-// last returns the last lines of a text.
 func last(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -98,7 +98,6 @@ func findResource(r schema.GroupVersionResource) *resource {
 	return nil
 }
 
-// verb returns the RBAC verb of a request.
 func (p objectPath) verb(method string, watch bool) string {
 	switch {
 	case method == http.MethodPost:

@@ -207,7 +207,6 @@ func (l *life) kill() {
 	close(l.ended)
 }
 
-// stopping reports whether Stop was called.
 func (l *life) stopping() bool { return closed(l.stop) }
 
 // Stop implements Server.

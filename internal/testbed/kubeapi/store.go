@@ -30,7 +30,6 @@ type object struct {
 	json []byte
 }
 
-// event is a change of an object.
 type event struct {
 	kind     watch.EventType
 	resource *resource

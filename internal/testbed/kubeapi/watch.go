@@ -19,7 +19,6 @@ const (
 	watchTimeout  = 30 * time.Minute
 )
 
-// watchOptions holds the options of a watch request.
 type watchOptions struct {
 	revision  int  // changes after it are sent
 	initial   bool // send the existing objects first

@@ -230,7 +230,6 @@ func (s *search) reservedFor(cluster int) *[256]string {
 	return out
 }
 
-// isOnNetwork reports whether a foreign router is on the network of a cluster.
 func isOnNetwork(c *Cluster, f Foreign) bool {
 	return slices.ContainsFunc(c.Networks, func(p netip.Prefix) bool {
 		return p.Contains(f.Source) || slices.ContainsFunc(f.VIPs, p.Contains)
