@@ -17,6 +17,12 @@ import (
 // ErrNoConfig is returned for a file with neither a MachineConfig nor an Ignition config.
 var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
 
+// HoldsObjects reports whether a file, by the end of its name, may hold objects or an Ignition
+// config.
+func HoldsObjects(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".ign"}, path.Ext(name))
+}
+
 // Decode reads every MachineConfig and Ignition config of a file: JSON or a YAML stream, lists
 // of objects included, Ignition 2 and 3. Objects of other kinds are skipped. name is the file's
 // and only names a bare Ignition config. Nothing is fetched.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,10 +58,7 @@ func (a *app) decodeAll(names []string) ([]ignition.Document, error) {
 	var docs []ignition.Document
 	var sum input.Sum
 	var all ignition.Decoder
-	relevant := func(name string) bool {
-		return slices.Contains([]string{".yaml", ".yml", ".json", ".ign"}, path.Ext(name))
-	}
-	err := a.eachFile(names, relevant, func(name string, inFolder bool, data []byte, err error) error {
+	err := a.eachFile(names, ignition.HoldsObjects, func(name string, inFolder bool, data []byte, err error) error {
 		if err == nil {
 			err = sum.Add(name, data)
 		}

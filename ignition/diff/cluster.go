@@ -64,10 +64,6 @@ func Relevant(name string) bool {
 	if strings.HasPrefix(file, "butane/") {
 		return false // Ignition configs have them, too
 	}
-	switch path.Ext(name) {
-	case ".yaml", ".yml", ".json", ".ign":
-		return true
-	}
 	return strings.HasPrefix(file, "files/") || formOf(name) != formLines
 }
 

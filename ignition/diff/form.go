@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/vipgen/vipgen/ignition"
 )
 
 // form is the way to compare a file.
@@ -22,14 +24,12 @@ const (
 // formOf chooses the form by the name of a file, or of its template.
 func formOf(name string) form {
 	base := strings.TrimSuffix(path.Base(name), ".tmpl")
-	switch path.Ext(base) {
-	case ".yaml", ".yml", ".json", ".ign":
+	switch {
+	case ignition.HoldsObjects(base):
 		return formYAML
-	}
-	switch base {
-	case "keepalived.conf", "Corefile":
+	case base == "keepalived.conf", base == "Corefile":
 		return formBraces
-	case "haproxy.cfg":
+	case base == "haproxy.cfg":
 		return formSections
 	}
 	return formLines

@@ -28,9 +28,7 @@ func Relevant(name string) bool {
 	if texts[path.Base(name)] != nil {
 		return true
 	}
-	switch path.Ext(name) {
-	case ".yaml", ".yml", ".json", ".ign":
-	default:
+	if !ignition.HoldsObjects(name) {
 		return false
 	}
 	if rest, ok := cutFolder(name, "cluster-scoped-resources"); ok {
