@@ -209,7 +209,7 @@ lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways,
 	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go -C lab test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v .
 
 lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
-	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go test -count 1 -timeout 30m -run '^TestBuild$$' -v ./internal/previous
+	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go -C lab test -count 1 -timeout 30m -run '^TestBuild$$' -v ./testbed/upgrade
 	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go -C lab test -count 1 -timeout 30m -run '^TestUpgrade$$' -v .
 
 gofmt:

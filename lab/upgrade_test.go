@@ -8,9 +8,9 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/upgrade"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -39,10 +39,10 @@ const (
 // so that jobs of both versions share a node. Nodes of both elect, and move to classic
 // together.
 func TestUpgrade(t *testing.T) {
-	previous.Asked(t)
+	upgrade.Asked(t)
 	testkit.Live(t)
 	t.Parallel()
-	old := previous.Build(t)
+	old := upgrade.Build(t)
 	before := renders(t, old.Vipgen, "-o", versionYAML("before", "1", "1"))
 	now := renders(t, testkit.Vipgen(t), "--dir", versionYAML("now", "1", "1"))
 	l := threeOf(t, agentImages(t, old.Agent), func(*Node) tree { return before })

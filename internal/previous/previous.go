@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// commit is that version. With another one, testdata has to be recorded again: see its
+// Commit is that version. With another one, testdata has to be recorded again: see
 // README.md.
-const commit = "e244bb35090e4be21af6439165a24884764061db"
+const Commit = "e244bb35090e4be21af6439165a24884764061db"
 
 //go:embed all:testdata
 var recorded embed.FS

@@ -23,12 +23,12 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/upgrade"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
@@ -73,7 +73,7 @@ func TestLife(t *testing.T) {
 	if !*wholeLife {
 		t.Skip("it takes half an hour: make e2e-life runs it")
 	}
-	old := previous.Build(t)
+	old := upgrade.Build(t)
 	l := newLife(t, old)
 	defer l.end()
 	before := l.files()
@@ -92,7 +92,7 @@ func TestLife(t *testing.T) {
 type life struct {
 	*cluster
 	operator *machineConfigs
-	old      previous.Programs
+	old      upgrade.Programs
 	adopted  string // the directory that vipgen adopt wrote
 
 	probe *probe.Probe
@@ -111,7 +111,7 @@ type lifeStep struct {
 
 // newLife starts a cluster whose nodes run OpenShift's own keepalived, HAProxy and CoreDNS,
 // without a bootstrap host.
-func newLife(t *testing.T, old previous.Programs) *life {
+func newLife(t *testing.T, old upgrade.Programs) *life {
 	t.Helper()
 	c := newCluster(t, openShiftManaged)
 	c.agents = map[string]string{agentBefore: old.Agent}

@@ -1,4 +1,4 @@
-package previous
+package upgrade
 
 import (
 	"os/exec"

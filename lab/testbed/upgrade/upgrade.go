@@ -1,4 +1,5 @@
-package previous
+// Package upgrade builds the version that clusters are upgraded from, and downgraded to.
+package upgrade
 
 import (
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -30,9 +32,9 @@ func Build(t testing.TB) Programs {
 	t.Helper()
 	testkit.Long(t)
 	root := testkit.Root(t)
-	dir := filepath.Join(root, ".cache", "test", "vipgen-"+commit[:12])
+	dir := filepath.Join(root, ".cache", "test", "vipgen-"+previous.Commit[:12])
 	if err := build(root, dir); err != nil {
-		t.Fatalf("programs of %.12s, the version before: %v", commit, err)
+		t.Fatalf("programs of %.12s, the version before: %v", previous.Commit, err)
 	}
 	return Programs{filepath.Join(dir, "bin", "vipgen"), filepath.Join(dir, "bin", "vipgen-agent")}
 }
@@ -74,11 +76,11 @@ func build(root, dir string) error {
 // checkOut writes the commit's files into a directory.
 func checkOut(root, dir string) error {
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
-	if git("cat-file", "-e", commit+"^{commit}").Run() != nil {
+	if git("cat-file", "-e", previous.Commit+"^{commit}").Run() != nil {
 		return errors.New("the commit is not in this clone, which is a shallow one or no clone at all: run `git fetch --unshallow`")
 	}
 	archive := filepath.Join(dir, "source.tar")
-	for _, command := range []*exec.Cmd{git("archive", "-o", archive, commit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
+	for _, command := range []*exec.Cmd{git("archive", "-o", archive, previous.Commit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
 		if out, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w\n%s", command.Args, err, out)
 		}
