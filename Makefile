@@ -135,7 +135,7 @@ release: ## Make archives, image, bills of materials and checksums of a release 
 	go -C internal/image run ./cmd/image release --source ../.. --version '$(VERSION)' --output $(abspath $(RELEASEDIR)) $(if $(IMAGE),--name $(IMAGE)) $(if $(KEY),--key $(abspath $(KEY)))
 
 release-check: .cache/system ## Make the release twice, from copies of the source at two places, compare all bytes, install it in a bare Debian and run its image in containerd; 20 minutes (needs root)
-	VIPGEN_TESTS=all go -C internal/image test -count 1 -timeout 120m -run '^Test(Reproducible|Installed|VipgenImage|ContainerfileBuilds)$$' $(TESTFLAGS) . -args -whole
+	VIPGEN_TESTS=release-check go -C internal/image test -count 1 -timeout 120m -run '^Test(Reproducible|Installed|VipgenImage|ContainerfileBuilds)$$' $(TESTFLAGS) .
 
 e2e-setup: ## Install the Debian packages that real nodes and tests of images take as well (needs root if any is missing)
 	@lab/e2e/setup
@@ -176,7 +176,7 @@ test-measured: setup tools ## Run tests of promises in milliseconds and bytes, o
 	VIPGEN_TESTS=measured $(RETEST) $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED)
 
 test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
-	VIPGEN_STEP_CLOCK=1 $(LIVE) $(NOVET) -timeout 4m -count=1 -run ClockSteps ./agent/keepalived
+	VIPGEN_TESTS=test-clock $(RETEST) $(NOVET) -timeout 4m -count=1 -run ClockSteps ./agent/keepalived
 
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 30m -run '^TestCluster$$' -v .
@@ -192,11 +192,11 @@ test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's obj
 e2e: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
-	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot -args -remove
+	VIPGEN_TESTS=e2e go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
-	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -life -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
+	VIPGEN_TESTS=e2e-life go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)
 
 lint: gofmt vet staticcheck govulncheck ## Check the source: gofmt, go vet, staticcheck, govulncheck
 
@@ -206,11 +206,11 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	done; exit $$failed
 
 lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
-	VIPGEN_TESTS=all VIPGEN_FAULTS=50 go -C lab test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v .
+	VIPGEN_TESTS=lab-doctor go -C lab test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v .
 
 lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
-	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go -C lab test -count 1 -timeout 30m -run '^TestBuild$$' -v ./testbed/upgrade
-	VIPGEN_TESTS=all VIPGEN_UPGRADE=1 go -C lab test -count 1 -timeout 30m -run '^TestUpgrade$$' -v .
+	VIPGEN_TESTS=lab-upgrade go -C lab test -count 1 -timeout 30m -run '^TestBuild$$' -v ./testbed/upgrade
+	VIPGEN_TESTS=lab-upgrade go -C lab test -count 1 -timeout 30m -run '^TestUpgrade$$' -v .
 
 gofmt:
 	@bad=$$(find . -path ./.cache -prune -o -name '*.go' -exec gofmt -l {} +); \
@@ -251,7 +251,7 @@ bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, st
 FLOOD ?= 1m
 
 bench-guard: setup tools ## Print a table of what floods of VRRP packets do for FLOOD (1m) each, with the guard and without; an hour (needs root)
-	VIPGEN_TESTS=all go test -count 1 -timeout 4h -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood $(FLOOD)
+	VIPGEN_TESTS=bench-guard go test -count 1 -timeout 4h -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood $(FLOOD)
 
 # Where lab-bench writes its reports; a directory of its own unless given.
 BENCHDIR ?=

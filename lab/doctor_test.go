@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,17 +177,11 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// manyFaults is the environment variable with the number of faults of `make lab-doctor`; not set elsewhere.
-const manyFaults = "VIPGEN_FAULTS"
-
-// TestDoctorOfManyFaults does the same many times, in random order.
+// TestDoctorOfManyFaults does the same 50 times, in random order.
 func TestDoctorOfManyFaults(t *testing.T) {
-	n, err := strconv.Atoi(os.Getenv(manyFaults))
-	if err != nil {
-		t.Skip("it takes a quarter of an hour: make lab-doctor runs it")
-	}
+	testkit.Only(t, "lab-doctor")
+	const n, most = 50, 2 // faults, and those that are not named right
 	d := newDiagnosed(t)
-	most := n / 25 // that are not named right
 	order := rand.New(rand.NewPCG(18, 6))
 	for range n {
 		d.breaks(faults[order.IntN(len(faults))])

@@ -39,7 +39,7 @@ const (
 // so that jobs of both versions share a node. Nodes of both elect, and move to classic
 // together.
 func TestUpgrade(t *testing.T) {
-	upgrade.Asked(t)
+	testkit.Only(t, "lab-upgrade")
 	testkit.Live(t)
 	t.Parallel()
 	old := upgrade.Build(t)

@@ -21,7 +21,7 @@ func FuzzNeighbours(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s state.MDNS
 		if json.Unmarshal(data, &s) != nil {
-			t.Skip("not what the job says")
+			return // no job writes it
 		}
 		c, n := testCluster(), testNode("master-0")
 		n.Peers = neighbours(s.Hosts, c, n)

@@ -26,7 +26,7 @@ import (
 )
 
 // floodTime is how long each flood of TestHardCase35Benchmark lasts.
-var floodTime = flag.Duration("flood", 0, "measure floods that last this long")
+var floodTime = flag.Duration("flood", time.Minute, "how long each flood lasts")
 
 // defended is a set of nodes under attack.
 type defended struct {
@@ -53,10 +53,8 @@ var floodRuns = []struct {
 // TestHardCase35Benchmark floods a holder with each kind of packet, and prints a table of
 // what that does to it, with the guard and without.
 func TestHardCase35Benchmark(t *testing.T) {
+	testkit.Only(t, "bench-guard")
 	testkit.Live(t)
-	if *floodTime == 0 {
-		t.Skip("it takes both cores for an hour: `make bench-guard` runs it, with -flood=1m")
-	}
 	table := strings.Builder{}
 	fmt.Fprintf(&table, "5,000 packets a second for %v each:\n\n| VRRP settings | flood | guard | VIP moves | lost requests | of a core more | log, B/s |\n|---|---|---|---|---|---|---|\n", *floodTime)
 	defer func() { t.Log("\n" + table.String()) }()

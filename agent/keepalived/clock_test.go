@@ -1,20 +1,16 @@
 package keepalived
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// stepClock allows TestHardCase27ClockSteps to set this machine's clock, which no
-// namespace has of its own: for machines that do nothing else meanwhile.
-const stepClock = "VIPGEN_STEP_CLOCK"
-
-// step sets the machine's clock forward or back.
+// step sets the machine's clock, which no namespace has of its own, forward or back.
 func step(t *testing.T, by time.Duration) {
 	t.Helper()
 	var now unix.Timespec
@@ -33,9 +29,7 @@ const stepBy = 10 * time.Minute
 // The clock steps, forward and back: nobody notices, and the VIP still moves when
 // its holder goes.
 func TestHardCase27ClockSteps(t *testing.T) {
-	if os.Getenv(stepClock) == "" {
-		t.Skipf("it sets this machine's clock by %v for some seconds; `make test-clock` runs it, with %s=1", stepBy, stepClock)
-	}
+	testkit.Only(t, "test-clock")
 	c := newCluster(t)
 	c.controlPlane(3)
 	for _, by := range []time.Duration{stepBy, -stepBy, -stepBy, stepBy} {

@@ -25,7 +25,7 @@ func FuzzPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		msg := new(dns.Msg)
 		if len(data) > maxMessage || msg.Unpack(data) != nil {
-			t.Skip("no message")
+			return // the reader drops it
 		}
 		c := newCache()
 		c.learn(response(own, nil), neighbour, epoch)

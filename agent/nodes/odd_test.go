@@ -215,7 +215,7 @@ func FuzzNode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var n nodeObject
 		if json.Unmarshal(data, &n) != nil || n.Name == "" || role(n.Labels) == v1alpha1.RoleMaster {
-			t.Skip("no Node that a kubelet may have written")
+			return // no kubelet may write it
 		}
 		if good := goodNodes(); !strings.Contains(strings.Join(good, ""), `"name":"`+n.Name+`"`) {
 			watchNodes(t, append(good, string(data))).check(t)

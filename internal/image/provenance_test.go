@@ -23,6 +23,8 @@ import (
 	statement "github.com/in-toto/attestation/go/v1"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // verifier verifies with a public key, as cosign does.
@@ -139,11 +141,7 @@ func TestSign(t *testing.T) {
 // verifyWithOpenSSL verifies as docs/install.md says.
 func verifyWithOpenSSL(t *testing.T, dir string, key *ecdsa.PrivateKey, sig []byte) {
 	t.Helper()
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Log("not verified with OpenSSL: ", err)
-		return
-	}
+	openssl := testkit.Program(t, "openssl")
 	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
 		t.Fatal(err)

@@ -1,26 +1,22 @@
 package image
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// whole is set by `make release-check`.
-var whole = flag.Bool("whole", false, "test all platforms, and compare two releases")
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // TestReproducible makes a release from two copies of the source in different places, as
 // `make release` does: the second one by a user with other habits and with nothing built
 // before, since what Go keeps in its cache would be compared with itself. Every file that
 // comes out is the same.
 func TestReproducible(t *testing.T) {
-	if !*whole {
-		t.Skip("it builds all platforms twice: `make release-check` runs it")
-	}
+	testkit.Only(t, "release-check")
 	dir := t.TempDir()
 	outputs := map[string]map[string]string{}
 	for _, c := range []struct{ place, prepare string }{

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // platforms are this machine's and one with the other order of bytes; all for a release.
 func platforms() []v1.Platform {
-	if *whole {
+	if testkit.Asked("release-check") {
 		return Platforms()
 	}
 	return []v1.Platform{Here(), {OS: "linux", Architecture: "s390x"}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,11 @@ import (
 //
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
 // deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
-// A Variant repeats a live test for another address family, direction or profile.
+// A Variant repeats a live test for another address family, direction or profile. One that takes
+// hours, or changes the machine, is of the target of the Makefile that runs it alone (Only).
+//
+// No test is skipped otherwise: one that this machine cannot run says so (CannotRun), and one
+// that needs what can be installed fails.
 
 // variable selects the tests that run, as the Makefile's targets of these names:
 //
@@ -33,8 +38,15 @@ import (
 //	live      live and long tests, and tests that declare no kind
 //	variants  the same, and the variants of live tests
 //	measured  measured tests, and tests that declare no kind
-//	all       every test
+//	all       every test but those of Only
+//	e2e       every test, and those of Only(t, "e2e"); likewise for other targets
 const variable = "VIPGEN_TESTS"
+
+// targets are the values of the variable that add the tests of a target of the Makefile.
+var targets = []string{"bench-guard", "e2e", "e2e-life", "lab-doctor", "lab-upgrade", "release-check", "test-clock"}
+
+// inCI is set by .ci/run, whose machine runs every test.
+const inCI = "VIPGEN_CI"
 
 // kind is declared by a test; a later one includes those before it.
 type kind int
@@ -73,6 +85,33 @@ func Measured(t testing.TB) { t.Helper(); declare(t, measured) }
 
 // Smoke declares the one live test that `make test` runs.
 func Smoke(t testing.TB) { t.Helper(); declare(t, smoke) }
+
+// Only declares that only a target of the Makefile, which is one of targets, runs a test. It
+// declares its kind as well.
+func Only(t testing.TB, target string) {
+	t.Helper()
+	if !slices.Contains(targets, target) {
+		t.Fatalf("%s is none of %v", target, targets)
+	}
+	if !Asked(target) {
+		mode(t)
+		t.Skip("`make " + target + "` runs it")
+	}
+}
+
+// Asked reports whether the tests of a target run.
+func Asked(target string) bool { return os.Getenv(variable) == target }
+
+// CannotRun ends a test that needs what this machine lacks and what cannot be installed, such as
+// a core. It fails in continuous integration; elsewhere internal/tools/retest lists it.
+func CannotRun(t testing.TB, why string) {
+	t.Helper()
+	t.Attr("cannot-run", why)
+	if os.Getenv(inCI) != "" {
+		t.Fatal("this machine cannot run it: " + why)
+	}
+	t.Skip("this machine cannot run it: " + why)
+}
 
 var declared sync.Map
 
@@ -187,5 +226,8 @@ func modeOf(value string) (string, error) {
 	case "unit", "test", "live", "variants", "measured", "all":
 		return value, nil
 	}
-	return "", fmt.Errorf("%s is %q; it can be unit, test, live, variants, measured or all", variable, value)
+	if slices.Contains(targets, value) {
+		return "all", nil
+	}
+	return "", fmt.Errorf("%s is %q; it can be unit, test, live, variants, measured, all, %s", variable, value, strings.Join(targets, ", "))
 }

@@ -208,6 +208,9 @@ func checkGo(t *testing.T, path, name string) {
 		case *ast.BasicLit:
 			check(t, name, line(n.Pos()), text(n), everywhere)
 		case *ast.CallExpr:
+			if skips(n) && name != "internal/testkit/kind.go" {
+				t.Errorf("%s:%d: declare a kind of internal/testkit, or call CannotRun", name, line(n.Pos()))
+			}
 			if says(n) && !strings.HasSuffix(name, "_test.go") {
 				for _, a := range n.Args {
 					check(t, name, line(a.Pos()), text(a), said)
@@ -283,6 +286,12 @@ func text(e ast.Expr) string {
 func says(c *ast.CallExpr) bool {
 	f, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "log", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
+}
+
+// skips reports whether a call skips a test.
+func skips(c *ast.CallExpr) bool {
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, f.Sel.Name)
 }
 
 var hump = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)

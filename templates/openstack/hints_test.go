@@ -51,7 +51,7 @@ func FuzzName(f *testing.F) {
 		// What does not print is refused before, and HCL turns other text into normal
 		// form C.
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
-			t.Skip("it is refused before, or HCL normalizes it")
+			return
 		}
 		checkName(t, name)
 	})

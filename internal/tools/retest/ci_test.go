@@ -21,7 +21,7 @@ func ciRun(t *testing.T, env string) string {
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, ".ci/run"), regexp.MustCompile(`(shown e2e) \d+`).ReplaceAll(script, []byte("$1 2")))
 	testkit.WriteFile(t, filepath.Join(dir, "Makefile"), []byte(`
-test: ; @echo tested
+test: ; @echo tested $$VIPGEN_CI
 lint: ; @exit 3
 test-live: ; @setsid sleep 60 & echo alive
 test-e2e: ; @exec sleep 600
@@ -40,7 +40,7 @@ func TestContinuousIntegration(t *testing.T) {
 	t.Parallel()
 	out := ciRun(t, "END=600")
 	for _, want := range []string{
-		`\ntested\n`, `\nalive\n`, `\n== lint: .* exit status 2\n`, `\n== e2e: CUT OFF after 2 s\n`, `\nparts:\ntest `,
+		`\ntested 1\n`, `\nalive\n`, `\n== lint: .* exit status 2\n`, `\n== e2e: CUT OFF after 2 s\n`, `\nparts:\ntest `,
 		`\nlint +\d+ s, .* exit status 2\n`, `\nraces +\d+ s, .* exit status 0\n`, `\ne2e +\d+ s, .* cut off\n`, `\n\d+ s, RED\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {

@@ -13,10 +13,10 @@
 // On SIGQUIT to the process group, which .ci/run sends to a command that takes too long, it
 // names the running tests, whose processes print their goroutines and end. Nothing runs again.
 //
-// It prints the output of go test and finally a table of the tests that were late, with the
-// load average at the time, and go test's own line of each package, with the first lines of its
-// failures. FILE collects these of several runs, for -close, which prints them all. The exit
-// status is 1 for a failure.
+// It prints the output of go test and finally a table of the tests that were late, with the load
+// average at the time, those that this machine cannot run, and go test's own line of each package,
+// with the first lines of its failures. FILE collects these of several runs, for -close, which
+// prints them all. The exit status is 1 for a failure.
 package main
 
 import (

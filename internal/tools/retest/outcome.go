@@ -26,6 +26,7 @@ type test struct {
 	live   bool   // by its attribute
 	state  string // run, pause, cont, pass, fail or skip
 	load   string // when it failed
+	cannot string // run on this machine, and why
 	output []string
 }
 
@@ -56,6 +57,9 @@ func (o *outcome) add(e event, load func() string) (last bool) {
 	switch e.Action {
 	case "attr":
 		t.live = t.live || e.Key == "kind" && (e.Value == "live" || e.Value == "measured")
+		if e.Key == "cannot-run" {
+			t.cannot = e.Value
+		}
 	case "output":
 		t.output = append(t.output, e.Output)
 	case "fail":

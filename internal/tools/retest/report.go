@@ -14,7 +14,11 @@ import (
 type report struct {
 	Packages []packageLine `json:"packages"` // in the order of their ends
 	Late     []row         `json:"late"`
+	NotRun   []notRun      `json:"notRun"`
 }
+
+// notRun is a test that the machine cannot run (testkit.CannotRun).
+type notRun struct{ Package, Test, Why string }
 
 // packageLine is go test's own line of a package.
 type packageLine struct {
@@ -79,6 +83,12 @@ func (r *report) print(out io.Writer) {
 			fmt.Fprintln(out, "  "+strings.Join(l.Why, "\n    "))
 		}
 	}
+	if len(r.NotRun) > 0 {
+		fmt.Fprintln(out, "\ntests that this machine cannot run:")
+	}
+	for _, n := range r.NotRun {
+		fmt.Fprintf(out, "  %s %s: %s\n", n.Package, n.Test, n.Why)
+	}
 	fmt.Fprintln(out)
 	failed := false
 	for _, p := range r.Packages {
@@ -118,5 +128,6 @@ func readReports(path string) (*report, error) {
 		}
 		all.Packages = append(all.Packages, r.Packages...)
 		all.Late = append(all.Late, r.Late...)
+		all.NotRun = append(all.NotRun, r.NotRun...)
 	}
 }

@@ -116,6 +116,11 @@ func (r *runner) isCut() bool {
 // those that did not run because another one ended the process.
 func (r *runner) judge(o *outcome) error {
 	r.report.ended(o)
+	for _, t := range o.order {
+		if t.cannot != "" {
+			r.report.NotRun = append(r.report.NotRun, notRun{o.pkg, t.name, t.cannot})
+		}
+	}
 	if !o.failed {
 		return nil
 	}

@@ -140,6 +140,7 @@ func TestPanics(t *testing.T) {
 }
 
 func TestAfter(t *testing.T) {
+	t.Attr("cannot-run", "one core")
 	if os.Getenv("WRONG") != "" {
 		t.Error("wrong")
 	}
@@ -164,12 +165,12 @@ func TestAfter(t *testing.T) {
 	status, err = run([]string{"-close", report}, &out)
 	testkit.Must(t, err)
 	text := out.String()
-	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
+	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\ntests that this machine cannot run:\n  example.com/late TestAfter: one core\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if status != 0 || !strings.HasSuffix(text, "s\n\tTestAfter\n\tlate_test.go:29: wrong\nFAIL\n") {
+	if status != 0 || !strings.HasSuffix(text, "s\n\tTestAfter\n\tlate_test.go:30: wrong\nFAIL\n") {
 		t.Errorf("status %d\n%s", status, text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -31,8 +30,6 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/upgrade"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
-
-var wholeLife = flag.Bool("life", false, "run TestLife, which takes the repository's history and half an hour")
 
 // Releases that the cluster goes through. The version of vipgen before cannot start
 // keepalived 2.3, so that the first update brings another HAProxy alone.
@@ -70,9 +67,7 @@ const (
 // vipgen: adopted, moved to fast, OpenShift updated, vipgen upgraded, moved back, removed.
 // One client asks all the time. Afterwards the nodes have the files that they had before.
 func TestLife(t *testing.T) {
-	if !*wholeLife {
-		t.Skip("it takes half an hour: make e2e-life runs it")
-	}
+	testkit.Only(t, "e2e-life")
 	old := upgrade.Build(t)
 	l := newLife(t, old)
 	defer l.end()

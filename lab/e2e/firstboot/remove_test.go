@@ -3,7 +3,6 @@ package firstboot
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -22,8 +21,6 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-var leave = flag.Bool("remove", false, "run TestRemove, which boots each of two nodes twice")
-
 const (
 	// rebootGap is the time that a client may be without an answer while a holder reboots with
 	// the settings of OpenShift's own keepalived: the skew time of VRRPv2, and a second for
@@ -40,9 +37,7 @@ const (
 // machine-config operator takes them when the MachineConfigs are deleted, and each node
 // reboots. A client asks all the time. Nothing of vipgen's is left.
 func TestRemove(t *testing.T) {
-	if !*leave {
-		t.Skip("it boots nodes four times: make e2e runs it")
-	}
+	testkit.Only(t, "e2e")
 	managed := rig.InstallConfig("192.168.111.0/24", apiVIP.String(), "192.168.111.4", "OpenShiftManagedDefault")
 	c := newControlPlane(t, managed, "vrrp: {profile: classic, mode: unicast}", "ingress: [{name: default, nodeSelector: {}}]")
 	c.gracefully(false) // as before OpenShift 4.22

@@ -17,15 +17,6 @@ import (
 // Programs are paths of that version's programs.
 type Programs struct{ Vipgen, Agent string }
 
-// Asked skips a test that needs the repository's history, to build the version before, unless
-// `make lab-upgrade` runs it.
-func Asked(t testing.TB) {
-	t.Helper()
-	if os.Getenv("VIPGEN_UPGRADE") == "" {
-		t.Skip("it takes the history: make lab-upgrade runs it")
-	}
-}
-
 // Build returns the programs of that version, built from the repository's history if necessary:
 // such a test is Long. In a clone without the commit it fails with advice.
 func Build(t testing.TB) Programs {
