@@ -115,6 +115,10 @@ func TestGoesOn(t *testing.T) {
 			if tt.want && told != 2 {
 				t.Errorf("told %d times, want once for the first and once when they go on", told)
 			}
+			h.Follow([]Pair{{fresh.Name, fresh, old}}, []netip.Addr{peer, other})
+			if got := h.Heard(last); got.continues || len(got.last) > 0 {
+				t.Errorf("other settings were followed, and it returns %+v", got)
+			}
 		})
 	}
 }

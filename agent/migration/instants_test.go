@@ -75,4 +75,10 @@ func TestInstants(t *testing.T) {
 	if len(m) != 0 {
 		t.Errorf("%+v", m)
 	}
+	for range 2 {
+		m.add(now, now.Add(-afterTime), false)
+	}
+	if len(m) != 1 {
+		t.Errorf("the last moment of an instant: %+v", m)
+	}
 }

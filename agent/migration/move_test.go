@@ -138,7 +138,7 @@ func TestUnitsMoveAlone(t *testing.T) {
 	}
 	mixed := s.mix(old, fresh)
 	for i, want := range []*keepalived.Conf{old, fresh, fresh} {
-		if mixed.Instances[i].AdvertInterval != want.Instances[i].AdvertInterval {
+		if got := mixed.Instances[i]; got.Name != list[i].name || got.AdvertInterval != want.Instances[i].AdvertInterval {
 			t.Errorf("%s runs the wrong settings", list[i].name)
 		}
 	}

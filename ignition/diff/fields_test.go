@@ -170,7 +170,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			"   >  @@ -1,2 +1,2 @@\n+password: " + aSecret + "\n a: 1\n-password: " + aSecret},
 		{"a Secret", object(`{"kind": "Secret", "data": {"a": "SECRET1", "b": "SECRET"}}`, `{"kind": "Secret", "data": {"a": "SECRET2", "b": "SECRET", "c": "SECRET3"}}`),
 			"data.a changed  > " + aSecret + "\ndata.c added  > " + aSecret},
-		{"no secret", object(`{"kind": "Pod", "secret": {"secretName": "a"}, "mountToken": true}`, `{"kind": "Pod", "secret": {"secretName": "b"}, "mountToken": false}`),
+		{"no secret, and what the API server sets", object(`{"kind": "Pod", "status": {"a": 1}, "metadata": {"uid": "x"}, "secret": {"secretName": "a"}, "mountToken": true}`, `{"kind": "Pod", "metadata": {}, "secret": {"secretName": "b"}, "mountToken": false}`),
 			"mountToken  true > false\nsecret.secretName  a > b"},
 	}
 	for _, tt := range tests {

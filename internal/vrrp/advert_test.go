@@ -59,6 +59,19 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
+// No fragment, no other protocol and no part of a packet is one.
+func TestNoPacket(t *testing.T) {
+	const begin, end = "c000020b c0000209", "316d3c01000a0000c0000205"
+	for name, header := range map[string]string{
+		"more fragments": "45000020 00002000 ff70 0000", "a later fragment": "45000020 00000001 ff70 0000", "TCP": "45000020 00000000 ff06 0000",
+		"a short header": "44000020 00000000 ff70 0000", "a header longer than the packet": "4f000020 00000000 ff70 0000", "cut off": "45000021 00000000 ff70 0000",
+	} {
+		if p, ok := ParsePacket(unhex(t, header+begin+end)); ok {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
 // TestExtensionHeaders: an advert behind an extension header is one.
 func TestExtensionHeaders(t *testing.T) {
 	p, ok := ParsePacket(unhex(t, "60000000 0020 3c ff 20010db800000000000000000000000b 20010db8000000000000000000000009 7000000000000000 316d3c010019000020010db8000000000000000000000005"))

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,9 @@ func lines(l problem.List) string {
 
 func pointer[T any](v T) *T { return &v }
 
+var compare = cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+
 func TestDecodeValues(t *testing.T) {
 	tests := []struct {
 		name, in string
@@ -105,8 +109,6 @@ func TestDecodeValues(t *testing.T) {
 			if problems := doc.Decode(&got); len(problems) > 0 {
 				t.Error(problems)
 			}
-			compare := cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
-				cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 			testkit.Equal(t, test.want, got, compare)
 		})
 	}
@@ -166,6 +168,8 @@ func TestDecodeProblems(t *testing.T) {
 			"f.yaml:2:3: error: labels[\"example.com/rack\"]: found a list, expected text [wrong-type]\n"},
 		{"duplicate key", "version: a\nversion: b\n",
 			"f.yaml:2:1: error: version: found \"version\" for the second time (first on line 1) [duplicate-key]\n"},
+		{"duplicate key of a map", "labels:\n  a: x\n  a: y\n",
+			"f.yaml:3:3: error: labels.a: found \"a\" for the second time (first on line 2) [duplicate-key]\n"},
 		{"duplicate unknown key", "main:\n  hunter2: a\n  hunter2: b\n",
 			"f.yaml:3:3: error: main: found a key for the second time (first on line 2) [duplicate-key]\n"},
 		{"duplicate key where nobody looks", "other:\n  a: 1\n  a: 2\n", ""},
@@ -193,6 +197,17 @@ func TestDecodeProblems(t *testing.T) {
 			testkit.Equal(t, test.want, lines(doc.Decode(&sample{})))
 		})
 	}
+}
+
+// An overlay sets mappings without keys as well.
+func TestOverlay(t *testing.T) {
+	doc, problems := source.Parse("f.yaml", []byte(`over: '{"main": {}, "labels": {"a": "b"}}'`))
+	v := source.NewView(doc, "")
+	var got sample
+	if problems = slices.Concat(problems, v.Overlay(doc, "over"), v.Document().Decode(&got)); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	testkit.Equal(t, sample{Main: &host{}, Labels: map[string]string{"a": "b"}}, got, compare)
 }
 
 func TestDecodeStrict(t *testing.T) {

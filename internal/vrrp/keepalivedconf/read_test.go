@@ -165,6 +165,9 @@ func TestProblems(t *testing.T) {
 		if len(got) == 0 || got[0] != want || (len(problems) > 0) != (tt.problem != "") {
 			t.Errorf("%q: %q, want %q", tt.by, got, want)
 		}
+		if tt.by == "virtual_router_id 300" && conf.Instances[0].RouterID != 0 {
+			t.Errorf("%s is read as %d", tt.by, conf.Instances[0].RouterID)
+		}
 	}
 }
 
