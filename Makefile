@@ -89,7 +89,7 @@ LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -240,6 +240,13 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 			$(CURDIR)/internal/tools/fuzz "$$package" "$$name" $(FUZZTIME) </dev/null; \
 		done <<<"$$targets"; \
 	done
+
+# How many mutants, and the seed of their choice.
+MUTANTS ?= 60
+MUTATED := ./render/... ./templates/... ./internal/vrrp/... ./agent/migration ./agent/nodeip ./ignition/... ./internal/proof/verify
+
+mutants: ## Change the source at random places (MUTANTS=60, SEED) and list the changes that no test of make unit notices; 20 minutes
+	go run ./internal/tools/mutate -n $(MUTANTS) -seed $(or $(SEED),1) -also './golden ./cmd/cli ./internal/day2/...' $(MUTATED)
 
 bench-render: ## Measure start and render beside a hello world and Butane, and many renders through the library on one core
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render

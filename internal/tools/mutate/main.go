@@ -1,0 +1,319 @@
+// Command mutate changes the source at random places and reports which changes no test notices:
+//
+//	go run ./internal/tools/mutate [-n 60] [-seed 1] [-match REGEXP] [-also PACKAGES] PACKAGES
+//
+// Its mutants are all in one build of the tests of PACKAGES: each stands in the source beside
+// what it changes, and VIPGEN_MUTANT selects one by its number, so that a mutant costs a run of
+// the tests that reach it and no build. Tests are those of `make unit`, of PACKAGES and then of
+// those that -also lists. A mutant whose tests take five times as long as without it is killed.
+//
+// equivalents.txt lists mutants that change nothing that a test could notice, and why. The exit
+// status is 1 if fewer than 90 % of the others are killed.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 60, "number of mutants")
+	seed := flag.Uint64("seed", 1, "seed of their choice")
+	match := flag.String("match", "", "choose among those whose names, as equivalents.txt has them, match")
+	also := flag.String("also", "", "more packages whose tests run, separated by spaces")
+	flag.Parse()
+	tooFew, err := run(*n, *seed, *match, strings.Fields(*also), flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(2)
+	}
+	if tooFew {
+		os.Exit(1)
+	}
+}
+
+// goPackage is a package as go list prints it.
+type goPackage struct {
+	Dir, ImportPath           string
+	GoFiles                   []string
+	TestGoFiles, XTestGoFiles []string
+}
+
+func listPackages(patterns []string) (out []goPackage, err error) {
+	data, err := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles"}, patterns...)...).Output()
+	for d := json.NewDecoder(bytes.NewReader(data)); err == nil && d.More(); {
+		var p goPackage
+		if err = d.Decode(&p); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out, err
+}
+
+func run(n int, seed uint64, match string, also, patterns []string) (tooFew bool, err error) {
+	matching, err := regexp.Compile(match)
+	if err != nil {
+		return false, err
+	}
+	packages, err := listPackages(patterns)
+	if err != nil {
+		return false, fmt.Errorf("go list: %w", err)
+	}
+	var files []*file
+	for _, p := range packages {
+		for _, name := range p.GoFiles {
+			f, err := parse(filepath.Join(p.Dir, name))
+			if err != nil {
+				return false, err
+			}
+			files = append(files, f)
+		}
+	}
+	var all []*mutant
+	for _, f := range files {
+		all = append(all, f.mutants...)
+	}
+	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	equivalent, err := readEquivalents(equivalents)
+	if err != nil {
+		return false, err
+	}
+	all = slices.DeleteFunc(all, func(m *mutant) bool { return equivalent[m.name()] || !matching.MatchString(m.name()) })
+	chosen := all[:min(n, len(all))]
+	for i, m := range chosen {
+		m.id = i + 1
+	}
+	dir, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	if len(also) > 0 {
+		more, err := listPackages(also)
+		if err != nil {
+			return false, fmt.Errorf("go list: %w", err)
+		}
+		packages = append(packages, more...)
+	}
+	b := &built{dir: dir, packages: packages, files: files}
+	if err := b.compile(); err != nil {
+		return false, err
+	}
+	killed, of := 0, 0
+	if err := b.baseline(); err != nil {
+		return false, err
+	}
+	for _, m := range chosen {
+		if m.invalid {
+			continue
+		}
+		of++
+		verdict := b.try(m)
+		if verdict != "" {
+			killed++
+		}
+		fmt.Printf("%-9s line %d, %s (tests of %d packages reach it)%s\n", map[bool]string{true: "killed", false: "SURVIVED"}[verdict != ""], m.line, m.name(), len(m.reached), verdict)
+	}
+	fmt.Printf("%d of %d mutants killed (%d places, %d did not compile)\n", killed, of, len(all), len(chosen)-of)
+	return killed*10 < of*9, nil
+}
+
+//go:embed equivalents.txt
+var equivalents string
+
+// readEquivalents reads the list: a mutant's name, then two spaces and a reason.
+func readEquivalents(list string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for line := range strings.Lines(list) {
+		name, reason, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if name == "" || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("equivalents.txt: %q: a name, two spaces and a reason are needed", line)
+		}
+		out[name] = true
+	}
+	return out, nil
+}
+
+// built is all mutants, compiled into the tests of each package.
+type built struct {
+	dir      string
+	packages []goPackage
+	files    []*file
+	took     map[string]time.Duration // by package, without a mutant
+}
+
+// helper is the file that is added to each package.
+const helper = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var mutantActive, _ = strconv.Atoi(os.Getenv("VIPGEN_MUTANT"))
+
+var mutantReached = os.Getenv("VIPGEN_MUTANT_REACHED")
+
+func mutantOn(id int) bool {
+	if mutantReached != "" {
+		os.WriteFile(mutantReached+"/"+strconv.Itoa(id), nil, 0o644)
+	}
+	return id == mutantActive
+}
+
+func mutantPick[T any](id int, a, b T) T {
+	if mutantOn(id) {
+		return b
+	}
+	return a
+}
+`
+
+var (
+	compileError = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: .*`)
+	numbered     = regexp.MustCompile(`mutant(?:On|Pick)\((\d+)`)
+)
+
+// compile builds the tests, without those mutants that are no Go, which it finds by errors.
+func (b *built) compile() error {
+	for {
+		overlay := map[string]string{}
+		write := func(path, text string) error {
+			to := filepath.Join(b.dir, strconv.Itoa(len(overlay))+".go")
+			overlay[path] = to
+			return os.WriteFile(to, []byte(text), 0o644)
+		}
+		texts := map[string]string{}
+		for _, f := range b.files {
+			if text := f.text(); text != string(f.source) {
+				texts[f.path] = text
+				if err := write(f.path, text); err != nil {
+					return err
+				}
+				if helped := filepath.Join(filepath.Dir(f.path), "mutant.go"); overlay[helped] == "" {
+					if err := write(helped, fmt.Sprintf(helper, f.name)); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		data, err := json.Marshal(map[string]any{"Replace": overlay})
+		if err != nil {
+			return err
+		}
+		config := filepath.Join(b.dir, "overlay.json")
+		if err := os.WriteFile(config, data, 0o644); err != nil {
+			return err
+		}
+		args := []string{"test", "-c", "-vet=off", "-p=1", "-overlay", config, "-o", b.dir + "/tests/"}
+		for _, p := range b.packages {
+			if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
+				args = append(args, p.ImportPath)
+			}
+		}
+		out, err := exec.Command("go", args...).CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		found := false
+		for _, m := range compileError.FindAllStringSubmatch(string(out), -1) {
+			found = b.invalidate(m[1], m[2], texts) || found
+		}
+		if !found {
+			return fmt.Errorf("go test -c: %w\n%s", err, out)
+		}
+	}
+}
+
+// invalidate leaves out the mutants in the line of an error, or the nearest one before it.
+func (b *built) invalidate(name, at string, texts map[string]string) bool {
+	path, _ := filepath.Abs(name)
+	lines := strings.Split(texts[path], "\n")
+	line, _ := strconv.Atoi(at)
+	for line = min(line, len(lines)); line > 0; line-- {
+		if ids := numbered.FindAllStringSubmatch(lines[line-1], -1); len(ids) > 0 {
+			for _, f := range b.files {
+				for _, m := range f.mutants {
+					if m.id != 0 && slices.ContainsFunc(ids, func(id []string) bool { return id[1] == strconv.Itoa(m.id) }) {
+						m.invalid = true
+					}
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// test runs the tests of a package, and returns their output if they fail.
+func (b *built) test(p goPackage, bound time.Duration, env ...string) (failure string, took time.Duration) {
+	// Names are as go test -c makes them.
+	cmd := exec.Command("timeout", "-k", "5", strconv.Itoa(int(bound.Seconds())), filepath.Join(b.dir, "tests", filepath.Base(p.ImportPath)+".test"), "-test.failfast")
+	cmd.Dir, cmd.Env = p.Dir, append(append(os.Environ(), "VIPGEN_TESTS=unit"), env...)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return cmp.Or(string(out), err.Error()), time.Since(began)
+	}
+	return "", time.Since(began)
+}
+
+// baseline runs all tests, which must pass, and records which package reaches which mutant.
+func (b *built) baseline() error {
+	b.took = map[string]time.Duration{}
+	for _, p := range b.packages {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		reached := filepath.Join(b.dir, "reached")
+		if err := os.Mkdir(reached, 0o755); err != nil {
+			return err
+		}
+		failure, took := b.test(p, 10*time.Minute, "VIPGEN_MUTANT_REACHED="+reached)
+		if failure != "" {
+			return fmt.Errorf("%s fails without a mutant:\n%s", p.ImportPath, failure)
+		}
+		b.took[p.ImportPath] = took
+		fmt.Printf("%s: %v\n", p.ImportPath, took.Round(time.Millisecond))
+		for _, f := range b.files {
+			for _, m := range f.mutants {
+				if _, err := os.Stat(filepath.Join(reached, strconv.Itoa(m.id))); m.id != 0 && err == nil {
+					m.reached = append(m.reached, p)
+				}
+			}
+		}
+		if err := os.RemoveAll(reached); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try returns the package that kills a mutant, or "". The mutant's own package is first.
+func (b *built) try(m *mutant) (killer string) {
+	slices.SortStableFunc(m.reached, func(x, y goPackage) int {
+		if own := filepath.Dir(m.file.path); x.Dir == own || y.Dir == own {
+			return map[bool]int{true: -1, false: 1}[x.Dir == own]
+		}
+		return cmp.Compare(b.took[x.ImportPath], b.took[y.ImportPath])
+	})
+	for _, p := range m.reached {
+		if failure, _ := b.test(p, 10*time.Second+5*b.took[p.ImportPath], "VIPGEN_MUTANT="+strconv.Itoa(m.id)); failure != "" {
+			return ", by " + p.ImportPath
+		}
+	}
+	return ""
+}
