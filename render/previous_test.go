@@ -74,7 +74,7 @@ func TestPreviousTemplates(t *testing.T) {
 		render    func(string, *v1alpha1.ClusterConfig, *v1alpha1.Node) ([]byte, error)
 		differs   bool // the version before has another template
 	}{
-		{"keepalived/keepalived.conf.tmpl", keepalived.Template, keepalived.Render, false},
+		{"keepalived/keepalived.conf.tmpl", keepalived.Template, keepalived.Render, true},
 		{"haproxy/haproxy.cfg.tmpl", haproxy.Template, haproxy.Render, true},
 		{"coredns/Corefile.tmpl", coredns.Template, coredns.Render, true},
 		{"coredns/hosts.tmpl", coredns.HostsTemplate, coredns.RenderHosts, false},
