@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testbed/names"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -21,7 +21,7 @@ func (u *Upstream) serve(t testing.TB, network *netns.Network) {
 	t.Helper()
 	node, err := network.AddNode("upstream", u.Address)
 	testkit.Must(t, err)
-	kill, err := process.ServeNames(node, u.Address.Addr(), u.Records...)
+	kill, err := names.Serve(node, u.Address.Addr(), u.Records...)
 	testkit.Must(t, err)
 	t.Cleanup(kill)
 }

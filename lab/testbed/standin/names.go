@@ -3,14 +3,14 @@ package standin
 import (
 	"net/netip"
 
+	"github.com/vipgen/vipgen/internal/testbed/names"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
 // ExampleRecord is a record of a name outside of any cluster.
 const ExampleRecord = "www.example.org. 60 IN A 203.0.113.80"
 
-// NewNameServer starts the name server of a site: see [process.ServeNames].
+// NewNameServer starts the name server of a site: see [names.Serve].
 func NewNameServer(node *netns.Node, addr netip.Addr, records ...string) (*Service, error) {
-	return start(func() (func(), error) { return process.ServeNames(node, addr, records...) })
+	return start(func() (func(), error) { return names.Serve(node, addr, records...) })
 }

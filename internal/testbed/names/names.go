@@ -1,4 +1,5 @@
-package process
+// Package names is a name server for tests and labs, in place of those of a site.
+package names
 
 import (
 	"errors"
@@ -9,12 +10,12 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// ServeNames starts a name server, in place of those of a site, at port 53 of an address of a
-// node, by UDP and TCP. It knows the records, given as in a zone file, and no other name. kill
-// ends it with its connections.
-func ServeNames(node *netns.Node, addr netip.Addr, records ...string) (kill func(), err error) {
+// Serve starts a name server at port 53 of an address of a node, by UDP and TCP. It knows
+// the records, given as in a zone file, and no other name. kill ends it with its connections.
+func Serve(node *netns.Node, addr netip.Addr, records ...string) (kill func(), err error) {
 	zone := map[string][]dns.RR{}
 	for _, line := range records {
 		record, err := dns.NewRR(line)
@@ -31,7 +32,7 @@ func ServeNames(node *netns.Node, addr netip.Addr, records ...string) (kill func
 }
 
 func serveNames(node *netns.Node, at netip.AddrPort, handler dns.Handler) (kill func(), err error) {
-	streams, err := ListenAt(node, at)
+	streams, err := process.ListenAt(node, at)
 	if err != nil {
 		return nil, err
 	}
