@@ -49,9 +49,9 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	c.check(t)
 	for _, n := range c.masters() {
 		c.awaitRedirects(t, n, 8)
-		testkit.Await(t, n.Name+" to be as good for the new VIPs as for the first", func() bool {
+		testkit.Await(t, n.Name+" to have the same priority for the new VIPs", func() bool {
 			s, alive := published[state.Keepalived](n)
-			return alive && len(s.Instances) == 4 && s.Instances[0].Priority == 68 && s.Instances[2].Priority == 65 && s.Instances[3].Priority == 65
+			return alive && len(s.Instances) == 4 && s.Instances[0].Priority == 68 && s.Instances[2].Priority == 68 && s.Instances[3].Priority == 68
 		})
 	}
 	at := c.holder(t, more.VIPs[0])

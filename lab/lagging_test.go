@@ -31,10 +31,10 @@ func TestMigrationLaggingPeer(t *testing.T) {
 		variant  bool // TestMigration has a holder that does not move
 	}{
 		// Until the others are sure, and go back: docs/upgrade.md.
-		{"HolderKeepsItsMode", fast, multicast, true, 4 * time.Second, true},
-		{"BackupKeepsItsMode", fast, multicast, false, 4 * time.Second, false},
-		{"BackupStaysClassic", classic, fast, false, 4 * time.Second, true},
-		{"BackupStaysFast", fast, classic, false, 4 * time.Second, true},
+		{"HolderKeepsItsMode", fast, multicast, true, 6 * time.Second, true},
+		{"BackupKeepsItsMode", fast, multicast, false, 6 * time.Second, false},
+		{"BackupStaysClassic", classic, fast, false, 6 * time.Second, true},
+		{"BackupStaysFast", fast, classic, false, 6 * time.Second, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

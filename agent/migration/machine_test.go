@@ -145,8 +145,9 @@ func TestMachine(t *testing.T) {
 		{"a lagging peer", []step{first, agreed,
 			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, moved: 1},
 			{in: cluster(instant+2*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
-			{in: cluster(instant+4*s).with(fastNow).hears(classicSettings, 3), runs: classic, moved: 1, back: 1},
-			{in: cluster(instant + 5*s).with(fastNow), runs: classic, waits: "it went back at", announces: "went on (demo_API_0)", moved: 1, back: 1},
+			{in: cluster(instant+4*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
+			{in: cluster(instant+6*s).with(fastNow).hears(classicSettings, 3), runs: classic, moved: 1, back: 1},
+			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "it went back at", announces: "went on (demo_API_0)", moved: 1, back: 1},
 			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", moved: 1, back: 1},
 		}},
 		{"left out", []step{

@@ -29,8 +29,9 @@ const (
 	// spare is more than the duration of a reload on a busy node.
 	spare = 500 * time.Millisecond
 	// settleTime is how long after the end of a move an advert with the old settings
-	// shows that a node did not move.
-	settleTime = 2 * time.Second
+	// shows that a node did not move. On a busy node the reload takes more than two seconds,
+	// and a needless roll-back disturbs clients twice and delays the move by cooldownTime.
+	settleTime = 4 * time.Second
 	// guardTime is how long after a move such an advert causes a roll-back. Later, the
 	// sender is a lagging peer, and has to move.
 	guardTime = time.Minute

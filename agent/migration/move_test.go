@@ -83,7 +83,7 @@ func TestLagging(t *testing.T) {
 	list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
 	began := time.Now()
 	s := &move{from: classicSettings, to: fastSettings, began: began}
-	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 2900 * time.Millisecond: "", 3100 * time.Millisecond: "demo_API_0"} {
+	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 4900 * time.Millisecond: "", 5100 * time.Millisecond: "demo_API_0"} {
 		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
 			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
 		}
