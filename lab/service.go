@@ -119,7 +119,7 @@ func (n *Node) StopService(ctx context.Context, name string) error {
 		return err
 	}
 	if !s.running() {
-		return fmt.Errorf("%s is stopped on %s already", name, n.Name)
+		return fmt.Errorf("%s is already stopped on %s", name, n.Name)
 	}
 	return s.stop(ctx)
 }
@@ -131,7 +131,7 @@ func (n *Node) StartService(ctx context.Context, name string) error {
 		return err
 	}
 	if s.running() {
-		return fmt.Errorf("%s runs on %s already", name, n.Name)
+		return fmt.Errorf("%s is already running on %s", name, n.Name)
 	}
 	return s.start(ctx)
 }

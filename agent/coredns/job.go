@@ -146,7 +146,7 @@ func (j *Job) render() ([]byte, error) {
 		return nil, err
 	}
 	if refused := template.Nodes(cluster, node).Refused; len(refused) > 0 {
-		err = fmt.Errorf("%d nodes, such as %s, are called as the cluster's own names", len(refused), refused[0])
+		err = fmt.Errorf("%d nodes, such as %s, have names of the cluster's own", len(refused), refused[0])
 	}
 	j.naming.Warn(j.Log, err, "nodes left out of the hosts file", "no node left out of the hosts file any more")
 	changed, err := atomicfile.Write(v1alpha1.HostsFile, hosts, 0o644)

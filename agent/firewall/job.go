@@ -110,7 +110,8 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 // translates without the table.
 func (j *Job) linger(r Redirect) {
 	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
-		j.Log.Info("the redirect stays until the VIPs are on other nodes", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
+		j.Log.Info("waiting for VIPs to move to other nodes", "bound", job.ShutdownBound)
+		j.Log.Info("redirect removed", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
 	}
 	// They may have left earlier.
 	here, err := job.Here(r.VIPs)

@@ -12,8 +12,8 @@ import (
 // (hard case 43). The published state makes the firewall job keep the redirect without
 // counting it, so that the node loses the VIPs even if only this pod ends.
 //
-// The node may be stopping, and with it its API server, which only the next check would
-// show: it gets no new connections from here if there is another one.
+// The node's API server may be stopping as well, which checks notice later: it is drained if there
+// is another one.
 func (j *Job) leave() {
 	cluster, node, err := j.Source.Current()
 	if err != nil {
@@ -35,7 +35,8 @@ func (j *Job) leave() {
 	if _, err := ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
 		j.Log.Debug("cannot drain the node's own API server", "error", err)
 	}
-	j.Log.Info("HAProxy serves until the VIPs are on other nodes", "gone", job.AwaitVIPs(vips, job.ShutdownBound))
+	j.Log.Info("waiting for VIPs to move to other nodes", "bound", job.ShutdownBound)
+	j.Log.Info("HAProxy stops", "gone", job.AwaitVIPs(vips, job.ShutdownBound))
 	j.mu.Lock()
 	j.leaving = false
 	j.mu.Unlock()

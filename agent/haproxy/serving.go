@@ -176,7 +176,7 @@ func (j *Job) ended(stopping bool) {
 	}
 	j.mu.Unlock()
 	j.publish()
-	j.Log.Warn("HAProxy has ended by itself")
+	j.Log.Warn("HAProxy exited unexpectedly")
 }
 
 // restarted ends the time to serve again.

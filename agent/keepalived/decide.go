@@ -11,6 +11,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
+// decision is the configuration that keepalived is to have. Priorities are decided elsewhere:
+// vrrp.PriorityTerms has the terms, agent/health their values.
 type decision struct {
 	cluster *v1alpha1.ClusterConfig
 	node    *v1alpha1.Node

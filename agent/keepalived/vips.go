@@ -15,7 +15,7 @@ import (
 )
 
 // storedVIPs stores the VIPs that a keepalived of this node may have added to an
-// interface, over restarts of the container until the node boots. A killed keepalived
+// interface, across restarts of the container, until the node reboots. A killed keepalived
 // leaves its VIPs (hard case 1), and at the next start the cluster may have others:
 // nothing else would remove the old ones.
 type storedVIPs struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// review rolls the last move back if another node did not move.
+// review rolls back the last move if another node did not move.
 func (m *Machine) review(in *Input, out *Output) {
 	s := m.move
 	switch {
@@ -24,13 +24,13 @@ func (m *Machine) review(in *Input, out *Output) {
 	heard := in.Heard.matching(pairsOf(old, fresh))
 	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings] })
 	if lagging == "" {
-		out.Again = reviewTime // unchanged adverts cause no evaluation
+		out.Again = reviewTime // unchanged adverts do not trigger an evaluation
 		return
 	}
 	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "instance", lagging, "from", s.to.String(), "to", s.from.String())
 	m.counts.Back++
 	m.cooldown = in.Now.Add(cooldownTime)
-	m.cooldownWhy = "it went back at " + in.Now.UTC().Format(time.RFC3339) + " because adverts of " + s.from.String() + " went on (" + lagging + ")"
+	m.cooldownWhy = "rolled back at " + in.Now.UTC().Format(time.RFC3339) + ": a peer still advertised " + s.from.String() + " (" + lagging + ")"
 	from := s.from
 	m.running, m.move = &from, &move{from: s.to, to: s.from, began: in.Now, all: true, moved: map[string]bool{}}
 	m.agreement = agreement{}
@@ -42,7 +42,7 @@ func (m *Machine) unready(in *Input) string {
 	case in.Unready != "":
 		return in.Unready
 	case m.cooldown.After(in.Now):
-		return m.cooldownWhy + "; it tries again in " + m.cooldown.Sub(in.Now).Round(time.Minute).String()
+		return m.cooldownWhy + "; retrying in " + m.cooldown.Sub(in.Now).Round(time.Minute).String()
 	}
 	return in.Refused
 }
@@ -102,11 +102,11 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	switch {
 	case v.unready != "":
 	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:
-		begin("most other nodes have", true)
+		begin("most other nodes have moved", true)
 	case m.instants.follow(in.Now, e):
-		begin("another node has", false)
+		begin("another node has moved", false)
 	case got.agreed && got.left <= 0 && got.left > -lateTime:
-		begin("the instant has come", false)
+		begin("the agreed instant is reached", false)
 	case got.agreed:
 		out.Again = max(got.left, time.Millisecond)
 	case !got.at.IsZero() || e.heard:
@@ -114,7 +114,7 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	}
 	if e.heard && !m.ignored && m.instants != nil && !m.status.Moving {
 		m.ignored = true
-		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have moved", "goOn", e.continues)
+		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have moved", "continues", e.continues)
 	}
 }
 
@@ -123,7 +123,7 @@ func (m *Machine) logWait(what string, out *Output) {
 	if what != m.waits {
 		m.waits = what
 		if what != "" {
-			out.log(slog.LevelInfo, "move to other VRRP settings waits", "for", what)
+			out.log(slog.LevelInfo, "move to other VRRP settings pending", "reason", what)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestMachine(t *testing.T) {
 			{in: cluster(instant+2*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
 			{in: cluster(instant+4*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
 			{in: cluster(instant+6*s).with(fastNow).hears(classicSettings, 3), runs: classic, moved: 1, back: 1},
-			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "it went back at", announces: "went on (demo_API_0)", moved: 1, back: 1},
+			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "rolled back at", announces: "still advertised classic/unicast/v2/1s (demo_API_0)", moved: 1, back: 1},
 			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", moved: 1, back: 1},
 		}},
 		{"left out", []step{

@@ -16,7 +16,7 @@ func InForce(v v1alpha1.ClusterVRRP, kept *v1alpha1.VRRPSettings) v1alpha1.VRRPS
 	return *kept
 }
 
-// understands reports whether nodes with either settings elect together. With VRRPv3
+// understands reports whether nodes with the settings a and b can share an election. With VRRPv3
 // timing alone does not matter, because backups take the interval from the holder's
 // adverts, if they receive one in time: a backup that just started or recovered waits for
 // three of its own intervals (RFC 9568 section 6.1), so the holder's interval must be

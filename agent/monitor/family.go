@@ -33,7 +33,7 @@ func (f Families) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Put sends a value with label values. An invalid one fails alone.
+// Put sends a value with label values. An invalid value does not affect others.
 func (f Family) Put(to chan<- prometheus.Metric, v float64, labels ...string) {
 	m, err := prometheus.NewConstMetric(f.desc, f.kind, v, labels...)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	maxLength = MaxClients*(16+2) + 64*maxPorts*(16+4)
 )
 
-var errMessage = errors.New("no list of clients")
+var errMessage = errors.New("not a list of clients")
 
 // encode returns the message for the VIPs of IPv4 (four) or IPv6, the same bytes for the
 // same clients. VIPs without clients are left out: a message replaces the one before.
@@ -100,21 +100,21 @@ func decode(b []byte, four bool, vips []VIP) (Clients, error) {
 		b = b[2:]
 		vip := service.Addr()
 		if !slices.ContainsFunc(vips, func(v VIP) bool { return v.Address == vip }) {
-			return nil, fmt.Errorf("%s is no VIP that this node may hold", vip)
+			return nil, fmt.Errorf("this node cannot hold the VIP %s", vip)
 		}
 		if out[vip] == nil {
 			out[vip] = map[uint16][]netip.AddrPort{}
 		}
 		if _, twice := out[vip][service.Port()]; twice || service.Port() == 0 || len(out[vip]) == maxPorts {
-			return nil, fmt.Errorf("port %d of %s is invalid, there twice, or one of more than %d", service.Port(), vip, maxPorts)
+			return nil, fmt.Errorf("port %d of %s is invalid or duplicate, or there are more than %d", service.Port(), vip, maxPorts)
 		}
 		if count += n; count > MaxClients || n*(size+2) > len(b) {
-			return nil, fmt.Errorf("more than %d clients, or fewer than announced", MaxClients)
+			return nil, fmt.Errorf("more than %d clients, or a truncated message", MaxClients)
 		}
 		clients := make([]netip.AddrPort, n)
 		for i := range clients {
 			if clients[i], err = next(); err != nil || !isRemote(clients[i]) {
-				return nil, fmt.Errorf("%s is no client of %s", clients[i], service)
+				return nil, fmt.Errorf("invalid client %s of %s", clients[i], service)
 			}
 		}
 		out[vip][service.Port()] = clients

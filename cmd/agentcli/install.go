@@ -19,7 +19,7 @@ nothing of that image.`,
 		Example: "  vipgen-agent install /vipgen/vipgen-agent",
 		Args:    command.Args(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			// The program's path may be replaced by now; this is the running one.
+			// The file at the program's path may have been replaced; this is the running one.
 			self, err := os.Open("/proc/self/exe")
 			if err != nil {
 				return err

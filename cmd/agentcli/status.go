@@ -22,7 +22,7 @@ func (a *app) statusCommand() *cobra.Command {
 backends, the redirect, the mDNS names published and discovered, and the last reloads
 and refused configurations. A job that does not run is shown as such; JSON leaves it out.
 
-Exit code 1: no job runs on this node. With JSON that is for its reader to judge.
+Exit code 1: no job runs on this node. With -o json, check the output instead.
 
 'vipgen status' reads the JSON of all nodes and shows the cluster.`,
 		Example: `  vipgen-agent status
@@ -39,7 +39,7 @@ func thisNode() string {
 	if name, err := nodeName(); err == nil {
 		return name
 	}
-	name, _ := os.Hostname() // without a name, readers go by the file's
+	name, _ := os.Hostname() // without a node name, readers use the file name
 	return name
 }
 

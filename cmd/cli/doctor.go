@@ -28,13 +28,13 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor FILE|DIR...",
 		Short: "Find out why VIPs moved, from the records of the nodes",
 		Long: `Read the records of events that vipgen-agent keeps on each node, and print for each move
-of a VIP: from which node to which, the cause and how sure it is, how long no node held
-the VIP or two did, and the events that this rests on.
+of a VIP: from which node to which, the cause and how sure it is, for how long the VIP had
+no holder or two, and the events it is based on.
 
 A record is two files, ` + events.FileName + ` and ` + events.OlderName + `
 in /etc/keepalived of each node that can hold VIPs. In a DIR, files that are named like
-them are found at any depth. Some nodes may be missing; lines that are torn are left out;
-clocks that differ are corrected by what advertisements show.
+them are found at any depth. Some nodes may be missing; truncated lines are skipped; clock
+skew is corrected by advertisements.
 
 Exit code 0: every move was planned, or to a better node. 1: a VIP moved for another
 reason. 2: no event in the input. 3: a file cannot be read, or there is no record.
@@ -63,7 +63,7 @@ Documentation: ` + command.Pages + `troubleshoot.md#doctor`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.vip, "vip", "", "show this VIP alone, by its `address`")
+	flags.StringVar(&f.vip, "vip", "", "show only this VIP, by its `address`")
 	flags.StringVar(&f.since, "since", "", "show what happened since this `timestamp`: 2026-01-31T13:00:00Z, or 24h before the last event")
 	flags.BoolVar(&f.unplanned, "unplanned", false, "leave out moves that were planned, or to a better node")
 	o.Add(c, "text", "json", "html")
@@ -108,7 +108,7 @@ func (a *app) doctor(args []string, choose func(*doctor.Report, *doctor.Move) bo
 		return input.Unreadable(args[0], err)
 	}
 	if len(list) == 0 {
-		return problem.List{{File: args[0], Severity: problem.Error, Code: problem.Syntax, Found: "no event", Expected: "a record of vipgen-agent: JSON, an event a line"}}
+		return problem.List{{File: args[0], Severity: problem.Error, Code: problem.Syntax, Found: "no event", Expected: "a record of vipgen-agent: one JSON event per line"}}
 	}
 	r := doctor.Diagnose(list)
 	unplanned := slices.ContainsFunc(r.Moves, func(m doctor.Move) bool { return choose(r, &m) && !m.Cause.Planned() })

@@ -25,7 +25,7 @@ const (
 	resourceListKind    = "ResourceList"
 )
 
-// functionConfig is the file of a function config's problems.
+// functionConfig is the file name in problems of the function config.
 const functionConfig = "functionConfig"
 
 func (a *app) fnCommand() *cobra.Command {
@@ -44,7 +44,7 @@ and the agent-config, if there is one, in spec.agentConfig, spec.agentConfigFile
 spec.agentConfigRef, and the cluster's Ingress object in spec.clusterIngress,
 spec.clusterIngressFile or spec.clusterIngressRef. Items of an earlier run are replaced.
 
-Exit code 2: there are problems; the results of the list have them, too.`,
+Exit code 2: there are problems; they are also in the list's results.`,
 		Example: `  vipgen fn < resource-list.yaml
 
   # In kustomize, from a kustomization.yaml with 'generators: [demo.yaml]'

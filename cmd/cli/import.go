@@ -34,8 +34,8 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE|DIR...",
 		Short: "Generate input from an existing cluster",
-		Long: `Read how a running cluster carries its VIPs today, and generate an
-install-config.yaml and a vipgen.yaml that render the same behaviour: VIPs, virtual
+		Long: `Read how the VIPs of a running cluster are set up, and generate an
+install-config.yaml and a vipgen.yaml that reproduce it: VIPs, virtual
 router IDs, unicast or multicast, VRRP version and timing, images, DNS records.
 
 It takes exported objects: the ControllerConfig, the Infrastructure, MachineConfigs and
@@ -76,10 +76,10 @@ secrets, SSH keys, kubeconfigs and certificates are not read.`,
 func (f *importFlags) add(c *cobra.Command, dir string) {
 	command.Dir(c, &f.dir, dir)
 	f.output.Add(c, "text", "json")
-	c.Flags().StringVar(&f.name, "cluster-name", "", "the cluster's `name`, where the source does not say it")
-	c.Flags().StringVar(&f.base, "base-domain", "", "base `domain` of the cluster, where the source does not say it")
-	c.Flags().StringSliceVar(&f.networks, "machine-network", nil, "`networks` of the nodes, where the source does not say them")
-	c.Flags().StringVar(&f.mode, "mode", "", "VRRP `mode`, unicast or multicast, where the source does not say it")
+	c.Flags().StringVar(&f.name, "cluster-name", "", "the cluster's `name`, if the source does not specify it")
+	c.Flags().StringVar(&f.base, "base-domain", "", "base `domain` of the cluster, if the source does not specify it")
+	c.Flags().StringSliceVar(&f.networks, "machine-network", nil, "`networks` of the nodes, if the source does not specify them")
+	c.Flags().StringVar(&f.mode, "mode", "", "VRRP `mode`, unicast or multicast, if the source does not specify it")
 	c.Flags().StringVar(&f.agent, "agent-image", "", "`image` of vipgen's agent in your registry, by digest")
 	command.Complete(c, "mode", string(v1alpha1.ModeUnicast), string(v1alpha1.ModeMulticast))
 }
@@ -124,8 +124,7 @@ func (a *app) importCluster(names []string, given importer.Given, f *importFlags
 		{Path: importer.VIPConfigName, Data: result.VIPConfig},
 	}
 	if f.dir != "" {
-		// A pattern that matches nothing: no record of written files, as the files are the
-		// user's from now on.
+		// A pattern that matches nothing: written files are not recorded, the user owns them.
 		if err := a.writeDir(tree.Dir{Path: f.dir, Owned: ".vipgen-import"}, out, false); err != nil {
 			return err
 		}
@@ -203,7 +202,7 @@ func importText(p *printer, r *importer.Result) {
 		p.line("  %-24s   %s", "", c.Place)
 	}
 	if len(r.Assumed) > 0 {
-		p.WriteString("\nAssumed, as the source does not say it\n")
+		p.WriteString("\nAssumed (not in the source)\n")
 	}
 	for _, c := range r.Assumed {
 		p.line("  %-24s %s", c.What, c.Value)

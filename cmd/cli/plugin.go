@@ -63,7 +63,7 @@ func allPlugins() (names []string) {
 	return slices.Compact(names)
 }
 
-// globEscape returns a pattern that matches a directory alone.
+// globEscape returns a pattern that matches exactly dir.
 func globEscape(dir string) string {
 	if runtime.GOOS == "windows" {
 		return dir // patterns have no escapes there
@@ -72,7 +72,7 @@ func globEscape(dir string) string {
 }
 
 // plugin returns the program that runs a command line, "" for vipgen itself, and its arguments.
-// Only the lab is known to print help of its commands and to complete.
+// Only vipgen-lab is assumed to support help and completion.
 func plugin(root *cobra.Command, args []string) (path string, rest []string) {
 	if len(args) > 1 && args[1] == labName && (args[0] == "-q" || args[0] == "--quiet") {
 		args = args[1:] // the lab has no use for --quiet
@@ -122,9 +122,9 @@ Documentation: ` + command.Pages + `lab.md`,
 				return c.Help()
 			}
 			if runtime.GOOS != "linux" {
-				return errors.New("a lab is made of network namespaces, which only Linux has: run it on a Linux machine or in a virtual one")
+				return errors.New("the lab needs network namespaces of Linux: run it on Linux or in a virtual machine with Linux")
 			}
-			return errors.New("the program vipgen-lab, which runs labs, is neither next to vipgen nor in PATH: it is in vipgen's release archives for Linux, and 'make build' in a checkout of vipgen builds it")
+			return errors.New("vipgen-lab not found next to vipgen or in PATH: take it from vipgen's release archives for Linux, or run 'make build' in a checkout of vipgen")
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // HelpWidth is the longest line of help, in columns.
 const HelpWidth = 100
 
-// Pages is the address of the documentation, for help: a program has no copy.
+// Pages is the base URL of the documentation in help texts.
 const Pages = "https://github.com/vipgen/vipgen/blob/main/docs/"
 
 // groupAnnotation is the annotation of a flag with the title of its group.

@@ -47,7 +47,7 @@ func Mask(text []byte) (out string, found bool, err error) {
 		line += strings.Count(rest[:start], "\n")
 		end := actionEnd(rest[start:])
 		if end < 0 {
-			return "", true, &Error{line, "a template action without its end"}
+			return "", true, &Error{line, "unterminated template action"}
 		}
 		found = true
 		b.WriteString(Hole)
@@ -141,7 +141,7 @@ func Parse(text, comments string) ([]Statement, error) {
 			switch w {
 			case open:
 				if current.Words == nil && !reopen(&stack[len(stack)-1], &current) || len(stack) > maxDepth {
-					return nil, &Error{line, "a brace that opens nothing"}
+					return nil, &Error{line, "unexpected \"{\""}
 				}
 				current.Open = true
 				stack = append(stack, current)
@@ -149,7 +149,7 @@ func Parse(text, comments string) ([]Statement, error) {
 			case closing:
 				push()
 				if len(stack) == 1 {
-					return nil, &Error{line, "a brace closes that none opened"}
+					return nil, &Error{line, "unexpected \"}\""}
 				}
 				done := stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
@@ -168,7 +168,7 @@ func Parse(text, comments string) ([]Statement, error) {
 		}
 	}
 	if len(stack) > 1 {
-		return nil, &Error{stack[len(stack)-1].Line, "a block that does not end"}
+		return nil, &Error{stack[len(stack)-1].Line, "unterminated block"}
 	}
 	return stack[0].Body, nil
 }
@@ -213,7 +213,7 @@ func wordsOf(line, comments string) ([]string, error) {
 				word += `"` + more
 			}
 			if !closed {
-				return nil, errors.New("quoted text without its closing quote")
+				return nil, errors.New("unterminated quoted string")
 			}
 			out, line = append(out, quoted+word), rest
 		default:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reasons for a node to take no part in VIPs of its role, by design or on request. Any
-// other reason is a fault if it lasts.
+// Reasons for a node to take no part in VIPs of its role, by design or on request. Other reasons
+// are faults if they last: those of Join, and of agent/keepalived/membership.
 const (
 	LeftOutLoadBalancer  = "the nodes hold no VIPs: the load balancer is "     // and its type
 	LeftOutArbiter       = "OpenShift's own keepalived does not know arbiters" // hard case 32

@@ -21,8 +21,8 @@ import (
 )
 
 // settling is the time limit for a cluster to become healthy. Today's needs up to three polls, 10
-// seconds apart, and three runs of its scripts.
-const settling = 5 * time.Minute
+// seconds apart, three runs of its scripts, and containers in back-off up to five minutes.
+const settling = 10 * time.Minute
 
 // backOff resets so early that a container which ran for a whole run restarts at once: crashes of
 // different runs are independent of each other.

@@ -72,7 +72,7 @@ func (r *Reader) Add(name string, data []byte) bool {
 const maxOther = 64 << 10
 
 // broken reports a finding for an unreadable file if it is, or may have been, the state of a
-// node. A must-gather has much other JSON.
+// node. A must-gather contains unrelated JSON.
 func (r *Reader) broken(name string, data []byte, err error) bool {
 	mentions := func(job string) bool { return bytes.Contains(data, []byte(`"`+job+`"`)) }
 	if len(data) > maxOther && path.Base(name) != rawName && !slices.ContainsFunc(jobNames(), mentions) {

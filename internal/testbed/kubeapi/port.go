@@ -36,5 +36,5 @@ func FreePort(addr netip.Addr) (uint16, error) {
 		}
 		return port, l.Close()
 	}
-	return 0, fmt.Errorf("looking for a free port of %v: all are taken", addr)
+	return 0, fmt.Errorf("no free port on %v", addr)
 }

@@ -63,13 +63,12 @@ func (n *Node) AddAddress(link string, addr netip.Prefix) error {
 	return n.awaitLocal(link, addr.Addr())
 }
 
-// usableWithin is how long the kernel may take for an address: it takes milliseconds
-// unless all cores are busy.
+// usableWithin is the time-out for an address to become usable: milliseconds unless all cores are
+// busy.
 const usableWithin = time.Minute
 
-// awaitLocal returns when the kernel takes an IPv6 address of a link for its own. It
-// does so in its own time after the address is there, and until then whoever connects
-// to the address on the node itself is told after three seconds that no host is there.
+// awaitLocal waits until an IPv6 address of a link is in the local routing table. The kernel adds it
+// asynchronously; until then connections from the node itself fail after three seconds.
 func (n *Node) awaitLocal(link string, addr netip.Addr) error {
 	for deadline := time.Now().Add(usableWithin); ; time.Sleep(time.Millisecond) {
 		up, err := ipOutput("-n", n.namespace, "link", "show", "up", "dev", link)
@@ -81,7 +80,7 @@ func (n *Node) awaitLocal(link string, addr netip.Addr) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the kernel did not take %v of %s for its own within %v", addr, n.Name, usableWithin)
+			return fmt.Errorf("address %v of %s not usable after %v", addr, n.Name, usableWithin)
 		}
 	}
 }

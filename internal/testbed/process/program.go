@@ -5,9 +5,8 @@ import (
 	"syscall"
 )
 
-// WriteProgram writes a file that is to be executed. No process begins meanwhile: it would
-// have the file open for writing until it executes its own program, and the kernel executes
-// none that somebody writes (ETXTBSY, execve(2)).
+// WriteProgram writes an executable file. It blocks forks meanwhile: a child would inherit the open
+// file until its exec, and running the program would fail with ETXTBSY (execve(2)).
 func WriteProgram(path string, data []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
