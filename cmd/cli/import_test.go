@@ -107,7 +107,7 @@ func TestImportRefuses(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"import baremetal --dir new", command.Input, []string{"keepalived.conf:102:1: error: found a block that does not end", "Corefile:34:1: error: found a block that does not end", "vipgen: 2 problems; nothing was written\n"}},
+		{"import baremetal --dir new", command.Input, []string{"keepalived.conf:102:1: error: found unterminated block", "Corefile:34:1: error: found unterminated block", "vipgen: 2 problems; nothing was written\n"}},
 		{"import baremetal/cluster --dir full", command.Input, []string{"full: error: found files in it"}},
 		{"import no-such", command.Failed, []string{"no-such: error: found no such file or directory"}},
 		{"import", command.Input, []string{"missing: FILE|DIR..."}},

@@ -95,7 +95,7 @@ func TestPlugins(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, code := run("", "lab", "up"); code != command.Failed || strings.Count(out, "\n") != 1 || !strings.Contains(out, "'make build' in a checkout of vipgen builds it") {
+	if out, code := run("", "lab", "up"); code != command.Failed || strings.Count(out, "\n") != 1 || !strings.Contains(out, "run 'make build' in a checkout of vipgen") {
 		t.Errorf("without its program: exit code %d\n%s", code, out)
 	}
 	if out, code := run("", "lab", "up", "--help"); code != command.OK || !strings.Contains(out, "vipgen-lab") {

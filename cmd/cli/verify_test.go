@@ -113,7 +113,7 @@ func TestVerifyBadTemplate(t *testing.T) {
 		"vrrp_instance {{":        "own.tmpl: error: ",
 		"vrrp_script x {\n}\n":    `line 1: block "vrrp_script" is not known`,
 		"vrrp_instance x {\n}\n":  "lacks its virtual_router_id",
-		"track_file moon {\n}\n}": "a brace closes that none opened",
+		"track_file moon {\n}\n}": `unexpected "}"`,
 	} {
 		lay(t, map[string]string{"own.tmpl": text})
 		code, out, stderr := run("", "verify", "--template", "own.tmpl")

@@ -46,10 +46,10 @@ func TestProblems(t *testing.T) {
 		what, name, file, old, new string
 		want                       string
 	}{
-		{"a block that does not end", "baremetal", conf, "virtual_server 192.0.2.99 25 {", "virtual_server 192.0.2.99 25 {\nx {", "baremetal/" + conf + ":99:1: error: found a block that does not end"},
-		{"a brace too many", "baremetal", conf, "}\n\nvrrp_script chk_ocp_both", "}\n}\n\nvrrp_script chk_ocp_both", ":16:1: error: found a brace closes that none opened"},
-		{"a quote that is open", "baremetal", conf, "chk_ocp_script.sh\"", "chk_ocp_script.sh", ":10:1: error: found quoted text without its closing quote"},
-		{"an action that is open", "multicast", "00-master/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl", "{{ .VRRPInterface }}", "{{ .VRRPInterface ", ": error: found a template action without its end"},
+		{"unterminated block", "baremetal", conf, "virtual_server 192.0.2.99 25 {", "virtual_server 192.0.2.99 25 {\nx {", "baremetal/" + conf + ":99:1: error: found unterminated block"},
+		{"a brace too many", "baremetal", conf, "}\n\nvrrp_script chk_ocp_both", "}\n}\n\nvrrp_script chk_ocp_both", `:16:1: error: found unexpected "}"`},
+		{"a quote that is open", "baremetal", conf, "chk_ocp_script.sh\"", "chk_ocp_script.sh", ":10:1: error: found unterminated quoted string"},
+		{"an action that is open", "multicast", "00-master/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl", "{{ .VRRPInterface }}", "{{ .VRRPInterface ", ": error: found unterminated template action"},
 		{"a router ID", "baremetal", conf, "virtual_router_id 97", "virtual_router_id 300", ":51:1: error: virtual_router_id: found something else, expected a number from 1 to 255 [bad-value]"},
 		{"an interval", "baremetal", conf, "advert_int 1", "advert_int none", ":53:1: error: advert_int: found something else, expected 0.01 to 255 seconds [bad-timing]"},
 		{"a VIP", "baremetal", conf, "192.0.2.5/32", "192.0.2.500/32", ":64:1: error: virtual_ipaddress: found something else, expected an IP address"},
@@ -65,7 +65,7 @@ func TestProblems(t *testing.T) {
 		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
 		{"a key twice", "arbiter", "controllerconfig.yaml", "metadata: {name: machine-config-controller}\n", "metadata: {name: machine-config-controller}\nmetadata: {name: b}\n", "controllerconfig.yaml:4:1: error: metadata: found \"metadata\" for the second time"},
 		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},
-		{"a Corefile", "baremetal", "master-0/etc/coredns/Corefile", "    errors\n", "    errors {\n", "error: found a block that does not end"},
+		{"a Corefile", "baremetal", "master-0/etc/coredns/Corefile", "    errors\n", "    errors {\n", "error: found unterminated block"},
 		{"a mode file", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "anycast", "error: mode: found something else, expected unicast or multicast"},
 		{"a migration under way", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "multicast", "the mode: found unicast, expected multicast"},
 		{"vipgen's own", "arbiter", "arbiter-0/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml", "", "kind: ClusterConfig\n", "error: found configuration that vipgen has rendered"},

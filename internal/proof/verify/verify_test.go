@@ -210,9 +210,9 @@ func TestUnreadable(t *testing.T) {
 		"state SLEEPY":                       "expected BACKUP or MASTER",
 		"virtual_router_id 300":              "expected a number from 1 to 255",
 		"preempt_delay 5":                    "not known",
-		"}":                                  "none opened",
+		"}":                                  `unexpected "}"`,
 		"unicast_ttl \"255":                  "quote",
-		"garp {\n}\n{\n":                     "opens nothing",
+		"garp {\n}\n{\n":                     `unexpected "{"`,
 		"authentication {\n auth_type AH\n}": "expected PASS",
 	} {
 		s := setupOf(t, c, "api", "running")
