@@ -110,8 +110,7 @@ func (j *Job) feed(ctx context.Context, changed, haproxyChanged <-chan struct{},
 // translates without the table.
 func (j *Job) linger(r Redirect) {
 	if here, err := job.VIPsHere(r.VIPs); err == nil && here {
-		j.Log.Info("waiting for VIPs to move to other nodes", "bound", job.ShutdownBound)
-		j.Log.Info("redirect removed", "gone", job.AwaitVIPs(r.VIPs, job.ShutdownBound))
+		job.AwaitShutdown(j.Log, r.VIPs)
 	}
 	// They may have left earlier.
 	here, err := job.Here(r.VIPs)

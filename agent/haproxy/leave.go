@@ -35,8 +35,7 @@ func (j *Job) leave() {
 	if _, err := ask(context.Background(), v1alpha1.HAProxySocket, "set server api-servers/"+node.Name+" state drain"); err != nil {
 		j.Log.Debug("cannot drain the node's own API server", "error", err)
 	}
-	j.Log.Info("waiting for VIPs to move to other nodes", "bound", job.ShutdownBound)
-	j.Log.Info("HAProxy stops", "gone", job.AwaitVIPs(vips, job.ShutdownBound))
+	job.AwaitShutdown(j.Log, vips)
 	j.mu.Lock()
 	j.leaving = false
 	j.mu.Unlock()

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -38,6 +39,16 @@ func AwaitVIPs(vips []netip.Addr, bound time.Duration) (gone bool) {
 		if time.Now().After(deadline) {
 			return false
 		}
+	}
+}
+
+// AwaitShutdown waits until none of the VIPs is on the node, up to ShutdownBound, and logs it.
+func AwaitShutdown(log *slog.Logger, vips []netip.Addr) {
+	log.Info("waiting for VIPs to move to other nodes", "bound", ShutdownBound)
+	if AwaitVIPs(vips, ShutdownBound) {
+		log.Info("VIPs moved to other nodes")
+	} else {
+		log.Warn("VIPs still on this node: waited in vain", "bound", ShutdownBound)
 	}
 }
 
