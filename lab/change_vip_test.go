@@ -56,7 +56,7 @@ func TestChangeVIP(t *testing.T) {
 	more = append(more, c.askAll(t, fresh[:2])...)
 	c.changes(masters[1:], step1, 4)
 	for _, p := range clients {
-		p.answers(t, int(2*time.Second/probeEvery))
+		p.answersFor(t, 2*time.Second)
 		p.expect(t, 0)
 	}
 	c.resolves(t, "192.0.2.15", "2001:db8::15", "192.0.2.16", "2001:db8::16")
@@ -70,7 +70,7 @@ func TestChangeVIP(t *testing.T) {
 	c.vips = fresh
 	c.check(t)
 	for _, p := range more {
-		p.answers(t, int(2*time.Second/probeEvery))
+		p.answersFor(t, 2*time.Second)
 		p.expect(t, 0)
 	}
 	for name, count := range c.restarts() {
@@ -90,7 +90,7 @@ func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []asking) {
 		if strings.HasSuffix(vip.String(), "6") {
 			at.URL, at.Host = "http://"+netip.AddrPortFrom(vip, 80).String()+"/", "console.apps."+domain
 		}
-		out = append(out, c.asks(t, vip, probeEvery, at))
+		out = append(out, c.asks(t, vip, probe.LiveEvery, at))
 	}
 	return out
 }

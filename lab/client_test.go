@@ -56,14 +56,9 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 	})
 }
 
-// probeEvery is the time between two requests of a client; with a TLS connection for each, more
-// clients with more requests take the cores that the nodes need. inFlight bounds the requests
-// lost when their server ends: those in flight. An answer takes a few milliseconds, on a busy
-// machine many.
-const (
-	probeEvery = 50 * time.Millisecond
-	inFlight   = 5
-)
+// inFlight bounds the requests of a client lost when their server ends: those in flight. An answer
+// takes a few milliseconds, on a busy machine many.
+const inFlight = 5
 
 // asking is a client that asks at a VIP over and over.
 type asking struct {
@@ -76,7 +71,7 @@ type asking struct {
 
 func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
 	t.Helper()
-	return c.startProbeOf(t, vip, "/readyz", probeEvery)
+	return c.startProbeOf(t, vip, "/readyz", probe.LiveEvery)
 }
 
 // startProbeOf asks the API.
@@ -103,6 +98,12 @@ func (p asking) answers(t *testing.T, n int) {
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	testkit.Must(t, p.Await(ctx, n))
+}
+
+// answersFor waits until all requests of a duration were answered.
+func (p asking) answersFor(t *testing.T, d time.Duration) {
+	t.Helper()
+	p.answers(t, int(d/p.every))
 }
 
 // expect ends the probe, shows what it saw, and fails the test if more requests

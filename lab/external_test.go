@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -53,7 +54,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	awaitWell(t, m.Cluster)
 
 	m.balance(t)
-	client := m.startProbeOf(t, external, asked, probeEvery)
+	client := m.startProbeOf(t, external, asked, probe.LiveEvery)
 	seen := m.observeAt(asked)
 	m.change(ofPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
 	// Whatever the order is, the VIP moves no more often than in this one.

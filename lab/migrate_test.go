@@ -79,14 +79,14 @@ func (c *cluster) observe() observed {
 func (c *cluster) observeAt(path string) observed {
 	c.t.Helper()
 	since := time.Now()
-	p, err := probe.Start(probe.Config{Since: since, Every: probeEvery, Target: probe.Target{
+	p, err := probe.Start(probe.Config{Since: since, Every: probe.LiveEvery, Target: probe.Target{
 		URL: "https://" + netip.AddrPortFrom(api, 6443).String() + path, Timeout: 500 * time.Millisecond, Dial: c.Client.DialContext,
 	}})
 	c.must(err)
 	c.t.Cleanup(func() { p.End() })
 	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
 	defer cancel()
-	c.must(p.Await(ctx, int(2*time.Second/probeEvery)))
+	c.must(p.Await(ctx, int(2*time.Second/probe.LiveEvery)))
 	return observed{p, c.watchVIPs(since), testkit.StartStopwatch()}
 }
 
@@ -109,7 +109,7 @@ func (o observed) settles(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	testkit.Must(t, o.probe.Await(ctx, int(3*time.Second/probeEvery)))
+	testkit.Must(t, o.probe.Await(ctx, int(3*time.Second/probe.LiveEvery)))
 }
 
 // ends shows what was seen, and holds the longest time without an answer, and the longest
@@ -170,7 +170,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 }
 
 const (
-	// slack is what measuring adds on a quiet machine: a client connects anew every probeEvery.
+	// slack is the error of the measurement on a quiet machine.
 	slack = 150 * time.Millisecond
 	// neighbour is for how long a client's kernel keeps a neighbour that it has just
 	// confirmed, whatever is announced (Linux, net.ipv4.neigh.*.locktime: 1 s).

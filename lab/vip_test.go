@@ -235,7 +235,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	p := c.startProbe(t, api)
 	// The client's kernel keeps what it learned by ARP for a second, whatever it
 	// hears (arp(7), locktime). A client that was there before has it for longer.
-	p.answers(t, int(2*time.Second/probeEvery))
+	p.answersFor(t, 2*time.Second)
 	watches := c.node("worker-0").startWatching(t)
 	n.powerOff()
 	next := c.otherHolder(t, api, n)

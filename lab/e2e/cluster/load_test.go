@@ -34,10 +34,7 @@ const (
 	beatEvery = 250 * time.Millisecond
 	// listEvery is the interval in which the nodes are listed, as by kubectl.
 	listEvery = 250 * time.Millisecond
-	// vipEvery is the interval of requests to a VIP, directEvery to each API server without it: with
-	// a TLS connection each, and all nodes on the cores of one machine, more would take what the
-	// nodes need.
-	vipEvery    = 50 * time.Millisecond
+	// directEvery is the interval of requests to each API server without the VIP.
 	directEvery = 250 * time.Millisecond
 	timeout     = 2 * time.Second
 )
@@ -78,9 +75,9 @@ func (c *cluster) startLoad(vip netip.Addr) *load {
 		c.must(err)
 		return p
 	}
-	l.api = start("https://"+l.vip.String()+":6443/livez", vipEvery)
+	l.api = start("https://"+l.vip.String()+":6443/livez", probe.LiveEvery)
 	if c.routed {
-		l.web = start("http://"+ingressVIP.String()+"/", vipEvery)
+		l.web = start("http://"+ingressVIP.String()+"/", probe.LiveEvery)
 	}
 	var nodes []*netns.Node
 	for _, n := range append(c.nodes(), c.bootstrap) {

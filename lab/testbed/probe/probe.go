@@ -13,6 +13,10 @@ import (
 // measured outages.
 const DefaultEvery = 10 * time.Millisecond
 
+// LiveEvery is the interval of live tests, whose nodes and clients share the cores of one machine:
+// a TLS connection every DefaultEvery takes what the nodes need.
+const LiveEvery = 50 * time.Millisecond
+
 // Config configures a probe.
 type Config struct {
 	Target
