@@ -80,7 +80,9 @@ func (r *report) print(out io.Writer) {
 		w.Flush()
 		fmt.Fprintln(out, "\nfirst failures:")
 		for _, l := range r.Late {
-			fmt.Fprintln(out, "  "+strings.Join(l.Why, "\n    "))
+			if len(l.Why) > 0 { // none after a panic, which is in the output
+				fmt.Fprintln(out, "  "+strings.Join(l.Why, "\n    "))
+			}
 		}
 	}
 	if len(r.NotRun) > 0 {

@@ -28,13 +28,7 @@ type runner struct {
 
 	report report
 	red    bool
-	failed []failure // live tests, to be run again
-}
-
-// failure is a failed live test.
-type failure struct {
-	pkg, test, load string
-	why             []string
+	failed []row // live tests, to be run again
 }
 
 // run returns an error if it cannot determine the results.
@@ -131,7 +125,7 @@ func (r *runner) judge(o *outcome) error {
 	}
 	for _, name := range culprits {
 		if o.isLive(name) {
-			r.failed = append(r.failed, failure{o.pkg, name, o.loadOf(name), o.why(name)})
+			r.failed = append(r.failed, row{Package: o.pkg, Test: name, Red: 1, Runs: 1, Load: o.loadOf(name), Why: o.why(name)})
 		} else {
 			r.fail(o)
 		}
@@ -171,12 +165,11 @@ func (r *runner) only(pkg string, tests ...string) []string {
 }
 
 // again runs a failed live test, alone, until it fails again or has passed often enough.
-func (r *runner) again(f failure) error {
-	row := row{Package: f.pkg, Test: f.test, Red: 1, Runs: 1, Load: f.load, Why: f.why}
-	alone := r.only(f.pkg, f.test)
+func (r *runner) again(f row) error {
+	alone := r.only(f.Package, f.Test)
 	alone = slices.Concat(r.command.flags, []string{"-p=1", "-parallel=1"}, alone[len(r.command.flags):])
-	for n := 1; n <= times && row.Red == 1 && !r.isCut(); n++ {
-		fmt.Fprintf(r.out, "retest: %s %s failed and is run again, alone: %d of %d\n", f.pkg, f.test, n, times)
+	for n := 1; n <= times && f.Red == 1 && !r.isCut(); n++ {
+		fmt.Fprintf(r.out, "retest: %s %s failed and is run again, alone: %d of %d\n", f.Package, f.Test, n, times)
 		outcomes, err := r.test(alone...)
 		if err != nil {
 			return err
@@ -184,18 +177,18 @@ func (r *runner) again(f failure) error {
 		if r.isCut() {
 			break
 		}
-		row.Runs++
+		f.Runs++
 		for _, o := range outcomes {
-			if r.report.ended(o); o.tests[f.test] == nil || o.failed {
-				row.Red++
+			if r.report.ended(o); o.tests[f.Test] == nil || o.failed {
+				f.Red++
 				r.fail(o)
 			}
 		}
 	}
 	if r.isCut() {
-		r.fail(&outcome{pkg: f.pkg, line: "FAIL\t" + f.pkg + "\tcut off before " + f.test + " had run again"})
+		r.fail(&outcome{pkg: f.Package, line: "FAIL\t" + f.Package + "\tcut off before " + f.Test + " had run again"})
 	}
-	r.report.Late = append(r.report.Late, row)
+	r.report.Late = append(r.report.Late, f)
 	return nil
 }
 
