@@ -52,6 +52,8 @@ type goPackage struct {
 	TestGoFiles, XTestGoFiles []string
 }
 
+func (p goPackage) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
+
 func listPackages(patterns []string) (out []goPackage, err error) {
 	data, err := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles"}, patterns...)...).Output()
 	for d := json.NewDecoder(bytes.NewReader(data)); err == nil && d.More(); {
@@ -108,14 +110,15 @@ func run(n int, seed uint64, match string, also, patterns []string) (tooFew bool
 		}
 		packages = append(packages, more...)
 	}
-	b := &built{dir: dir, packages: packages, files: files}
+	packages = slices.DeleteFunc(packages, func(p goPackage) bool { return !p.hasTests() })
+	b := &built{dir: dir, tested: packages, files: files, mutants: chosen}
 	if err := b.compile(); err != nil {
 		return false, err
 	}
-	killed, of := 0, 0
 	if err := b.baseline(); err != nil {
 		return false, err
 	}
+	killed, of := 0, 0
 	for _, m := range chosen {
 		if m.invalid {
 			continue
@@ -149,10 +152,11 @@ func readEquivalents(list string) (map[string]bool, error) {
 
 // built is all mutants, compiled into the tests of each package.
 type built struct {
-	dir      string
-	packages []goPackage
-	files    []*file
-	took     map[string]time.Duration // by package, without a mutant
+	dir     string
+	tested  []goPackage
+	files   []*file
+	mutants []*mutant                // that are chosen
+	took    map[string]time.Duration // by package, without a mutant
 }
 
 // helper is the file that is added to each package.
@@ -219,10 +223,8 @@ func (b *built) compile() error {
 			return err
 		}
 		args := []string{"test", "-c", "-vet=off", "-p=1", "-overlay", config, "-o", b.dir + "/tests/"}
-		for _, p := range b.packages {
-			if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
-				args = append(args, p.ImportPath)
-			}
+		for _, p := range b.tested {
+			args = append(args, p.ImportPath)
 		}
 		out, err := exec.Command("go", args...).CombinedOutput()
 		if err == nil {
@@ -245,12 +247,9 @@ func (b *built) invalidate(name, at string, texts map[string]string) bool {
 	line, _ := strconv.Atoi(at)
 	for line = min(line, len(lines)); line > 0; line-- {
 		if ids := numbered.FindAllStringSubmatch(lines[line-1], -1); len(ids) > 0 {
-			for _, f := range b.files {
-				for _, m := range f.mutants {
-					if m.id != 0 && slices.ContainsFunc(ids, func(id []string) bool { return id[1] == strconv.Itoa(m.id) }) {
-						m.invalid = true
-					}
-				}
+			for _, id := range ids {
+				n, _ := strconv.Atoi(id[1])
+				b.mutants[n-1].invalid = true
 			}
 			return true
 		}
@@ -274,10 +273,7 @@ func (b *built) test(p goPackage, bound time.Duration, env ...string) (failure s
 // baseline runs all tests, which must pass, and records which package reaches which mutant.
 func (b *built) baseline() error {
 	b.took = map[string]time.Duration{}
-	for _, p := range b.packages {
-		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
-			continue
-		}
+	for _, p := range b.tested {
 		reached := filepath.Join(b.dir, "reached")
 		if err := os.Mkdir(reached, 0o755); err != nil {
 			return err
@@ -288,11 +284,9 @@ func (b *built) baseline() error {
 		}
 		b.took[p.ImportPath] = took
 		fmt.Printf("%s: %v\n", p.ImportPath, took.Round(time.Millisecond))
-		for _, f := range b.files {
-			for _, m := range f.mutants {
-				if _, err := os.Stat(filepath.Join(reached, strconv.Itoa(m.id))); m.id != 0 && err == nil {
-					m.reached = append(m.reached, p)
-				}
+		for _, m := range b.mutants {
+			if _, err := os.Stat(filepath.Join(reached, strconv.Itoa(m.id))); err == nil {
+				m.reached = append(m.reached, p)
 			}
 		}
 		if err := os.RemoveAll(reached); err != nil {

@@ -84,7 +84,7 @@ func (f *file) places(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		to, ok := swaps[n.Op]
-		if !ok {
+		if !ok || n.Op == token.ADD && !number(n.X) && !number(n.Y) { // the latter likely joins texts
 			return
 		}
 		f.add(n, src(n.X)+" "+n.Op.String()+" → "+to.String()+" "+src(n.Y), func(id string, text func(int, int) string) string {
@@ -94,9 +94,6 @@ func (f *file) places(n ast.Node) {
 			}
 			return "(mutantOn(" + id + ") && (" + x + to.String() + y + ") || !mutantOn(" + id + ") && (" + x + n.Op.String() + y + "))"
 		})
-		if n.Op == token.ADD && !number(n.X) && !number(n.Y) { // likely a text's
-			f.mutants = f.mutants[:len(f.mutants)-1]
-		}
 	case *ast.IfStmt:
 		f.add(n.Cond, "if !("+src(n.Cond)+")", func(id string, text func(int, int) string) string {
 			return "(" + part(n.Cond, text) + ") != mutantOn(" + id + ")"
