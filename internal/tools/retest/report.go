@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -66,7 +67,7 @@ func (r *report) entry(o *outcome) *packageLine {
 	return &r.Packages[len(r.Packages)-1]
 }
 
-// print writes the table of tests that were late, and the packages' lines.
+// print writes the table of tests that were late, and the packages' lines, failed ones last.
 func (r *report) print(out io.Writer) {
 	if len(r.Late) == 0 {
 		fmt.Fprintln(out, "\nlive tests that failed at first: none")
@@ -92,14 +93,14 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "  %s %s: %s\n", n.Package, n.Test, n.Why)
 	}
 	fmt.Fprintln(out)
-	failed := false
-	for _, p := range r.Packages {
+	failed := slices.DeleteFunc(slices.Clone(r.Packages), func(p packageLine) bool { return !p.Failed })
+	passed := slices.DeleteFunc(slices.Clone(r.Packages), func(p packageLine) bool { return p.Failed })
+	for _, p := range append(passed, failed...) { // failures last: who reads the end alone reads them
 		if !strings.HasPrefix(p.Line, "?") { // has test files
 			fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))
 		}
-		failed = failed || p.Failed
 	}
-	if failed {
+	if len(failed) > 0 {
 		fmt.Fprintln(out, "FAIL")
 	}
 }
