@@ -185,9 +185,8 @@ func (s *steps) canary(p *Plan) {
 	s.printf("It has workers that are the first to run vipgen. The others keep OpenShift's own")
 	s.printf("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
 	s.printf("that pool the first node is the canary, and pausing the pool keeps it the only one.")
-	s.sh("oc apply -f canary",
-		"oc label node "+nodes+" node-role.kubernetes.io/"+name+"=",
-		"oc wait machineconfigpool "+name+" --for=condition=Updated --timeout=30m")
+	s.sh(append([]string{"oc apply -f canary", "oc label node " + nodes + " node-role.kubernetes.io/" + name + "="},
+		awaitPool(name, "30m")...)...)
 	s.printf("\nThe last line is `machineconfigpool.machineconfiguration.openshift.io/%s condition met`. On the", name)
 	s.printf("canary, `vipgen-agent status` in the keepalived pod then shows its VIPs and no problem.")
 	s.printf("\nMoving a node between pools with the same configuration changes nothing on it; the canary's")
@@ -200,12 +199,13 @@ func (s *steps) roll(p *Plan) {
 	s.title("Every pool", "step")
 	s.printf("If days have passed since step 1, repeat it. Pause all pools but one, apply, and continue with")
 	s.printf("the next when one is done:")
-	s.sh(`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`,
-		"oc apply -f rendered/machineconfigs",
-		"oc wait machineconfigpool worker --for=condition=Updated --timeout=2h",
-		`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":false}}'`,
-		"oc wait machineconfigpool master --for=condition=Updated --timeout=2h")
-	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`.")
+	s.sh(slices.Concat(
+		[]string{`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`, "oc apply -f rendered/machineconfigs"},
+		awaitPool("worker", "2h"),
+		[]string{`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":false}}'`},
+		awaitPool("master", "2h"))...)
+	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`")
+	s.printf("(but `Updating` of a pool without nodes, which never is).")
 	if keepsApart(p) {
 		s.printf("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen")
 		s.printf("do not hear each other: split brain while the pool updates. Take them out first.")
@@ -215,6 +215,13 @@ func (s *steps) roll(p *Plan) {
 		s.printf("\nNodes with and without vipgen have the same VRRP settings (%s), virtual", p.cluster.Config.Spec.VRRP.Initial())
 		s.printf("router IDs and passwords, so they are one group while the pools update.")
 	}
+}
+
+// awaitPool returns the commands that wait until a pool has taken what was applied: right after
+// that it still is Updated for some seconds.
+func awaitPool(name, bound string) []string {
+	wait := "oc wait machineconfigpool " + name + " --for=condition="
+	return []string{wait + "Updating --timeout=5m", wait + "Updated --timeout=" + bound}
 }
 
 // keepsApart reports whether the import lost a setting that separates nodes.

@@ -218,17 +218,23 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	if fromOutside {
 		remove.Do = append(remove.Do, fmt.Sprintf("keep the external load balancer until all nodes are done and DNS outside of the cluster leads to %s; the control plane goes first, as its nodes alone hold the API VIP", lists.Join(o.VIPs, ", ")))
 	}
+	var started []string // right after the deletion, a pool is still Updated for some seconds
 	for _, p := range r.Pools {
 		for _, name := range p.MachineConfigs {
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
 			remove.Do = append(remove.Do, "oc delete machineconfig "+name)
 		}
-		if fromOutside && len(p.MachineConfigs) > 0 {
-			// Right after the deletion, a pool is still Updated for some seconds.
-			wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
+		if len(p.MachineConfigs) == 0 {
+			continue
+		}
+		wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
+		if fromOutside { // one pool after the other
 			remove.Do = append(remove.Do, wait+"Updating --timeout=5m", wait+"Updated --timeout=2h")
+		} else {
+			started = append(started, wait+"Updating --timeout=5m")
 		}
 	}
+	remove.Do = append(remove.Do, started...)
 	for _, name := range off {
 		remove.Do = append(remove.Do, fmt.Sprintf("oc delete node %s; install the machine anew before it starts: with what is on its disk it runs its old settings (split brain)", name))
 	}
