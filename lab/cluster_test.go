@@ -93,6 +93,7 @@ func (c *cluster) close() {
 			c.top.Log(n.Logs(60))
 		}
 	}
+	c.nodes = nil
 	if err := c.Close(); err != nil {
 		c.top.Error(err)
 	}

@@ -50,6 +50,7 @@ func TestCluster(t *testing.T) {
 		{"AdditionalAPIVIPs", testAdditionalAPIVIPs},
 	} {
 		if !t.Run(step.name, func(t *testing.T) {
+			testkit.Alone(t)
 			c.t = t
 			step.run(t, c)
 			if !t.Failed() {
@@ -58,7 +59,8 @@ func TestCluster(t *testing.T) {
 				awaitWell(t, c.Cluster)
 			}
 		}) {
-			break // what comes next would only say the same
+			c.close()
+			c = newCluster(t) // what comes next would only fail the same way on this one
 		}
 	}
 	c.t = t

@@ -113,6 +113,10 @@ func CannotRun(t testing.TB, why string) {
 	t.Skip("this machine cannot run it: " + why)
 }
 
+// Alone declares a subtest that needs none of those before it: when it fails,
+// internal/tools/retest runs it again, and not the whole test.
+func Alone(t testing.TB) { t.Helper(); t.Attr("alone", "yes") }
+
 var declared sync.Map
 
 func declare(t testing.TB, k kind) {

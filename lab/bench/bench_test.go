@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/client"
@@ -25,6 +26,9 @@ func TestRun(t *testing.T) {
 		scenarios[i].Limit = settling // the machine may be busy with other tests
 	}
 	cfg := config(t)
+	// The smallest cluster whose VIP moves: both clusters run at once, and the reference's checks,
+	// a shell and curl each second, keep two slow cores busy with five nodes.
+	cfg.Cluster.Replicas = map[string]int{v1alpha1.RoleMaster: 2, v1alpha1.RoleWorker: 1}
 	cfg.Runs, cfg.Scenarios, cfg.Clients = 1, scenarios, 3
 	for _, p := range Profiles() {
 		if p.Name == "fast" || p.Name == referenceName {

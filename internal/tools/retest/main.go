@@ -6,9 +6,10 @@
 //	go run ./internal/tools/retest -close FILE
 //
 // A test is live by its attribute "kind" (internal/testkit). Others are never run again: a
-// single failure is an error. Packages that do not build are red as well, and so are packages
-// that fail without a failed test. A panic and a time-out are failures of the test that they
-// name; tests of that package that did not run because of it run then.
+// single failure is an error. A subtest with the attribute "alone" runs again without the rest of
+// its test. Packages that do not build are red as well, and so are packages that fail without a
+// failed test. A panic and a time-out are failures of the test that they name; tests of that
+// package that did not run because of it run then.
 //
 // On SIGQUIT to the process group, which .ci/run sends to a command that takes too long, it
 // names the running tests, whose processes print their goroutines and end. Nothing runs again.

@@ -24,6 +24,7 @@ type outcome struct {
 type test struct {
 	name   string
 	live   bool   // by its attribute
+	alone  bool   // by its attribute
 	state  string // run, pause, cont, pass, fail or skip
 	load   string // when it failed
 	cannot string // run on this machine, and why
@@ -57,6 +58,7 @@ func (o *outcome) add(e event, load func() string) (last bool) {
 	switch e.Action {
 	case "attr":
 		t.live = t.live || e.Key == "kind" && (e.Value == "live" || e.Value == "measured")
+		t.alone = t.alone || e.Key == "alone"
 		if e.Key == "cannot-run" {
 			t.cannot = e.Value
 		}
@@ -85,8 +87,9 @@ func (o *outcome) aborted() bool {
 	return o.failed && o.built && !ends(o.output) && !slices.ContainsFunc(o.order, func(t *test) bool { return ends(t.output) })
 }
 
-// culprits returns the failed top-level tests: those reported as failed, or else the running
-// ones that the last output of an aborted package names, or else all that were running.
+// culprits returns the failed tests: those reported as failed, or else the running ones that the
+// last output of an aborted package names, or else all that were running. They are top-level
+// tests, or subtests that run alone.
 func (o *outcome) culprits() []string {
 	var failed, running []*test
 	for _, t := range o.order {
@@ -104,11 +107,23 @@ func (o *outcome) culprits() []string {
 	}
 	var out []string
 	for _, t := range failed {
-		if name := top(t.name); !slices.Contains(out, name) {
+		if o.subtestFailed(t) {
+			continue // which is listed
+		}
+		if name := o.whole(t.name); !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// whole returns the test to run for a subtest: itself or the one around it that runs alone, or
+// else its top-level test.
+func (o *outcome) whole(name string) string {
+	for name != top(name) && !o.tests[name].alone {
+		name = name[:strings.LastIndex(name, "/")]
+	}
+	return name
 }
 
 var (

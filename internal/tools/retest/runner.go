@@ -159,7 +159,7 @@ func (r *runner) judge(o *outcome) error {
 func (r *runner) only(pkg string, tests ...string) []string {
 	pattern := "^(" + strings.Join(tests, "|") + ")$"
 	if len(tests) == 1 {
-		pattern = "^" + regexp.QuoteMeta(tests[0]) + "$"
+		pattern = "^" + strings.ReplaceAll(regexp.QuoteMeta(tests[0]), "/", "$/^") + "$"
 	}
 	return slices.Concat(r.command.flags, []string{"-count=1", "-run", pattern, pkg}, r.command.args)
 }

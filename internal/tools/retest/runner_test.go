@@ -16,7 +16,7 @@ import (
 // script is the output of go test for a package, in short: a line for each event, such as
 // "run TestA", and a line that begins otherwise is printed by the test before it.
 func script(pkg, text string) (events []event) {
-	actions := []string{"run", "pause", "cont", "pass", "fail", "skip", "live"}
+	actions := []string{"run", "pause", "cont", "pass", "fail", "skip", "live", "alone"}
 	var test string
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		action, name, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -27,6 +27,8 @@ func script(pkg, text string) (events []event) {
 			events = append(events, event{Action: "output", Package: pkg, Test: test, Output: line + "\n"})
 		case action == "live":
 			events = append(events, event{Action: "attr", Package: pkg, Test: name, Key: "kind", Value: "live"})
+		case action == "alone":
+			events = append(events, event{Action: "attr", Package: pkg, Test: name, Key: "alone", Value: "yes"})
 		default:
 			test = name
 			events = append(events, event{Action: action, Package: pkg, Test: name})
@@ -41,6 +43,8 @@ const (
 	redSub = "run TestA\nrun TestA/b\nlive TestA/b\nfail TestA/b\nrun TestA/c\npass TestA/c\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
 	wrong  = "run TestA\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
 	mixed  = "run TestA\nrun TestA/b\nlive TestA/b\nfail TestA/b\nrun TestA/c\nfail TestA/c\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	step   = "run TestA\nlive TestA\nrun TestA/b\nalone TestA/b\nrun TestA/b/c\nfail TestA/b/c\nfail TestA/b\nfail TestA\nFAIL\nFAIL\tp\t1s\nfail"
+	passes = "run TestA\nlive TestA\nrun TestA/b\npass TestA/b\npass TestA\nok  \tp\t1s\npass"
 	empty  = "FAIL\tp\t1s\nfail"
 
 	timeOut = "run TestB\nlive TestB\npause TestB\nrun TestA\nlive TestA\n" +
@@ -54,6 +58,7 @@ const (
 
 func TestRunner(t *testing.T) {
 	const alone = "-p=1 -parallel=1 -count=1 -run ^TestA$ p"
+	const stepAlone = "-p=1 -parallel=1 -count=1 -run ^TestA$/^b$ p"
 	const rest = "-count=1 -run ^(TestB|TestC)$ p"
 	tests := []struct {
 		name string
@@ -65,6 +70,7 @@ func TestRunner(t *testing.T) {
 		{"green", []string{green}, nil, "", false},
 		{"late", []string{red, green, green, green}, []string{alone, alone, alone}, "1/4", false},
 		{"a subtest is late", []string{redSub, green, green, green}, []string{alone, alone, alone}, "1/4", false},
+		{"a step is late", []string{step, passes, passes, passes}, []string{stepAlone, stepAlone, stepAlone}, "1/4", false},
 		{"red again", []string{red, red}, []string{alone}, "2/2", true},
 		{"red in the end", []string{red, green, green, red}, []string{alone, alone, alone}, "2/4", true},
 		{"does not run again", []string{red, "ok  \tp\t1s [no tests to run]\npass"}, []string{alone}, "2/2", true},
