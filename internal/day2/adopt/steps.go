@@ -157,7 +157,7 @@ func (s *steps) prepare(p *Plan) {
 	s.sh("oc apply -f rendered/manifests")
 	s.printf("\nEach line ends with `created`, `configured` or `unchanged`.")
 	if p.options.DisruptionPolicy {
-		s.printf("\nThat has the node disruption policy, too. Go on when it is in force: `oc get")
+		s.printf("\nThat has the node disruption policy, too. Continue when it is in force: `oc get")
 		s.printf("machineconfiguration.operator.openshift.io cluster -o yaml` lists cluster.yaml in its status.")
 	}
 }
