@@ -1,4 +1,4 @@
-// Package examples_test runs the examples, so that they go on working.
+// Package examples_test runs the examples, so that they keep working.
 package examples_test
 
 import (
@@ -39,7 +39,7 @@ func TestExamplesRender(t *testing.T) {
 		says []string
 	}{
 		{"baremetal", []string{"master", "worker"}, []string{"demo.example.com", "192.0.2.5", "fast (VRRPv3, 40ms, unicast) from the first packet"}},
-		{"vsphere-interoperable", []string{"master", "worker"}, []string{"starts as classic (VRRPv2, 1s, unicast), then switches to virtual"}},
+		{"vsphere-interoperable", []string{"master", "worker"}, []string{"starts as classic (VRRPv2, 1s, unicast), then migrates to virtual"}},
 		{"none", []string{"master", "worker"}, []string{"198.51.100.5, virtual router ID 77"}},
 		{"dual-stack", []string{"infra", "master", "worker"}, []string{"192.0.2.5, 2001:db8:0:1::5", "ingress-internal 192.0.2.7"}},
 	}

@@ -30,7 +30,7 @@ func TestExport(t *testing.T) {
 		"adopt":  {0, []string{"Replaced by vipgen's\n", "master: 1 reboot with a node disruption policy, 2 reboots without", "Next: adopted/STEPS.md"}},
 		"diff":   {1, []string{"pool master: reboot\n", "file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml (99-master-vipgen): added"}},
 		"status": {0, []string{"192.0.2.5  demo_API_0      master-0 68", "No findings, but 2 checks fail"}},
-		"doctor": {1, []string{": 4 moves", "keepalived on master-1 ended by itself, or was killed; the agent starts it again (certain)"}},
+		"doctor": {1, []string{": 4 moves", "keepalived on master-1 ended unexpectedly, or was killed; the agent starts it again (certain)"}},
 		"remove": {1, []string{"2. wait until every node runs it: now\n  - master-0 runs \"fast/unicast/v3/40ms\"", "Do not delete vipgen's MachineConfigs yet."}},
 	}
 	page := string(testkit.ReadFile(t, "export/README.md"))

@@ -54,7 +54,7 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 			api = n.Name + "." + s.Domain
 		}
 		for _, a := range addresses {
-			ask(t, dns.At(a), strings.ToUpper(api), "A", daemon.Answer{Rcode: "NOERROR", Records: ofType(own[api], "A")})
+			ask(t, dns.At(a), strings.ToUpper(api), "A", daemon.Answer{Rcode: "NOERROR", Records: typed(own[api], "A")})
 		}
 	})
 }
@@ -109,7 +109,7 @@ func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// site knows every name, and each as somebody else's.
+// site knows every name, and each as a foreign one.
 func site(where netip.Prefix, known []string) daemon.Upstream {
 	u := daemon.Upstream{Address: where}
 	slices.Sort(known)
@@ -129,13 +129,13 @@ func ask(t *testing.T, dns *daemon.Resolver, name, qtype string, want daemon.Ans
 }
 
 // askOwn: a family or type that a name lacks is an empty answer, neither "no
-// such name" nor a question for somebody else.
+// such name" nor a question to another server.
 func askOwn(t *testing.T, dns *daemon.Resolver, own names) {
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		for _, qtype := range []string{"A", "AAAA", "MX", "TXT", "HTTPS"} {
 			want := daemon.Answer{Rcode: "NOERROR"}
 			if qtype == "A" || qtype == "AAAA" {
-				want.Records = ofType(own[name], qtype)
+				want.Records = typed(own[name], qtype)
 			}
 			ask(t, dns, name, qtype, want)
 		}

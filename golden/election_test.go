@@ -44,8 +44,8 @@ func elect(t *testing.T, g daemon.Generation, caseName, group string, nodes ...s
 	return election{g.NewCluster(t, groups[i].VIPs[0], members), t, groups[i].VIPs}
 }
 
-// say writes a node's track file, as the agent does.
-func (e election) say(node, term, value string) {
+// set writes a node's track file, as the agent does.
+func (e election) set(node, term, value string) {
 	e.t.Helper()
 	e.WriteFile(node, v1alpha1.TrackDir+"/"+term, []byte(value+"\n"))
 }
@@ -87,13 +87,13 @@ func controlPlaneElection(t *testing.T, g daemon.Generation) {
 			}
 			i := slices.IndexFunc(controlPlane, func(n string) bool { return n != first && n != second })
 			third := controlPlane[i]
-			e.say(third, "lb-path", "1")
-			e.say(third, "lb-or-api", "1")
+			e.set(third, "lb-path", "1")
+			e.set(third, "lb-or-api", "1")
 			e.awaitHolder(third, "its load balancer alone is healthy")
 			e.Start(first)
 			e.awaitHolder(third, "the one that returned has nothing better")
-			e.say(third, "lb-path", "0")
-			e.say(second, "lb-path", "1")
+			e.set(third, "lb-path", "0")
+			e.set(second, "lb-path", "1")
 			e.awaitHolder(second, "its load balancer alone is healthy now")
 			e.Stop(second)
 			if now := e.Holder(); now == second {
@@ -114,7 +114,7 @@ func bootstrapElection(t *testing.T, g daemon.Generation) {
 			e := elect(t, g, name, "api", append([]string{"bootstrap"}, controlPlane...)...)
 			for _, node := range controlPlane {
 				for _, term := range []string{"lb-path", "lb-or-api", "machine-config"} {
-					e.say(node, term, "1")
+					e.set(node, term, "1")
 				}
 			}
 			e.awaitHolder("bootstrap", "it has the highest priority")
@@ -139,17 +139,17 @@ func ingressElection(t *testing.T, g daemon.Generation) {
 	}
 	e.awaitNobody("no router answers")
 
-	e.say("worker-1", "ingress-here", "1")
-	e.say("worker-1", "ingress-away", "0")
+	e.set("worker-1", "ingress-here", "1")
+	e.set("worker-1", "ingress-away", "0")
 	e.awaitHolder("worker-1", "its router answers")
 
-	e.say("worker-0", "ingress-away", "0")
-	e.say("worker-0", "ingress-ready", "1")
+	e.set("worker-0", "ingress-away", "0")
+	e.set("worker-0", "ingress-ready", "1")
 	e.awaitHolder("worker-1", "its router runs here, the other is only ready")
 
-	e.say("worker-1", "ingress-away", "1")
+	e.set("worker-1", "ingress-away", "1")
 	e.awaitHolder("worker-0", "the other's router does not answer")
-	e.say("worker-0", "ingress-away", "1")
+	e.set("worker-0", "ingress-away", "1")
 	e.awaitNobody("no router answers any more")
 }
 
@@ -158,14 +158,14 @@ func ingressElection(t *testing.T, g daemon.Generation) {
 func TestFamiliesMoveTogether(t *testing.T) { daemon.EachGeneration(t, familiesMoveTogether) }
 
 func familiesMoveTogether(t *testing.T, g daemon.Generation) {
-	nodes := []string{"worker-0-switched", "worker-1-switched"}
+	nodes := []string{"worker-0-migrated", "worker-1-migrated"}
 	e := elect(t, g, "openstack-dual-stack", "ingress", nodes...)
 	ipv6 := e.vips[1]
 	for i, here := range []string{nodes[0], nodes[1], nodes[0]} {
-		e.say(here, "ingress-here", "1")
-		e.say(here, "ingress-away", "0")
+		e.set(here, "ingress-here", "1")
+		e.set(here, "ingress-away", "0")
 		if i > 0 {
-			e.say(nodes[i%2^1], "ingress-away", "1")
+			e.set(nodes[i%2^1], "ingress-away", "1")
 		}
 		e.awaitHolder(here, "its router alone answers")
 		e.await("the IPv6 VIP on "+here, func() bool { return slices.Equal(e.HoldersOf(ipv6), []string{here}) })
@@ -181,24 +181,24 @@ func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 	nodes := []string{"master-0", "master-1"}
 	e := elect(t, g, "openstack-dns-vip", "dns", nodes...)
 	api := netip.MustParseAddr("10.0.0.5")
-	e.say(nodes[0], "lb-path", "1")
+	e.set(nodes[0], "lb-path", "1")
 	e.await("the API VIP on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
 	for i, here := range []string{nodes[1], nodes[0], nodes[1]} {
-		e.say(here, "dns", "1")
-		e.say(nodes[i%2], "dns", "0")
+		e.set(here, "dns", "1")
+		e.set(nodes[i%2], "dns", "0")
 		e.awaitHolder(here, "CoreDNS answers there alone")
 	}
 	e.await("the API VIP to have stayed on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
 }
 
-// TestSwitchIsForAll: nodes before and after the switch of settings do not
+// TestMigrationIsForAll: nodes before and after the migration of settings do not
 // understand each other, so that both sides hold the VIP. That is why all nodes
-// switch at once.
+// migrate at once.
 func TestSwitchIsForAll(t *testing.T) { daemon.EachGeneration(t, switchIsForAll) }
 
 func switchIsForAll(t *testing.T, g daemon.Generation) {
 	testkit.Live(t)
-	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-switched")
+	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-migrated")
 	e.await("split brain", func() bool { return len(e.Holders()) == 2 })
 }
 
@@ -208,11 +208,11 @@ func switchIsForAll(t *testing.T, g daemon.Generation) {
 func TestHardCase33Label(t *testing.T) { daemon.EachGeneration(t, label) }
 
 func label(t *testing.T, g daemon.Generation) {
-	e := elect(t, g, "openstack-dual-stack", "ingress", "worker-0-switched", "worker-1-switched")
-	e.say("worker-0-switched", "ingress-away", "0")
-	e.awaitHolder("worker-0-switched", "its router alone answers")
+	e := elect(t, g, "openstack-dual-stack", "ingress", "worker-0-migrated", "worker-1-migrated")
+	e.set("worker-0-migrated", "ingress-away", "0")
+	e.awaitHolder("worker-0-migrated", "its router alone answers")
 	e.await("the IPv6 VIP there", func() bool { return len(e.HoldersOf(e.vips[1])) == 1 })
-	out, err := e.Node("worker-0-switched").Command(t.Context(), "ip", "-oneline", "address", "show").CombinedOutput()
+	out, err := e.Node("worker-0-migrated").Command(t.Context(), "ip", "-oneline", "address", "show").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -86,7 +86,7 @@ func TestImportedBesideItsSource(t *testing.T) {
 			}), t, []netip.Addr{vip}}
 			e.Holder()
 			for _, term := range tt.terms {
-				e.say("new", term, "1")
+				e.set("new", term, "1")
 			}
 			e.awaitHolder("new", "its load balancer is healthy, and the scripts of the other fail")
 			e.Crash("new")
@@ -94,7 +94,7 @@ func TestImportedBesideItsSource(t *testing.T) {
 			e.Start("new")
 			e.awaitHolder("new", "it returned, and is healthier")
 			for _, term := range tt.terms {
-				e.say("new", term, "0")
+				e.set("new", term, "0")
 			}
 			e.Stop("new")
 			e.awaitHolder("old", "the other was stopped")
@@ -138,7 +138,7 @@ func TestApartFromItsSource(t *testing.T) {
 				"old": {Addresses: []netip.Prefix{old}, Link: "br-ex", Config: source[at].Data},
 				"new": {Addresses: []netip.Prefix{new}, Link: "br-ex", Config: importedNode(t, source, new, old.Addr(), "br-ex")},
 			}), t, []netip.Addr{vip}}
-			e.say("new", "lb-path", "1")
+			e.set("new", "lb-path", "1")
 			// Two that hear each other are both holders for an advert at most.
 			var since time.Time
 			e.await("split brain for five adverts", func() bool {

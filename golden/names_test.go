@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// names are what a node's DNS server has to answer: every name with its
+// names holds the expected answers of a node's DNS server: every name with its
 // addresses of both families.
 type names map[string][]netip.Addr
 
@@ -79,7 +79,7 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 }
 
 // reverseNames works out which names addresses lead back to: those of nodes and of API
-// VIPs. foreign are other addresses that the cluster knows of, and some of nobody.
+// VIPs. foreign are other addresses that the cluster knows of, and some that no node has.
 func reverseNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) (own map[netip.Addr][]string, foreign []netip.Addr) {
 	own = map[netip.Addr][]string{}
 	for name, addresses := range ownNames(s, n) {
@@ -122,7 +122,7 @@ func records(s *v1alpha1.ClusterConfigSpec) []v1alpha1.DNSRecord {
 	return out
 }
 
-// wildcardOver gives the addresses of the longest wildcard that a name is below.
+// wildcardOver returns the addresses of the longest wildcard that a name is below.
 func wildcardOver(s *v1alpha1.ClusterConfigSpec, name string) (addresses []netip.Addr, ok bool) {
 	longest := 0
 	try := func(domain string, of []netip.Addr) {
@@ -161,7 +161,7 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 		foreign = append(foreign, "api."+d, "api-int."+d, "console.apps."+d)
 	}
 	for _, p := range n.Peers {
-		if p.Unnamed { // its name is vipgen's, and may be somebody's
+		if p.Unnamed { // its name is vipgen's, and may be in use
 			foreign = append(foreign, p.Name, p.Name+"."+d)
 		}
 	}
@@ -176,9 +176,9 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	)
 }
 
-// ofType gives the addresses that a query for A or AAAA is answered with, in
+// typed returns the addresses that a query for A or AAAA is answered with, in
 // the form and order of daemon.Answer.
-func ofType(addresses []netip.Addr, qtype string) []string {
+func typed(addresses []netip.Addr, qtype string) []string {
 	var out []string
 	for _, a := range addresses {
 		if a.Is4() == (qtype == "A") {

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoConfig is returned for a file with neither a MachineConfig nor an Ignition config.
-var ErrNoConfig = errors.New("there is no MachineConfig and no Ignition config")
+var ErrNoConfig = errors.New("neither a MachineConfig nor an Ignition config")
 
 // HoldsObjects reports whether a file, by the end of its name, may hold objects or an Ignition
 // config.

@@ -36,7 +36,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	})
 	before, holder := c.containers(), map[netip.Addr]*node{api: c.holder(t, api), api6: c.holder(t, api6)}
 	reloads := c.reloads()
-	var probes []asking
+	var probes []vipProbe
 	for _, vip := range []netip.Addr{api, api6} {
 		probes = append(probes, c.startProbe(t, vip))
 	}
@@ -190,7 +190,7 @@ platform:
       type: UserManaged
 `
 
-// A VIP in a network of its own, of which the status of Nodes says nothing: nodes with
+// A VIP in its own network, of which the status of Nodes says nothing: nodes with
 // an address there elect its holder among themselves, and one without stays out.
 func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	testkit.Live(t)

@@ -29,8 +29,8 @@ var (
 `
 )
 
-// TestChangeVIP gives API and ingress other VIPs in two steps, as docs/change-a-vip.md has it, each
-// node by node. Clients ask at the old VIPs until the second step, and at the new ones from the
+// TestChangeVIP changes the VIPs of API and ingress in two steps, as docs/change-a-vip.md has it, each
+// node by node. Clients use the old VIPs until the second step, and at the new ones from the
 // first node on that has them.
 func TestChangeVIP(t *testing.T) {
 	testkit.Live(t)
@@ -43,7 +43,7 @@ func TestChangeVIP(t *testing.T) {
 	step2 := trees(t, after)
 	restarts := c.restarts()
 	nodes := c.exchangedNodes(trees(t, before))
-	masters, workers := ofPool(nodes, v1alpha1.RoleMaster), ofPool(nodes, v1alpha1.RoleWorker)
+	masters, workers := inPool(nodes, v1alpha1.RoleMaster), inPool(nodes, v1alpha1.RoleWorker)
 	c.check(t)
 	awaitWell(t, c.Cluster)
 	old, fresh := vipsOf(before), vipsOf(after)
@@ -80,9 +80,9 @@ func TestChangeVIP(t *testing.T) {
 	}
 }
 
-// askAll asks at VIPs: of the API or of ingress, as their last digit has it in the demo. A
+// askAll sends requests to VIPs: of the API or of ingress, as their last digit has it in the demo. A
 // connection that the kernel has to try again, after a second, is a lost one.
-func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []asking) {
+func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []vipProbe) {
 	t.Helper()
 	for _, vip := range vips {
 		c.holder(t, vip)
@@ -95,7 +95,7 @@ func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []asking) {
 	return out
 }
 
-// changes gives nodes what is rendered for their pools, one after the other: the next one when
+// changes writes the files of their pools to nodes, one after the other: the next one when
 // keepalived has so many instances, and each of their VIPs one holder.
 func (c *cluster) changes(nodes []*exchanged, to map[string]tree, instances int) {
 	c.t.Helper()

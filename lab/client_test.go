@@ -60,8 +60,8 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 // takes a few milliseconds, on a busy machine many.
 const inFlight = 5
 
-// asking is a client that asks at a VIP over and over.
-type asking struct {
+// vipProbe is a client that sends requests to a VIP continuously.
+type vipProbe struct {
 	*probe.Probe
 	vip     netip.Addr
 	url     string
@@ -69,31 +69,31 @@ type asking struct {
 	machine *testkit.Stopwatch
 }
 
-func (c *cluster) startProbe(t *testing.T, vip netip.Addr) asking {
+func (c *cluster) startProbe(t *testing.T, vip netip.Addr) vipProbe {
 	t.Helper()
 	return c.startProbeOf(t, vip, "/readyz", probe.LiveEvery)
 }
 
 // startProbeOf asks the API.
-func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every time.Duration) asking {
+func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every time.Duration) vipProbe {
 	t.Helper()
 	return c.asks(t, vip, every, probe.Target{URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + path})
 }
 
-func (c *cluster) asks(t *testing.T, vip netip.Addr, every time.Duration, at probe.Target) asking {
+func (c *cluster) asks(t *testing.T, vip netip.Addr, every time.Duration, at probe.Target) vipProbe {
 	t.Helper()
 	at.Timeout, at.Dial = cmp.Or(at.Timeout, 10*time.Second), c.Client.DialContext
 	p, err := probe.Start(probe.Config{Every: every, Target: at})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })
-	a := asking{p, vip, at.URL, every, testkit.StartStopwatch()}
+	a := vipProbe{p, vip, at.URL, every, testkit.StartStopwatch()}
 	t.Cleanup(func() { a.machine.End() })
 	a.answers(t, 10)
 	return a
 }
 
 // answers waits until n more requests in a row were answered.
-func (p asking) answers(t *testing.T, n int) {
+func (p vipProbe) answers(t *testing.T, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
@@ -101,7 +101,7 @@ func (p asking) answers(t *testing.T, n int) {
 }
 
 // answersFor waits until all requests of a duration were answered.
-func (p asking) answersFor(t *testing.T, d time.Duration) {
+func (p vipProbe) answersFor(t *testing.T, d time.Duration) {
 	t.Helper()
 	p.answers(t, int(d/p.every))
 }
@@ -109,7 +109,7 @@ func (p asking) answersFor(t *testing.T, d time.Duration) {
 // expect ends the probe, shows what it saw, and fails the test if more requests
 // than that got no answer. All nodes of the lab share this machine: one that is late
 // makes their checks time out, and moves VIPs that nothing has happened to.
-func (p asking) expect(t *testing.T, lost int) {
+func (p vipProbe) expect(t *testing.T, lost int) {
 	t.Helper()
 	r, late := p.End(), p.machine.End()
 	text := fmt.Sprintf("%d requests, %d without an answer; longest time between two answers %v", len(r.Requests), r.Lost(), r.Gap().Round(time.Millisecond))
@@ -122,7 +122,7 @@ func (p asking) expect(t *testing.T, lost int) {
 
 // stays fails the test if the VIP that the probe asks is not where it was, on a machine
 // that was quiet all the time. The probe has ended.
-func (p asking) stays(t *testing.T, was, now *node) {
+func (p vipProbe) stays(t *testing.T, was, now *node) {
 	t.Helper()
 	moves := 0
 	if now != was {

@@ -87,7 +87,7 @@ func (d *diagnosed) taken(h *Node) {
 	}))
 }
 
-// apart is for how long nodes are cut off, or stand still.
+// apart is how long nodes are cut off, or stand still.
 const apart = 2 * time.Second
 
 var faults = []fault{
@@ -160,8 +160,8 @@ func TestDoctor(t *testing.T) {
 		d.must(n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nprofile: fast\n")))
 	}
 	for _, n := range d.Nodes() {
-		d.must(Await(d.ctx, n.Name+" to record the coordinated move", func() (bool, error) {
-			return d.recorded(n, func(e events.Event) bool { return e.Kind == events.Move && e.State == events.Over }), nil
+		d.must(Await(d.ctx, n.Name+" to record the migration", func() (bool, error) {
+			return d.recorded(n, func(e events.Event) bool { return e.Kind == events.Migration && e.State == events.Over }), nil
 		}))
 	}
 	r := d.diagnose()
@@ -170,7 +170,7 @@ func TestDoctor(t *testing.T) {
 	}
 	moves := slices.DeleteFunc(slices.Clone(r.Moves), func(m doctor.Move) bool { return m.At.Before(began) })
 	if slices.ContainsFunc(moves, func(m doctor.Move) bool { return m.Cause.Code != doctor.SettingsChanged }) {
-		t.Errorf("coordinated move: %+v", moves)
+		t.Errorf("migration: %+v", moves)
 	}
 	if len(r.Clocks) > 0 || len(r.Missing) > 0 {
 		t.Errorf("all nodes have one clock, and a record: %+v, %+v", r.Clocks, r.Missing)

@@ -70,8 +70,8 @@ func (c *cluster) exchangedNodes(files map[string]tree) (out []*exchanged) {
 	return out
 }
 
-// ofPool returns the nodes of a pool.
-func ofPool(list []*exchanged, role string) []*exchanged {
+// inPool returns the nodes of a pool.
+func inPool(list []*exchanged, role string) []*exchanged {
 	return slices.DeleteFunc(slices.Clone(list), func(x *exchanged) bool { return x.Role != role })
 }
 
@@ -133,7 +133,7 @@ func (x *exchanged) runsManifests() {
 }
 
 // reboots reboots the node as its machine config daemon does: its API server and its pods
-// are told to end, and it is switched off when its VIPs have left. It returns when its pods run
+// get SIGTERM, and it is powered off when its VIPs have left. It returns when its pods run
 // again.
 func (x *exchanged) reboots() {
 	x.cluster.t.Helper()

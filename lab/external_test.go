@@ -33,8 +33,8 @@ var (
 	movedVipgen  = strings.Replace(vipgenYAML, "apiServer:\n    local: AllNodes", "loadBalancer:\n    type: External", 1)
 )
 
-// moving is a cluster that changes its load balancer node by node.
-type moving struct {
+// balancerChange is a cluster that changes its load balancer node by node.
+type balancerChange struct {
 	*cluster
 	exchanged []*exchanged
 	balancer  *daemon.Process
@@ -47,7 +47,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	before, moved := load(t, demo), loadWith(t, movedInstall, movedVipgen)
-	m := &moving{cluster: newClusterOf(t, Config{Cluster: before, Plan: planOf(3, 1)})}
+	m := &balancerChange{cluster: newClusterOf(t, Config{Cluster: before, Plan: planOf(3, 1)})}
 	inCluster, outside := trees(t, before), trees(t, moved)
 	m.exchanged = m.exchangedNodes(inCluster)
 	m.check(t)
@@ -56,9 +56,9 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	m.balance(t)
 	client := m.startProbeOf(t, external, asked, probe.LiveEvery)
 	seen := m.observeAt(asked)
-	m.change(ofPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
+	m.change(inPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
 	// Whatever the order is, the VIP moves no more often than in this one.
-	left := ofPool(m.exchanged, v1alpha1.RoleMaster)
+	left := inPool(m.exchanged, v1alpha1.RoleMaster)
 	for len(left) > 1 {
 		h := m.holder(t, api)
 		at := slices.IndexFunc(left, func(x *exchanged) bool { return x.node == h })
@@ -77,11 +77,11 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	for _, n := range m.nodes {
 		m.patch("/api/v1/nodes/"+n.Name, `{"metadata":{"annotations":{"vipgen.io/vrrp":null}}}`)
 	}
-	masters := ofPool(m.exchanged, v1alpha1.RoleMaster)
+	masters := inPool(m.exchanged, v1alpha1.RoleMaster)
 	m.change(masters[0], inCluster)
 	m.holder(t, api) // no node held it until now
 	seen = m.observeAt(asked)
-	for _, x := range append(masters[1:], ofPool(m.exchanged, v1alpha1.RoleWorker)...) {
+	for _, x := range append(masters[1:], inPool(m.exchanged, v1alpha1.RoleWorker)...) {
 		m.change(x, inCluster)
 	}
 	m.check(t)
@@ -114,7 +114,7 @@ func trees(t *testing.T, r *render.Cluster) map[string]tree {
 
 // balance starts the external load balancer with the haproxy.cfg that vipgen renders for it while
 // the nodes still balance.
-func (m *moving) balance(t *testing.T) {
+func (m *balancerChange) balance(t *testing.T) {
 	t.Helper()
 	o := externallb.Options{APIVIPs: []netip.Addr{external, external6}, IngressVIPs: []netip.Addr{external, external6}}
 	for _, n := range m.nodes {
@@ -144,13 +144,13 @@ func (m *moving) balance(t *testing.T) {
 }
 
 // serves reports whether the external load balancer sends connections to a node's API server.
-func (m *moving) serves(n *exchanged) bool {
+func (m *balancerChange) serves(n *exchanged) bool {
 	out := m.balancer.Output()
 	return strings.LastIndex(out, "Server api/"+n.Name+" is UP") >= strings.LastIndex(out, "Server api/"+n.Name+" is DOWN")
 }
 
 // change installs what is rendered for a node's pool, and reboots the node.
-func (m *moving) change(x *exchanged, to map[string]tree) {
+func (m *balancerChange) change(x *exchanged, to map[string]tree) {
 	m.t.Helper()
 	since := time.Now()
 	x.give(to[x.Role])
@@ -162,7 +162,7 @@ func (m *moving) change(x *exchanged, to map[string]tree) {
 
 // outside checks that nothing is left of the load balancer on the nodes, and that all of them
 // resolve the cluster's names to the external one.
-func (m *moving) outside(t *testing.T) {
+func (m *balancerChange) outside(t *testing.T) {
 	t.Helper()
 	for _, n := range m.nodes {
 		n.check(t)

@@ -43,7 +43,7 @@ func daemonImages(t *testing.T) map[string]container.Image {
 
 // TestGenerations has nodes of three releases of OpenShift, with keepalived and HAProxy of
 // different generations, elect together, as while an update of OpenShift is rolled out: each
-// of them holds the VIPs and loses its power, and they move to classic together.
+// of them holds the VIPs and loses its power, and they migrate to classic together.
 func TestGenerations(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestGenerations(t *testing.T) {
 	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	l.awaitSettings(fast.String())
 	l.eachLosesPower()
-	l.moves("all move from fast to classic", classic, fastToClassic)
+	l.migrates("all migrate from fast to classic", classic, fastToClassic)
 	l.end()
 }
 

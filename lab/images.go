@@ -68,7 +68,7 @@ func (p Programs) Check() error {
 		if info, err := os.Stat(f); err != nil {
 			missing = append(missing, err)
 		} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-			missing = append(missing, fmt.Errorf("%s is no program", f))
+			missing = append(missing, fmt.Errorf("%s is not a program", f))
 		} else if f == p.Agent {
 			missing = append(missing, runsAlone(f))
 		}
@@ -82,7 +82,7 @@ func (p Programs) Check() error {
 func runsAlone(agent string) error {
 	file, err := elf.Open(agent)
 	if err != nil {
-		return fmt.Errorf("%s is no program of Linux: %w", agent, err)
+		return fmt.Errorf("%s is not a program of Linux: %w", agent, err)
 	}
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {

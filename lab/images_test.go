@@ -36,7 +36,7 @@ func TestAgentRunsAlone(t *testing.T) {
 	for path, want := range map[string]string{
 		program(t, elf.PT_LOAD):   "",
 		program(t, elf.PT_INTERP): "'CGO_ENABLED=0 go build ./cmd/vipgen-agent'",
-		script:                    "is no program of Linux",
+		script:                    "is not a program of Linux",
 	} {
 		err := runsAlone(path)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -41,7 +41,7 @@ var controllers = []controller{
 }
 
 // TestIngressControllers runs two ingress controllers on the same pool, moves their
-// routers from worker to worker, and asks at the VIPs of both all the while: no answer
+// routers from worker to worker, and sends requests to the VIPs of both all the while: no answer
 // ever comes from a router of the other one (hard case 21, seed 003).
 func TestIngressControllers(t *testing.T) {
 	testkit.Live(t)
@@ -77,7 +77,7 @@ func TestIngressControllers(t *testing.T) {
 	clients.end(t)
 }
 
-// Routers of several controllers need nodes of their own.
+// Routers of several controllers need their own nodes.
 func TestPlanOfIngressControllers(t *testing.T) {
 	for vipgen, want := range map[string]int{vipgenYAML: 2, blueController: 3} {
 		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
@@ -89,7 +89,7 @@ func TestPlanOfIngressControllers(t *testing.T) {
 	}
 }
 
-// placed waits until each VIP is on a worker with a router of its own, or nowhere if
+// placed waits until each VIP is on a worker with its own router, or nowhere if
 // there is none. layout names the controller of each worker, "-" for none.
 func (c *cluster) placed(t *testing.T, layout string) {
 	t.Helper()
@@ -137,7 +137,7 @@ func (c *cluster) place(t *testing.T, layout []string) {
 }
 
 // startRouterPod puts a router on a node. From its pod to its first answer a real router
-// takes seconds, in which the agent hears of the pod, as soon as kubelet does, and the node
+// takes seconds, in which the agent learns of the pod, as soon as kubelet does, and the node
 // gives VIPs of other controllers away: the stand-in, which answers at once, waits for that.
 func (n *node) startRouterPod(t *testing.T, name string) {
 	t.Helper()
@@ -157,7 +157,7 @@ func (n *node) startRouterPod(t *testing.T, name string) {
 	})
 }
 
-// routerClients ask at VIPs of ingress controllers until they end.
+// routerClients send requests to VIPs of ingress controllers until they end.
 type routerClients struct {
 	stop func()
 	done sync.WaitGroup
@@ -165,7 +165,7 @@ type routerClients struct {
 	seen map[string]int // answers, by the VIP's controller and the router that gave it
 }
 
-// askRouters asks at each VIP every 20 ms, over a connection of its own.
+// askRouters sends a request to each VIP every 20 ms, over its own connection.
 func (c *cluster) askRouters(t *testing.T) *routerClients {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +176,7 @@ func (c *cluster) askRouters(t *testing.T) *routerClients {
 			client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: c.Client.DialContext, DisableKeepAlives: true}}
 			r.done.Go(func() {
 				for tick := time.NewTicker(20 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-					r.note(k.name, routerAt(ctx, client, vip, k.host))
+					r.record(k.name, routerAt(ctx, client, vip, k.host))
 				}
 			})
 		}
@@ -184,7 +184,7 @@ func (c *cluster) askRouters(t *testing.T) *routerClients {
 	return r
 }
 
-// routerAt gives the controller whose router answers at a VIP, "nobody" for none.
+// routerAt returns the controller whose router answers at a VIP, "nobody" for none.
 func routerAt(ctx context.Context, client *http.Client, vip netip.Addr, host string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(vip, 80).String()+"/", nil)
 	if err != nil {
@@ -204,7 +204,7 @@ func routerAt(ctx context.Context, client *http.Client, vip netip.Addr, host str
 	return words[3]
 }
 
-func (r *routerClients) note(controller, answer string) {
+func (r *routerClients) record(controller, answer string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[controller+", from "+answer]++

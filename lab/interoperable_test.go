@@ -17,14 +17,14 @@ import (
 // managed is the demo with the operator's load balancer.
 var managed = strings.Replace(demo, "    loadBalancer:\n      type: UserManaged\n", "", 1)
 
-// operatorsChecks is how long the API VIP may answer nobody when the bootstrap host
+// operatorsChecks is how long the API VIP may be without an answer when the bootstrap host
 // leaves, which is all the operator's: its API server ends, five looks find it gone, a
-// second and a question apart, keepalived is told, and the others miss three adverts.
+// second and a question apart, keepalived is reloaded, and the others miss three adverts.
 const operatorsChecks = 15 * time.Second
 
 // Hard case 23: a bootstrap host that runs the operator's own keepalived, and nodes
 // that run vipgen's and start like it. The bootstrap leaves, the operator is done,
-// and the cluster moves by itself.
+// and the cluster migrates without a command.
 func TestHardCase23Migration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -49,12 +49,12 @@ func TestHardCase23Migration(t *testing.T) {
 		}
 	}
 	master.waiting("the bootstrap, 192.0.2.9, is still there")
-	// Nobody moves as long as the bootstrap's end is looked at.
+	// No node migrates while the bootstrap's end is measured.
 	c.operator(master, "Working")
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	// The operator's keepalived on the bootstrap goes on for five looks after its API
-	// server, a second apart, so that nobody answers meanwhile: that is today's.
+	// The operator's keepalived on the bootstrap continues for five checks after its API
+	// server, a second apart, so that no host answers meanwhile: that is today's.
 	o := c.observe()
 	c.must(c.EndBootstrap(ctx))
 	c.must(Await(ctx, "the bootstrap to give the API VIP away", func() (bool, error) {
@@ -78,7 +78,7 @@ func TestHardCase23Migration(t *testing.T) {
 	}
 	o.settles(t)
 	const bound = 1120 * time.Millisecond
-	o.ends(t, "the cluster moves by itself", bound, bound)
+	o.ends(t, "the cluster migrates by itself", bound, bound)
 	show(t, master.Name+"$ vipgen-agent status", firstLines(master.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// Who does not move: the agent of a node stops working after all have agreed, and its
-// keepalived goes on as before.
+// A node does not migrate: the agent of a node stops working after all have agreed, and its
+// keepalived continues as before.
 func TestMigrationLaggingPeer(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 		from, to v1alpha1.VRRPSettings
 		holder   bool // it holds the API VIP
 		two      time.Duration
-		variant  bool // TestMigration has a holder that does not move
+		variant  bool // TestMigration has a holder that does not migrate
 	}{
 		// Until the others are sure, and go back: docs/upgrade.md.
 		{"HolderKeepsItsMode", fast, multicast, true, 6 * time.Second, true},
@@ -57,7 +57,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 }
 
 // All have agreed, and the agent of a node stops working before the instant: the
-// others move, hear its keepalived go on as before, and go back.
+// others migrate, hear its keepalived continue as before, and roll back.
 func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
@@ -66,10 +66,10 @@ func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSett
 	defer cancel()
 	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
 	var back []string
-	testkit.Await(t, "the others on the control plane to move and go back", func() bool {
+	testkit.Await(t, "the others on the control plane to migrate and roll back", func() bool {
 		back = nil
 		for _, n := range c.masters() {
-			if settings, s := n.vrrp(); n.Name != broken.Name && s.Moves.Back > 0 && settings == from.String() {
+			if settings, s := n.vrrp(); n.Name != broken.Name && s.Migrations.RolledBack > 0 && settings == from.String() {
 				back = append(back, n.Name)
 			}
 		}
@@ -77,16 +77,16 @@ func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSett
 	})
 	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
 	for _, vip := range c.vips {
-		if c.ofControlPlane(vip) {
+		if c.heldByControlPlane(vip) {
 			c.holder(t, vip)
 		}
 	}
 	most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS) * time.Millisecond
-	o.ends(t, "the agent of "+broken.Name+" does not move", most, bound)
+	o.ends(t, "the agent of "+broken.Name+" does not migrate", most, bound)
 	show(t, back[0]+"$ vipgen-agent status", firstLines(c.node(back[0]).exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 }
 
-// ofControlPlane reports whether the control plane holds the VIP.
-func (c *cluster) ofControlPlane(vip netip.Addr) bool {
+// heldByControlPlane reports whether the control plane holds the VIP.
+func (c *cluster) heldByControlPlane(vip netip.Addr) bool {
 	return slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip)
 }

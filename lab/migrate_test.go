@@ -63,8 +63,7 @@ func (c *cluster) modeFile(text string, nodes ...*node) {
 	}
 }
 
-// observed is what was seen of the API VIP and the ingress VIP while something
-// happened.
+// observed holds observations of the API VIP and the ingress VIP during an event.
 type observed struct {
 	probe   *probe.Probe
 	watch   *watch.Watch
@@ -144,7 +143,7 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	return outage, two
 }
 
-// migrated has all nodes move by a mode file, under a client's load, and checks what
+// migrated has all nodes migrate by a mode file, under a client's load, and checks what
 // the client saw: docs/upgrade.md.
 func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	t.Helper()
@@ -154,7 +153,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}
-	// What is left to see: a node that did not move.
+	// What is left to see: a node that did not migrate.
 	o.settles(t)
 	interval := func(v v1alpha1.VRRPSettings) time.Duration {
 		return time.Duration(v.AdvertIntervalMS) * time.Millisecond
@@ -162,8 +161,8 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	bound := interval(from) + 3*interval(to)
 	o.ends(t, from.String()+" -> "+to.String(), bound, bound)
 	for _, n := range c.nodes {
-		if _, s := n.vrrp(); s.Migration != nil || s.Moves.Back != 0 {
-			t.Errorf("%s: %+v, %+v", n.Name, s.Migration, s.Moves)
+		if _, s := n.vrrp(); s.Migration != nil || s.Migrations.RolledBack != 0 {
+			t.Errorf("%s: %+v, %+v", n.Name, s.Migration, s.Migrations)
 		}
 	}
 	show(t, c.nodes[0].Name+"$ vipgen-agent status", firstLines(c.nodes[0].exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 6))
@@ -172,7 +171,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 const (
 	// slack is the error of the measurement on a quiet machine.
 	slack = 150 * time.Millisecond
-	// neighbour is for how long a client's kernel keeps a neighbour that it has just
+	// neighbour is how long a client's kernel keeps a neighbour that it has just
 	// confirmed, whatever is announced (Linux, net.ipv4.neigh.*.locktime: 1 s).
 	neighbour = time.Second
 	// busy is more than any load explains.
@@ -191,8 +190,8 @@ func five(t *testing.T) *cluster {
 	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 2), RealAPI: true})
 }
 
-// TestMigration moves a cluster of five nodes between modes and profiles under a
-// client's load, has one node not be ready, and one not move.
+// TestMigration migrates a cluster of five nodes between modes and profiles under a
+// client's load, has one node not be ready, and one not migrate.
 func TestMigration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -233,7 +232,7 @@ func TestMigration(t *testing.T) {
 	c.t = t
 }
 
-// waiting waits until a node says what the move waits for.
+// waiting waits until a node says what the migration waits for.
 func (n *node) waiting(reason string) {
 	n.cluster.t.Helper()
 	last := ""
@@ -247,7 +246,7 @@ func (n *node) waiting(reason string) {
 	})
 }
 
-// One node is not ready, each time for another reason: no node switches.
+// One node is not ready, each time for another reason: no node migrates.
 func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	o := c.observe()
 	last, first := c.nodes[len(c.nodes)-1], c.nodes[0]
@@ -273,7 +272,7 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	o.ends(t, "one node is not ready", 0, 0)
 }
 
-// All have agreed, and a node loses its power before the instant: the others move
+// All have agreed, and a node loses its power before the instant: the others migrate
 // without it. When it returns it runs what they run, though it ran something else last.
 func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	holder := c.holder(t, api)
@@ -284,7 +283,7 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
 	c.agreed(t)
 	off.powerOff()
-	testkit.Await(t, "the others to move", func() bool {
+	testkit.Await(t, "the others to migrate", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { settings, _ := n.vrrp(); return n.Name != off.Name && settings != to.String() })
 	})
 	for _, vip := range c.vips {

@@ -76,9 +76,9 @@ func (n *node) awaitOwn(t *testing.T) {
 	})
 }
 
-// watching are connections of programs on a node that only listen, as watches do for as long
+// watches are connections of programs on a node that only listen, as watches do for as long
 // as nothing happens.
-type watching struct {
+type watches struct {
 	from   *node
 	all    []*listener
 	before map[string]state.Silenced // as HAProxy there had counted
@@ -90,13 +90,13 @@ type listener struct {
 	ended  chan error // by whoever the node talks to, or by a deadline
 }
 
-// startWatching has programs of a node listen by several connections through each
+// startWatches has programs of a node listen by several connections through each
 // control-plane node.
-func (n *node) startWatching(t *testing.T) *watching {
+func (n *node) startWatches(t *testing.T) *watches {
 	t.Helper()
 	n.awaitOwn(t)
 	s, _ := published[state.HAProxy](n)
-	out := &watching{from: n, before: s.Silenced}
+	out := &watches{from: n, before: s.Silenced}
 	for range 9 {
 		conn, err := connectFrom(t, n.Host.Node, api)
 		testkit.Must(t, err)
@@ -115,7 +115,7 @@ func (n *node) startWatching(t *testing.T) *watching {
 
 // without checks that the connections through a node that is gone are ended for the
 // programs, which do nothing for it, and that the others work.
-func (w *watching) without(t *testing.T, gone *node) {
+func (w *watches) without(t *testing.T, gone *node) {
 	t.Helper()
 	ended := 0
 	testkit.Await(t, "HAProxy on "+w.from.Name+" to end its connections to "+gone.Name, func() bool {

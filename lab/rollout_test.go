@@ -26,7 +26,7 @@ type rollout struct {
 // step is one thing that is done, and lasts until the next one.
 type step struct {
 	what string
-	// outage is how long the client may be without an answer at the longest, splitBrain how
+	// outage is the longest time in which the client may be without an answer, splitBrain how
 	// long two nodes may hold a VIP.
 	outage, splitBrain time.Duration
 	from               time.Duration
@@ -148,16 +148,16 @@ func (l *rollout) holderFirst() []*exchanged {
 	return order
 }
 
-// moves has all nodes move to other VRRP settings by the user's mode file, which stays.
-func (l *rollout) moves(what string, to v1alpha1.VRRPSettings, outage time.Duration) {
+// migrates has all nodes migrate to other VRRP settings by the user's mode file, which stays.
+func (l *rollout) migrates(what string, to v1alpha1.VRRPSettings, outage time.Duration) {
 	l.t.Helper()
 	l.step(what, outage, outage, func() {
 		l.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), l.nodes...)
 		l.awaitSettings(to.String())
 	})
 	for _, n := range l.nodes {
-		if _, s := n.vrrp(); s.Moves.Back != 0 {
-			l.t.Errorf("%s went back: %+v", n.Name, s.Moves)
+		if _, s := n.vrrp(); s.Migrations.RolledBack != 0 {
+			l.t.Errorf("%s went back: %+v", n.Name, s.Migrations)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func agentImages(t *testing.T, before string) map[string]container.Image {
 
 // Outages that are planned. The node that ends gives its VIPs away before; backups of the
 // settings fast wait for the skew time and no longer, those of classic for three
-// advertisements at most. A move may take what docs/upgrade.md says.
+// advertisements at most. A migration may take what docs/upgrade.md says.
 const (
 	handover        = 160 * time.Millisecond
 	classicHandover = 4 * time.Second
@@ -36,7 +36,7 @@ const (
 
 // TestUpgrade exchanges vipgen on a cluster that runs, node by node, from the version
 // before to this one and back, while a client asks: of two nodes one pod before the others,
-// so that jobs of both versions share a node. Nodes of both elect, and move to classic
+// so that jobs of both versions share a node. Nodes of both elect, and migrate to classic
 // together.
 func TestUpgrade(t *testing.T) {
 	testkit.Only(t, "lab-upgrade")
@@ -64,7 +64,7 @@ func TestUpgrade(t *testing.T) {
 	exchange("upgrade: all else of", first, handover, now)
 	exchange("upgrade: pod keepalived of", second, handover, now, manifest(pod.Keepalived))
 	exchange("upgrade: all else of", second, handover, now)
-	l.moves("two nodes upgraded: fast to classic", classic, fastToClassic)
+	l.migrates("two nodes upgraded: fast to classic", classic, fastToClassic)
 	exchange("upgrade: all of", third, classicHandover, now)
 	exchange("downgrade: all of", third, classicHandover, before)
 	exchange("downgrade: all of", second, classicHandover, before)

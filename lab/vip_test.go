@@ -236,7 +236,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	// The client's kernel keeps what it learned by ARP for a second, whatever it
 	// hears (arp(7), locktime). A client that was there before has it for longer.
 	p.answersFor(t, 2*time.Second)
-	watches := c.node("worker-0").startWatching(t)
+	watches := c.node("worker-0").startWatches(t)
 	n.powerOff()
 	next := c.otherHolder(t, api, n)
 	p.answers(t, 20)

@@ -108,8 +108,8 @@ func (c *Cluster) authFile(role string) string {
 	return "/var/lib/kubelet/config.json"
 }
 
-// modeFile returns the mode file with the VRRP settings that a running cluster moves to; the
-// agents switch together (seed 004).
+// modeFile returns the mode file with the VRRP settings that a running cluster migrates to; the
+// agents migrate together (seed 004).
 func modeFile(v v1alpha1.VRRPSettings) []byte {
 	return []byte("mode: " + string(v.Mode) + "\nprofile: " + string(v.Profile) + "\n")
 }

@@ -58,9 +58,9 @@ func (c *Cluster) Given(g *v1alpha1.Group) bool {
 	return !slices.ContainsFunc(g.VIPs, func(a netip.Addr) bool { return slices.Contains(c.installerVIPs, a) })
 }
 
-// Switches reports whether nodes start compatible with the operator's keepalived and move to
+// Migrates reports whether nodes start compatible with the operator's keepalived and migrate to
 // other settings later.
-func (c *Cluster) Switches() bool { return c.Config.Spec.VRRP.Start != nil }
+func (c *Cluster) Migrates() bool { return c.Config.Spec.VRRP.Start != nil }
 
 // OwnsBootstrap reports whether vipgen renders the bootstrap host: else OpenShift's own
 // keepalived holds the API VIP there.

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Migration is a move of a running cluster to other VRRP settings (seed 004).
+// Migration is a migration of a running cluster to other VRRP settings (seed 004).
 type Migration struct {
 	Cluster string `json:"cluster"`
 	// From are the settings of the cluster's input, To the new ones.
@@ -27,7 +27,7 @@ type Migration struct {
 	c    *Cluster
 }
 
-// Migrate plans a move. The error says which part of the mode file does not fit the cluster.
+// Migrate plans a migration. The error says which part of the mode file does not fit the cluster.
 func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil, fmt.Errorf("the nodes of %s hold no VIPs, so there are no VRRP settings to change", c.Config.Metadata.Name)

@@ -14,7 +14,7 @@ func TestHardCase43RedirectStays(t *testing.T) {
 	l := newLab(t)
 	k := l.placed()
 	yes := true
-	k.tell(order{Leaving: true, Linger: true, Serving: &yes})
+	k.send(order{Leaving: true, Linger: true, Serving: &yes})
 	testkit.Await(t, "it not to count", func() bool { return !k.state().InPlace })
 	l.reaches(l.client, vips[0], 6443, "9445")
 

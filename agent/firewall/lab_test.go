@@ -275,15 +275,15 @@ func (k *keeperProc) follow(out io.Reader) {
 	k.cmd.Wait()
 }
 
-func (k *keeperProc) tell(o order) {
+func (k *keeperProc) send(o order) {
 	k.t.Helper()
 	if err := json.NewEncoder(k.in).Encode(o); err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k *keeperProc) redirect(r Redirect) { k.tell(order{Redirect: &r}) }
-func (k *keeperProc) serving(yes bool)    { k.tell(order{Serving: &yes}) }
+func (k *keeperProc) redirect(r Redirect) { k.send(order{Redirect: &r}) }
+func (k *keeperProc) serving(yes bool)    { k.send(order{Serving: &yes}) }
 
 func (k *keeperProc) state() report {
 	k.mu.Lock()

@@ -55,7 +55,7 @@ func findOperators(conn *nftables.Conn) (o operators, err error) {
 	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
 		tables, err := conn.ListTablesOfFamily(family)
 		if err != nil {
-			return o, fmt.Errorf("read the tables: %w", explain(err))
+			return o, fmt.Errorf("reading the tables: %w", explain(err))
 		}
 		for _, t := range tables {
 			switch t.Name {
@@ -65,7 +65,7 @@ func findOperators(conn *nftables.Conn) (o operators, err error) {
 				for _, name := range []string{"OUTPUT", "PREROUTING"} {
 					rules, err := conn.GetRules(t, &nftables.Chain{Name: name, Table: t})
 					if err != nil && !errors.Is(err, unix.ENOENT) {
-						return o, fmt.Errorf("read the chain %s of the table %s: %w", name, t.Name, explain(err))
+						return o, fmt.Errorf("reading the chain %s of the table %s: %w", name, t.Name, explain(err))
 					}
 					o.rules = append(o.rules, slices.DeleteFunc(rules, func(r *nftables.Rule) bool { return !isOperators(r) })...)
 				}
@@ -108,11 +108,11 @@ func removeOperators(remove bool) (found string, err error) {
 	}
 	for _, r := range o.rules {
 		if err := conn.DelRule(r); err != nil {
-			return found, fmt.Errorf("remove a rule: %w", err)
+			return found, fmt.Errorf("removing a rule: %w", err)
 		}
 	}
 	if err := conn.Flush(); err != nil && !errors.Is(err, unix.ENOENT) { // just removed
-		return found, fmt.Errorf("remove %s: %w", found, explain(err))
+		return found, fmt.Errorf("removing %s: %w", found, explain(err))
 	}
 	return found, nil
 }

@@ -74,7 +74,7 @@ func TestComputeNode(t *testing.T) {
 	l.reaches(l.other, vips[0], 6443, "6443")
 }
 
-// A connection of a program on the node that was made while the VIP was elsewhere goes on
+// A connection of a program on the node that was made while the VIP was elsewhere continues
 // when the VIP comes and when it leaves again, and so does the redirect's withdrawal leave
 // it alone.
 func TestOwnConnectionsOutliveMoves(t *testing.T) {
@@ -106,7 +106,7 @@ func TestOwnConnectionsOutliveMoves(t *testing.T) {
 }
 
 // While HAProxy has no API server that is ready, the holder of the VIP is the better way.
-// That is nobody's change of the table.
+// That is not a change of the table by another program.
 func TestOwnConnectionsWhileHAProxyIsReady(t *testing.T) {
 	l := newLab(t)
 	l.serve(l.other, 6443)
@@ -114,7 +114,7 @@ func TestOwnConnectionsWhileHAProxyIsReady(t *testing.T) {
 	k.redirect(alsoOwn)
 	ready := func(yes bool) {
 		t.Helper()
-		k.tell(order{Ready: &yes})
+		k.send(order{Ready: &yes})
 		k.serving(true)
 		testkit.Await(t, "the redirect", func() bool { return k.state().InPlace && k.state().Own == yes })
 	}

@@ -45,7 +45,7 @@ func (r Redirect) Validate() error {
 			errs = append(errs, fmt.Errorf("VIP %v is listed twice", vip))
 		}
 		if local, ok := r.Local[vip]; ok && (local.Is4() != vip.Is4() || !r.accepts(local)) {
-			errs = append(errs, fmt.Errorf("%v is no address of the node for VIP %v", local, vip))
+			errs = append(errs, fmt.Errorf("%v is not an address of the node for VIP %v", local, vip))
 		}
 	}
 	if len(r.VIPs) == 0 {

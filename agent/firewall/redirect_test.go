@@ -31,9 +31,9 @@ func TestValidate(t *testing.T) {
 		{"twice", Redirect{VIPs: addrs("192.0.2.1", "192.0.2.1"), From: 1, To: 2}, []string{"VIP 192.0.2.1 is listed twice"}},
 		{"ports", Redirect{VIPs: addrs("192.0.2.1"), From: 0, To: 65536}, []string{"port 0 is not", "port 65536 is not"}},
 		{"the node's address is of another family", Redirect{VIPs: addrs("192.0.2.1"), From: 1, To: 2, Local: map[netip.Addr]netip.Addr{addrs("192.0.2.1")[0]: addrs("2001:db8::1")[0]}},
-			[]string{"2001:db8::1 is no address of the node for VIP 192.0.2.1"}},
+			[]string{"2001:db8::1 is not an address of the node for VIP 192.0.2.1"}},
 		{"loopback where HAProxy is for everybody", Redirect{VIPs: addrs("192.0.2.1"), From: 1, To: 2, Own: true, Local: map[netip.Addr]netip.Addr{addrs("192.0.2.1")[0]: addrs("127.0.0.1")[0]}},
-			[]string{"127.0.0.1 is no address of the node for VIP 192.0.2.1"}},
+			[]string{"127.0.0.1 is not an address of the node for VIP 192.0.2.1"}},
 		{"loopback on a compute node", compute, nil},
 		{"same port", Redirect{VIPs: addrs("192.0.2.1"), From: 6443, To: 6443}, []string{"port 6443 would be redirected to itself"}},
 	}

@@ -35,14 +35,14 @@ func gather(t *testing.T, j *Job) map[string]float64 {
 	return out
 }
 
-// What a compute node says of its HAProxy has a name of its own: that some HAProxy serves the
+// What a compute node says of its HAProxy has its own name: that some HAProxy serves the
 // VIPs is for the control plane's to say. Servers that fell silent are counted, by zero before.
 func TestMetrics(t *testing.T) {
 	for role, metric := range map[string]string{
 		v1alpha1.RoleMaster: "vipgen_haproxy_serving", v1alpha1.RoleArbiter: "vipgen_haproxy_serving",
 		v1alpha1.RoleWorker: "vipgen_haproxy_serving_own", "infra": "vipgen_haproxy_serving_own",
 	} {
-		c := newCrashing(t)
+		c := newCrashJob(t)
 		c.Source = &facts.Source{Role: role}
 		c.backends = []state.Backend{{Name: "m0"}, {Name: "m1"}}
 		c.set(0, true, "")
@@ -75,7 +75,7 @@ func TestMetrics(t *testing.T) {
 
 // Nodes come and go: how many are counted is bounded.
 func TestSilencedIsBounded(t *testing.T) {
-	c := newCrashing(t)
+	c := newCrashJob(t)
 	for i := range 2 * maxSilenced {
 		c.count(fmt.Sprintf("m%d", i), 1)
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// crashing is a Job whose HAProxy is played.
-type crashing struct {
+// crashJob is a Job with a simulated HAProxy.
+type crashJob struct {
 	*Job
 	t *testing.T
 }
 
-func newCrashing(t *testing.T) crashing {
+func newCrashJob(t *testing.T) crashJob {
 	dir, err := state.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
 	log := slog.New(slog.DiscardHandler)
-	return crashing{&Job{State: dir, Source: &facts.Source{}, Log: log}, t}
+	return crashJob{&Job{State: dir, Source: &facts.Source{}, Log: log}, t}
 }
 
-func (c crashing) expect(when string, serving, restarting bool) {
+func (c crashJob) expect(when string, serving, restarting bool) {
 	c.t.Helper()
 	s, err := state.Read[state.HAProxy](c.State)
 	if err != nil || s == nil {
@@ -41,7 +41,7 @@ func (c crashing) expect(when string, serving, restarting bool) {
 // to come back, and others do not.
 func TestEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrashing(t)
+		c := newCrashJob(t)
 		c.set(0, true, "")
 		time.Sleep(steadyAfter)
 		c.ended(false)

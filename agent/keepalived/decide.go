@@ -20,8 +20,8 @@ type decision struct {
 	// self is the node as its peers see it.
 	self v1alpha1.Peer
 
-	moves     state.Moves
-	migration *state.Migration
+	migrations state.Migrations
+	migration  *state.Migration
 }
 
 func (d *decision) takesPart() bool { return len(d.conf.Instances) > 0 }
@@ -44,11 +44,11 @@ func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
 
 // decide returns the configuration for a node with these facts and settings.
 func decide(f *facts.Facts, c chosenSettings, lifetimeOver bool) *decision {
-	d := &decision{cluster: f.Cluster, node: f.Node, conf: c.conf, self: f.Self, moves: c.moves, migration: c.migration}
+	d := &decision{cluster: f.Cluster, node: f.Node, conf: c.conf, self: f.Self, migrations: c.migrations, migration: c.migration}
 	if d.conf == nil {
 		d.conf = keepalived.New(f.Cluster, f.Node)
 		if d.takesPart() {
-			d.conf.LeaveOutAll("this node is finding out which VRRP settings the others have")
+			d.conf.LeaveOutAll(vrrp.LeftOutLearning)
 		}
 	}
 	switch {

@@ -42,12 +42,12 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	}
 	at := c.planSoon("profile: classic\n")
 	for _, name := range c.all() {
-		s := c.nodes[name].awaitState("it has moved", func(s state.Keepalived) bool { return s.Moves.Moved > 0 })
+		s := c.nodes[name].awaitState("it has moved", func(s state.Keepalived) bool { return s.Migrations.Migrated > 0 })
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
-		if s.Moves.Back != 0 {
-			t.Errorf("%s: %+v", name, s.Moves)
+		if s.Migrations.RolledBack != 0 {
+			t.Errorf("%s: %+v", name, s.Migrations)
 		}
 	}
 	for _, name := range c.all() {
@@ -80,7 +80,7 @@ func TestMigrationWithout(t *testing.T) {
 		c.nodes[name].Write(v1alpha1.UserModeFile, []byte("mode: multicast\nwithout: ["+broken+"]\n"))
 	}
 	c.nodes[broken].awaitState("it takes no part", func(s state.Keepalived) bool {
-		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, vrrp.LeftOutByModeFile)
+		return !s.Wanted && s.Migration != nil && strings.Contains(s.Migration.WaitsFor, vrrp.LeftOutByModeFile.Text())
 	})
 	for _, name := range others {
 		c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
@@ -91,8 +91,8 @@ func TestMigrationWithout(t *testing.T) {
 	}
 	c.nodes[broken].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 	s := c.nodes[broken].awaitState("it runs as the others", electsIn(v1alpha1.ModeMulticast))
-	if s.Moves.Moved != 0 {
-		t.Errorf("it has run what the others do not: %+v", s.Moves)
+	if s.Migrations.Migrated != 0 {
+		t.Errorf("it has run what the others do not: %+v", s.Migrations)
 	}
 	c.holder(holder)
 }

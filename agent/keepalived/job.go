@@ -44,7 +44,7 @@ type Job struct {
 
 	loop      *daemon.Debouncer
 	decided   atomic.Pointer[decision] // nil before the first decision
-	settings  settingsMove
+	settings  settingsMigration
 	members   *membership.Membership
 	bootstrap *bootstrapLifetime // nil except on the bootstrap
 

@@ -66,14 +66,14 @@ func settingsRows(s *state.Keepalived) [][]string {
 	if m == nil {
 		return out
 	}
-	switches := []string{"  switches to", m.Target.String(), job.Either(m.Ready, "ready", "not ready")}
+	row := []string{"  migrates to", m.Target.String(), job.Either(m.Ready, "ready", "not ready")}
 	switch {
-	case m.Moving:
-		return append(out, append(switches, "now"))
+	case m.Migrating:
+		return append(out, append(row, "now"))
 	case m.Agreed:
-		return append(out, append(switches, "all switch at "+m.At.UTC().Format(time.RFC3339)))
+		return append(out, append(row, "all migrate at "+m.At.UTC().Format(time.RFC3339)))
 	}
-	return append(out, switches, []string{"  waits for", m.WaitsFor})
+	return append(out, row, []string{"  waits for", m.WaitsFor})
 }
 
 // guardRow returns the state of the guard and its dropped packets.

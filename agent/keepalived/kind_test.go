@@ -29,10 +29,10 @@ func TestSettingsRows(t *testing.T) {
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	for want, m := range map[string]*state.Migration{
 		"VRRP settings|classic/unicast/v2/1s":                                              nil,
-		"switches to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
-		"switches to|fast/unicast/v3/40ms|ready|all switch at 2026-05-02T03:00:00Z":        {Target: fast, Ready: true, Agreed: true, At: at},
-		"switches to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
-		"switches to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Moving: true},
+		"migrates to|fast/unicast/v3/40ms|not ready|waits for|this node: the disk is full": {Target: fast, WaitsFor: "this node: the disk is full"},
+		"migrates to|fast/unicast/v3/40ms|ready|all migrate at 2026-05-02T03:00:00Z":       {Target: fast, Ready: true, Agreed: true, At: at},
+		"migrates to|fast/unicast/v3/40ms|ready|waits for|c: its update is not done":       {Target: fast, Ready: true, At: at, WaitsFor: "c: its update is not done"},
+		"migrates to|fast/unicast/v3/40ms|ready|now":                                       {Target: fast, Ready: true, Migrating: true},
 	} {
 		var cells []string
 		for _, row := range settingsRows(&state.Keepalived{VRRP: &classic, Migration: m}) {

@@ -35,10 +35,10 @@ var (
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")
 
 	settingsInForce = monitor.Gauge("vipgen_vrrp_settings", "1 for the VRRP settings in force.", "profile", "mode", "version")
-	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether a move of this node to other VRRP settings is pending (1) or not (0).")
-	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could move to other VRRP settings now (1) or not (0); there is no value if no move is pending.")
-	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes move, in seconds since 1970; there is no value before all have agreed.")
-	migrations      = monitor.Counter("vipgen_migrations_total", "Moves to other VRRP settings: begun (moved), and rolled back because another node did not move (back).", "outcome")
+	migrationWanted = monitor.Gauge("vipgen_migration_pending", "Whether a migration of this node to other VRRP settings is pending (1) or not (0).")
+	migrationReady  = monitor.Gauge("vipgen_migration_ready", "Whether this node could migrate to other VRRP settings now (1) or not (0); there is no value if no migration is pending.")
+	migrationAt     = monitor.Gauge("vipgen_migration_planned_timestamp_seconds", "When all nodes migrate, in seconds since 1970; there is no value before all have agreed.")
+	migrations      = monitor.Counter("vipgen_migrations_total", "Migrations to other VRRP settings: begun (moved), and rolled back because another node did not migrate (back).", "outcome")
 	modeFileRefused = monitor.Counter("vipgen_mode_file_refused_total", "Mode files that were invalid.")
 )
 
@@ -97,9 +97,9 @@ func collectSettings(to chan<- prometheus.Metric, s *state.Keepalived) {
 			migrationAt.PutTime(to, m.At)
 		}
 	}
-	migrations.Put(to, float64(s.Moves.Moved), "moved")
-	migrations.Put(to, float64(s.Moves.Back), "back")
-	modeFileRefused.Put(to, float64(s.Moves.Refused))
+	migrations.Put(to, float64(s.Migrations.Migrated), "moved")
+	migrations.Put(to, float64(s.Migrations.RolledBack), "back")
+	modeFileRefused.Put(to, float64(s.Migrations.Refused))
 }
 
 func collectInstance(to chan<- prometheus.Metric, i *state.Instance) {

@@ -69,7 +69,7 @@ func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time
 			c.nodes[name].awaitState("all have agreed on "+at.Format(time.RFC3339), func(s state.Keepalived) bool {
 				m := s.Migration
 				missed = m != nil && strings.Contains(m.WaitsFor, at.Format(time.RFC3339)+" passed before all nodes had agreed")
-				return s.Moves.Moved > 0 || m != nil && m.Agreed && m.At.Equal(at) || missed
+				return s.Migrations.Migrated > 0 || m != nil && m.Agreed && m.At.Equal(at) || missed
 			})
 			if missed {
 				break
@@ -154,7 +154,7 @@ func TestMigration(t *testing.T) {
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	n.Write(v1alpha1.UserModeFile, []byte("mode: multicast\nmodus: multicast\n"))
-	s := n.awaitState("the mode file is wrong", func(s state.Keepalived) bool { return s.Moves.Refused == 1 && s.Migration != nil })
+	s := n.awaitState("the mode file is wrong", func(s state.Keepalived) bool { return s.Migrations.Refused == 1 && s.Migration != nil })
 	if !strings.Contains(s.Migration.WaitsFor, "modus") || s.Migration.Ready {
 		t.Errorf("%+v", s.Migration)
 	}
@@ -164,15 +164,15 @@ func TestMigration(t *testing.T) {
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
-		if s.Moves.Moved != 1 || s.Moves.Back != 0 {
-			t.Errorf("%s: %+v", name, s.Moves)
+		if s.Migrations.Migrated != 1 || s.Migrations.RolledBack != 0 {
+			t.Errorf("%s: %+v", name, s.Migrations)
 		}
 	}
 	c.holder(c.all()...)
 }
 
 // A node to which the announcements of the others do not come, as behind an API server that is
-// cut off, cannot know that all have agreed. It moves when it hears that the others have.
+// cut off, cannot know that all have agreed. It migrates when it receives their new advertisements.
 func TestMigrationFollowed(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -204,8 +204,8 @@ func TestMigrationFollowed(t *testing.T) {
 	c.planSoonAmong("mode: multicast\n", c.others("cp-3"), had)
 	for _, name := range c.all() {
 		s := c.nodes[name].awaitState("it has moved", electsIn(v1alpha1.ModeMulticast))
-		if s.Moves.Moved != 1 || s.Moves.Back != 0 {
-			t.Errorf("%s: %+v", name, s.Moves)
+		if s.Migrations.Migrated != 1 || s.Migrations.RolledBack != 0 {
+			t.Errorf("%s: %+v", name, s.Migrations)
 		}
 	}
 	c.holder(c.all()...)

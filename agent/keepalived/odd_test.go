@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // listAs registers a node with the addresses and the role given, whatever it really has.
@@ -35,7 +35,7 @@ var misread = map[string]func(c *cluster, n *node){
 // mismatched is a node that stays out of the API group for what its Node says. In the
 // role of a worker it may be in another group.
 func mismatched(s state.Keepalived) bool {
-	return slices.ContainsFunc(s.LeftOut, func(i string) bool { return strings.Contains(i, membership.LeftOutMismatch) }) &&
+	return slices.ContainsFunc(s.LeftOut, func(i string) bool { return strings.Contains(i, vrrp.LeftOutMismatch.Text()) }) &&
 		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 
@@ -74,7 +74,7 @@ func TestHardCase37MisreadNode(t *testing.T) {
 	}
 }
 
-// The one node that is left is misread: after a while it takes the VIP, which nobody else
+// The one node that is left is misread: after a while it takes the VIP, which no other node
 // holds, and it goes when another one comes, which it does not hear.
 func TestHardCase37MisreadAlone(t *testing.T) {
 	testkit.Live(t)

@@ -56,8 +56,8 @@ func TestHardCase46Move(t *testing.T) {
 			}
 			for _, name := range c.all() {
 				s := c.nodes[name].awaitState("it has moved", sends("fast", to))
-				if s.Moves.Moved != 1 || s.Moves.Back != 0 {
-					t.Errorf("%s: %+v", name, s.Moves)
+				if s.Migrations.Migrated != 1 || s.Migrations.RolledBack != 0 {
+					t.Errorf("%s: %+v", name, s.Migrations)
 				}
 			}
 			if now := c.holder(c.all()...); now != first {

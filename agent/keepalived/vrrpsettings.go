@@ -20,9 +20,9 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// settingsMove moves the node to other VRRP settings together with the other nodes. It is
+// settingsMigration migrates the node to other VRRP settings together with the other nodes. It is
 // owned by the loop goroutine, except for adverts.
-type settingsMove struct {
+type settingsMigration struct {
 	machine migration.Machine
 	adverts *advertListener
 	begun   time.Time // start of the job
@@ -42,12 +42,12 @@ type chosenSettings struct {
 	settings   v1alpha1.VRRPSettings
 	conf       *keepalived.Conf // nil while the settings are not known
 	byModeFile bool             // left out by the mode file (without)
-	moves      state.Moves
+	migrations state.Migrations
 	migration  *state.Migration
 }
 
 // wake calls now after a delay; a pending call is replaced.
-func (m *settingsMove) wake(after time.Duration, now func()) {
+func (m *settingsMigration) wake(after time.Duration, now func()) {
 	if m.timer == nil {
 		m.timer = time.AfterFunc(after, now)
 	} else {
@@ -79,13 +79,13 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 		Now: now, Up: now.Sub(m.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: m.adverts.received(now),
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: m.adverts.received(now), Peers: f.Node.Peers,
 	}
 	if m.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)
 		if in.Unready == "" {
 			if err := j.tryOut(conf(t.Settings)); err != nil {
-				in.Refused = "the new configuration: " + err.Error()
+				in.Refused = migration.WaitConfiguration.Text(err)
 			}
 		}
 	}
@@ -103,8 +103,8 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 	if kept != nil && out.Conf != nil && out.Settings != *kept {
 		j.announceHeld(out.Conf) // another node may have held a VIP for a moment
 	}
-	moves := state.Moves{Moved: out.Counts.Moved, Back: out.Counts.Back, Refused: m.modeFile.count}
-	m.last = chosenSettings{settings: out.Settings, conf: out.Conf, byModeFile: out.ByModeFile, moves: moves, migration: out.Status}
+	counts := state.Migrations{Migrated: out.Counts.Migrated, RolledBack: out.Counts.RolledBack, Refused: m.modeFile.count}
+	m.last = chosenSettings{settings: out.Settings, conf: out.Conf, byModeFile: out.ByModeFile, migrations: counts, migration: out.Status}
 	return m.last
 }
 
@@ -139,18 +139,18 @@ func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migr
 	return out
 }
 
-// unready returns why this node cannot move yet; empty if it can.
+// unready returns why this node cannot migrate yet; empty if it can.
 func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nodes.Bootstrap) string {
 	control := f.Node.Role == v1alpha1.RoleMaster || f.Node.Role == v1alpha1.RoleArbiter
 	switch {
 	case t.Problem != nil:
 		return t.Problem.Error()
 	case j.Source.Problem() != "":
-		return "cluster.yaml is invalid"
+		return migration.WaitCluster.Text()
 	case control && b.Address.IsValid() && !b.Gone:
-		return "the bootstrap, " + b.Address.String() + ", is still there"
+		return migration.WaitBootstrap.Text(b.Address)
 	case control && openShift && !b.Gone:
-		return "waiting for the bootstrap to leave the annotations of ConfigMap etcd-endpoints in openshift-etcd"
+		return migration.WaitAnnotation.Text()
 	}
 	return ""
 }

@@ -77,7 +77,7 @@ func (j *Job) publish() {
 	}
 	holders := j.daemon.dump.poll()
 	if d := j.decided.Load(); d != nil {
-		s.LeftOut, s.VRRP, s.Migration, s.Moves = d.conf.Idle, d.node.VRRP, d.migration, d.moves
+		s.LeftOut, s.VRRP, s.Migration, s.Migrations = d.conf.Idle, d.node.VRRP, d.migration, d.migrations
 		s.Instances = instanceStates(d.conf, j.checks.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)

@@ -38,7 +38,7 @@ func file(dir, job string) string {
 // ParseLevel parses a level, in upper or lower case, such as "DEBUG".
 func ParseLevel(text string) (level slog.Level, err error) {
 	if !slices.Contains(levels, strings.ToUpper(text)) {
-		return level, fmt.Errorf("%q is no log level, expected one of %s", text, strings.Join(levels, ", "))
+		return level, fmt.Errorf("%q is not a log level, expected one of %s", text, strings.Join(levels, ", "))
 	}
 	return level, level.UnmarshalText([]byte(text))
 }

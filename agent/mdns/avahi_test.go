@@ -52,7 +52,7 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 	until(t, "IPv6", func() bool { return peer.Resolves("-6", "master-0") == "2001:db8::1" })
 
 	l.ip(node, "address", "add", "192.0.2.7/24", "dev", "eth0")
-	publisher.tell(testkit.Addrs("192.0.2.7", "2001:db8::1"))
+	publisher.send(testkit.Addrs("192.0.2.7", "2001:db8::1"))
 	until(t, "the new address", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.7" })
 	until(t, "IPv6", func() bool { return peer.Resolves("-6", "master-0") == "2001:db8::1" })
 
@@ -63,7 +63,7 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 	l.ip(node, "address", "flush", "dev", "eth0", "scope", "global")
 	l.ip(node, "link", "set", "br-ex", "up")
 	l.ip(node, "address", "add", "192.0.2.8/24", "dev", "br-ex")
-	publisher.tell(testkit.Addrs("192.0.2.8", "2001:db8::1"))
+	publisher.send(testkit.Addrs("192.0.2.8", "2001:db8::1"))
 	until(t, "the new link", func() bool { return publisher.now().Link == "br-ex" && publisher.published() })
 	until(t, "the address there", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.8" })
 }
@@ -75,12 +75,12 @@ func TestWeResolveAvahi(t *testing.T) {
 	other := l.add("peer", "192.0.2.2/24", "2001:db8::2/64")
 	peer := daemon.StartAvahi(t, other, "peer", true)
 	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
-	until(t, "avahi's host", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.2", "2001:db8::2")...) })
+	until(t, "avahi's host", func() bool { return resolver.hasHost("peer", testkit.Addrs("192.0.2.2", "2001:db8::2")...) })
 	l.ip(other, "address", "del", "192.0.2.2/24", "dev", "eth0")
 	l.ip(other, "address", "add", "192.0.2.3/24", "dev", "eth0")
-	until(t, "avahi's new address", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.3", "2001:db8::2")...) })
+	until(t, "avahi's new address", func() bool { return resolver.hasHost("peer", testkit.Addrs("192.0.2.3", "2001:db8::2")...) })
 	peer.Stop()
-	until(t, "avahi's goodbye", func() bool { return resolver.knows("peer") })
+	until(t, "avahi's goodbye", func() bool { return resolver.hasHost("peer") })
 }
 
 func TestConflictWithAvahiIsReported(t *testing.T) {
@@ -133,7 +133,7 @@ func TestHardCase25AvahiWithoutIPv6(t *testing.T) {
 	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
 	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
 	until(t, "our name", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.1" })
-	until(t, "avahi's name", func() bool { return resolver.knows("peer", testkit.Addrs("192.0.2.2")...) })
+	until(t, "avahi's name", func() bool { return resolver.hasHost("peer", testkit.Addrs("192.0.2.2")...) })
 	until(t, "the publisher to say so", publisher.published)
 	if got := publisher.now(); got.Err != "" || !slices.Equal(got.Addresses, testkit.Addrs("192.0.2.1")) {
 		t.Errorf("state %+v", got)

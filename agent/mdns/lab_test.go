@@ -111,7 +111,7 @@ func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *pr
 			l.t.Logf("%s in %s said:\n%s", env[0], node.Name, &p.log)
 		}
 	})
-	p.tell(addresses)
+	p.send(addresses)
 	return p
 }
 
@@ -136,8 +136,8 @@ func (p *proc) follow(out io.Reader) {
 	p.cmd.Wait()
 }
 
-// tell sends the node's addresses to the process.
-func (p *proc) tell(addresses []netip.Addr) {
+// send sends the node's addresses to the process.
+func (p *proc) send(addresses []netip.Addr) {
 	p.t.Helper()
 	if err := json.NewEncoder(p.in).Encode(addresses); err != nil {
 		p.t.Fatal(err)
@@ -152,8 +152,8 @@ func (p *proc) now() stateReport {
 	return p.state
 }
 
-// knows reports whether the host is known with exactly these addresses.
-func (p *proc) knows(host string, addresses ...netip.Addr) bool {
+// hasHost reports whether the host is known with exactly these addresses.
+func (p *proc) hasHost(host string, addresses ...netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.hosts {

@@ -22,19 +22,19 @@ func TestNodesFindEachOther(t *testing.T) {
 	second := l.publish(b, "master-1", testkit.Addrs("192.0.2.2"))
 	late := l.resolve(b, testkit.Addrs("192.0.2.2"))
 	for _, resolver := range []*proc{early, late} {
-		until(t, "the first", func() bool { return resolver.knows("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
-		until(t, "the second", func() bool { return resolver.knows("master-1", testkit.Addrs("192.0.2.2")...) })
+		until(t, "the first", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
+		until(t, "the second", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.2")...) })
 	}
 
 	l.ip(b, "address", "add", "192.0.2.22/24", "dev", "eth0")
-	second.tell(testkit.Addrs("192.0.2.22"))
+	second.send(testkit.Addrs("192.0.2.22"))
 	for _, resolver := range []*proc{early, late} {
-		until(t, "the other address", func() bool { return resolver.knows("master-1", testkit.Addrs("192.0.2.22")...) })
+		until(t, "the other address", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) })
 	}
 	first.end(syscall.SIGTERM)
 	for _, resolver := range []*proc{early, late} {
-		until(t, "goodbye", func() bool { return resolver.knows("master-0") })
-		if !resolver.knows("master-1", testkit.Addrs("192.0.2.22")...) {
+		until(t, "goodbye", func() bool { return resolver.hasHost("master-0") })
+		if !resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) {
 			t.Error("one's goodbye took the other along")
 		}
 	}
@@ -53,7 +53,7 @@ func TestIPv6Alone(t *testing.T) {
 	a, b := l.add("a", "2001:db8::1/64"), l.add("b", "2001:db8::2/64")
 	publisher := l.publish(a, "master-0", testkit.Addrs("2001:db8::1"))
 	resolver := l.resolve(b, testkit.Addrs("2001:db8::2"))
-	until(t, "the host", func() bool { return resolver.knows("master-0", testkit.Addrs("2001:db8::1")...) })
+	until(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("2001:db8::1")...) })
 	until(t, "the publisher", publisher.published)
 }
 
@@ -102,7 +102,7 @@ func TestHardCase04LinkChanges(t *testing.T) {
 		})
 	}
 	resolver := l.resolve(b, testkit.Addrs("192.0.2.2"))
-	until(t, "the host", func() bool { return resolver.knows("master-0", testkit.Addrs("192.0.2.1")...) })
+	until(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
 }
 
 // A plain resolver knows nothing of Multicast DNS (RFC 6762 section 6.7): it

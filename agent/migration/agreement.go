@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	// marginTime is how long before the instant all must have agreed: twice the time of
 	// an announcement, so that a withdrawn one arrives as well.
 	marginTime = 8 * time.Second
-	// lateTime is how long after the instant a node may still move by its clock.
+	// lateTime is how long after the instant a node may still migrate by its clock.
 	lateTime = 2 * time.Second
 	// mostMissed bounds how often leadTime is doubled.
 	mostMissed = 2
@@ -54,7 +55,7 @@ type Node struct {
 
 // verdict is the result of an evaluation.
 type verdict struct {
-	// settled reports that no move is pending.
+	// settled reports that no migration is pending.
 	settled bool
 	// announcement is the next announcement of this node.
 	announcement Announcement
@@ -65,7 +66,7 @@ type verdict struct {
 	at     time.Time
 	agreed bool
 	left   time.Duration
-	// late reports that most others have moved, so that no agreement is needed.
+	// late reports that most others have migrated, so that no agreement is needed.
 	late bool
 }
 
@@ -101,7 +102,7 @@ func (a *agreement) evaluate(v view) verdict {
 		now = a.anchor.Add(v.up - a.anchorUp)
 	}
 	if out.waits = v.missing(); out.waits == "" {
-		out.late = v.mostMoved()
+		out.late = v.mostMigrated()
 		out.waits = a.choose(v, now)
 	}
 	if out.waits != "" {
@@ -116,7 +117,7 @@ func (a *agreement) evaluate(v view) verdict {
 	case out.left >= v.margin():
 		a.agreed = true
 	case !a.agreed:
-		out.waits = "the next instant: not all had agreed in time"
+		out.waits = waitInstant.Text()
 	}
 	out.agreed = a.agreed
 	return out
@@ -127,9 +128,9 @@ func (v *view) margin() time.Duration {
 	return marginTime + time.Duration(len(v.nodes))*announcementTime
 }
 
-// movers returns the nodes that have to agree: those that can hold a VIP and do not run
+// remaining returns the nodes that have to agree: those that can hold a VIP and do not run
 // the target yet.
-func (v *view) movers() (out []Node) {
+func (v *view) remaining() (out []Node) {
 	for _, n := range v.nodes {
 		if n.Holds && n.Announced.Running != v.target.String() {
 			out = append(out, n)
@@ -138,8 +139,8 @@ func (v *view) movers() (out []Node) {
 	return out
 }
 
-// moved returns the number of other nodes that run the target.
-func (v *view) moved() (there int) {
+// migrated returns the number of other nodes that run the target.
+func (v *view) migrated() (there int) {
 	for _, n := range v.nodes {
 		if n.Holds && n.Name != v.self && n.Announced.Running == v.target.String() {
 			there++
@@ -148,15 +149,15 @@ func (v *view) moved() (there int) {
 	return there
 }
 
-// mostMoved reports whether most of the others run the target.
-func (v *view) mostMoved() bool {
+// mostMigrated reports whether most of the others run the target.
+func (v *view) mostMigrated() bool {
 	others := 0
 	for _, n := range v.nodes {
 		if n.Holds && n.Name != v.self {
 			others++
 		}
 	}
-	return 2*v.moved() > others
+	return 2*v.migrated() > others
 }
 
 // choose chooses the instant to announce, or returns why there is none.
@@ -173,7 +174,7 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 	if !v.planned.IsZero() {
 		at := v.planned.UTC().Truncate(time.Second)
 		if now.After(at.Add(lateTime)) || !a.agreed && at.Sub(now) < v.margin() {
-			return "another planned time: " + at.Format(time.RFC3339) + " passed before all nodes had agreed"
+			return waitPlanned.Text(at.Format(time.RFC3339))
 		}
 		set(at)
 		return ""
@@ -185,11 +186,11 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 		a.anchor, now = time.Time{}, v.now.Round(0)
 		set(now.Add(lead + grid - 1).Truncate(grid).UTC())
 	}
-	for _, n := range v.movers() {
+	for _, n := range v.remaining() {
 		switch ahead := n.Announced.At.Sub(now); {
 		case n.Name == v.self || !n.Announced.At.After(a.at):
 		case ahead > 2*lead+grid:
-			return fmt.Sprintf("%s: it plans for %s, which is %v ahead: its clock or this node's is wrong", n.Name, n.Announced.At.Format(time.RFC3339), ahead.Round(time.Second))
+			return n.Name + ": " + waitClock.Text(n.Announced.At.Format(time.RFC3339), ahead.Round(time.Second))
 		default:
 			set(n.Announced.At)
 		}
@@ -202,7 +203,7 @@ func (a *agreement) choose(v view, now time.Time) (why string) {
 func (v *view) otherwise(at time.Time) string {
 	var first string
 	others := 0
-	for _, n := range v.movers() {
+	for _, n := range v.remaining() {
 		if n.Announced.At.Equal(at) && n.Announced.Ready == v.target.String() {
 			continue
 		}
@@ -213,7 +214,7 @@ func (v *view) otherwise(at time.Time) string {
 	if others == 0 {
 		return ""
 	}
-	return first + more(others) + " to agree to " + at.Format(time.RFC3339)
+	return waitAgreement.Text(first+more(others), at.Format(time.RFC3339))
 }
 
 func more(n int) string {
@@ -223,10 +224,10 @@ func more(n int) string {
 	return ""
 }
 
-// missing returns what the cluster lacks for a move; empty for nothing.
+// missing returns what the cluster lacks for a migration; empty for nothing.
 func (v *view) missing() string {
 	if !v.fresh {
-		return "an API server: none vouches for the list of nodes"
+		return waitServer.Text()
 	}
 	first, others := "", 0
 	for i := range v.nodes {
@@ -242,36 +243,29 @@ func (v *view) missing() string {
 	return first
 }
 
-// lacks returns what a node lacks for a move; empty for nothing.
+// lacks returns what a node lacks for a migration; empty for nothing.
 func (v *view) lacks(n *Node) string {
 	u := n.Update
 	switch {
 	case v.openShift && u.CurrentConfig == "":
-		return "the machine config operator does not say yet how far it is"
+		return waitOperator.Text()
 	case u.CurrentConfig != u.DesiredConfig:
-		return fmt.Sprintf("its update is not done (%s, not yet %s)", u.CurrentConfig, u.DesiredConfig)
+		return waitUpdate.Text(u.CurrentConfig + ", not yet " + u.DesiredConfig)
 	case v.openShift && u.State != "Done":
-		return fmt.Sprintf("its update is not done (state %s)", u.State)
+		return waitUpdate.Text("state " + u.State)
 	case u.KubeletVersion != v.nodes[0].Update.KubeletVersion:
-		return fmt.Sprintf("its kubelet is %s, that of %s is %s", u.KubeletVersion, v.nodes[0].Name, v.nodes[0].Update.KubeletVersion)
+		return waitKubelet.Text(u.KubeletVersion, v.nodes[0].Name, v.nodes[0].Update.KubeletVersion)
 	}
 	w := n.Announced
 	switch {
 	case !n.Holds || n.Name == v.self || w.Running == v.target.String():
 		return ""
 	case w.Running == "":
-		return "no agent there announces its VRRP settings"
+		return waitAgent.Text()
 	case w.Ready == "" && w.Why != "":
-		return "not ready: " + w.Why
+		return waitNotReady.Text(w.Why)
 	case w.Ready != v.target.String():
-		return "it is ready for " + orNothing(w.Ready) + ", not for " + v.target.String()
+		return waitOtherTarget.Text(cmp.Or(w.Ready, "nothing"), v.target)
 	}
 	return ""
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
 }

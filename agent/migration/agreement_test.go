@@ -123,7 +123,7 @@ func TestAgreement(t *testing.T) {
 }
 
 // A cluster of virtual machines that runs the fast profile gets the platform's, node by
-// node: nobody changes before all have it, and all do at one instant.
+// node: none changes before all have it, and all do at one instant.
 func TestRerenderedForVirtual(t *testing.T) {
 	v := three()
 	v.running, v.target = fastSettings, virtualSettings
@@ -143,7 +143,7 @@ func TestRerenderedForVirtual(t *testing.T) {
 	}
 	v.running = virtualSettings
 	if got := a.evaluate(v); !got.settled {
-		t.Errorf("it has moved: %+v", got)
+		t.Errorf("it has migrated: %+v", got)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A node that is left out keeps nobody from moving: not by what it lacks, not by another
+// A node that is left out keeps no node from migrating: not by what it lacks, not by another
 // kubelet although it is the first of the list, nor by what it says.
 func TestWithout(t *testing.T) {
 	for name, change := range map[string]func(*Node){
@@ -174,8 +174,8 @@ func TestWithout(t *testing.T) {
 			v.nodes[1+i].Announced.At = at
 		}
 		v.nodes = without(v.nodes, []string{"a"})
-		if got := new(agreement).evaluate(v); !got.agreed || got.waits != "" || got.late || v.moved() != 0 {
-			t.Errorf("%s: %+v, %d have moved", name, got, v.moved())
+		if got := new(agreement).evaluate(v); !got.agreed || got.waits != "" || got.late || v.migrated() != 0 {
+			t.Errorf("%s: %+v, %d have migrated", name, got, v.migrated())
 		}
 	}
 }
@@ -206,23 +206,23 @@ func TestHardCase27StepAfterAgreement(t *testing.T) {
 // simulated is a node of a simulated cluster.
 type simulated struct {
 	agreement
-	name    string
-	clock   time.Duration // by how much its clock is wrong
-	away    func(now time.Duration) bool
-	sees    map[string]Announcement
-	next    map[string]time.Duration // when the latest announcement of a node gets here
-	said    Announcement
-	running v1alpha1.VRRPSettings
-	unready string
-	moved   time.Duration
+	name     string
+	clock    time.Duration // by how much its clock is wrong
+	away     func(now time.Duration) bool
+	sees     map[string]Announcement
+	next     map[string]time.Duration // when the latest announcement of a node gets here
+	said     Announcement
+	running  v1alpha1.VRRPSettings
+	unready  string
+	migrated time.Duration
 }
 
 // Nodes that get what the others say late, whose clocks are wrong by some seconds and
-// who lose the API at any time: either nobody moves, or all do within the time for
+// who lose the API at any time: either none migrates, or all do within the time for
 // which a backup with the classic settings waits for an advert.
 func TestAgreementSimulated(t *testing.T) {
 	const clusters = 60
-	moves := 0
+	count := 0
 	for seed := range uint64(clusters) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		var list []*simulated
@@ -240,9 +240,9 @@ func TestAgreementSimulated(t *testing.T) {
 		var first time.Duration
 		for now := time.Duration(0); now < 4*time.Minute; now += 250 * time.Millisecond {
 			for _, n := range list {
-				n.hear(r, now, list)
+				n.receive(r, now, list)
 				if first > 0 && n.running == classicSettings && n.unready == "" {
-					n.running, n.moved = fastSettings, now // it hears those who moved
+					n.running, n.migrated = fastSettings, now // it receives the new adverts
 				}
 				out := n.evaluate(view{
 					now: noon.Add(now + n.clock), up: now, self: n.name, running: n.running, target: fastSettings,
@@ -252,7 +252,7 @@ func TestAgreementSimulated(t *testing.T) {
 					n.said = out.announcement
 				}
 				if out.agreed && out.left <= 0 && n.running == classicSettings {
-					n.running, n.moved = fastSettings, now
+					n.running, n.migrated = fastSettings, now
 					if first == 0 {
 						first = now
 					}
@@ -262,22 +262,22 @@ func TestAgreementSimulated(t *testing.T) {
 		for _, n := range list {
 			switch {
 			case bad && n.running != classicSettings:
-				t.Errorf("seed %d: %s moved although one is not ready", seed, n.name)
-			case first > 0 && (n.running != fastSettings || n.moved-first > DownTime(classicInstance())):
-				t.Errorf("seed %d: %s moved at %v, the first at %v", seed, n.name, n.moved, first)
+				t.Errorf("seed %d: %s migrated although one is not ready", seed, n.name)
+			case first > 0 && (n.running != fastSettings || n.migrated-first > DownTime(classicInstance())):
+				t.Errorf("seed %d: %s migrated at %v, the first at %v", seed, n.name, n.migrated, first)
 			case !bad && first == 0:
-				t.Errorf("seed %d: nobody moved; %s: %+v", seed, n.name, n.agreement)
+				t.Errorf("seed %d: nobody migrated; %s: %+v", seed, n.name, n.agreement)
 			}
 		}
 		if first > 0 {
-			moves++
+			count++
 		}
 	}
-	t.Logf("%d of %d clusters moved", moves, clusters)
+	t.Logf("%d of %d clusters migrated", count, clusters)
 }
 
-// hear takes in what has got here by now.
-func (n *simulated) hear(r *rand.Rand, now time.Duration, list []*simulated) {
+// receive receives what has arrived by now.
+func (n *simulated) receive(r *rand.Rand, now time.Duration, list []*simulated) {
 	for _, o := range list {
 		switch due, waiting := n.next[o.name]; {
 		case o.said == n.sees[o.name]:
@@ -297,35 +297,35 @@ func (n *simulated) others(list []*simulated) (out []Node) {
 	return out
 }
 
-// Only nodes that can hold a VIP have to agree, and count as moved; this one is none of the others.
+// Only nodes that can hold a VIP have to agree, and count as migrated; this one is none of the others.
 func TestWhoCounts(t *testing.T) {
 	fast, classic := fastSettings.String(), classicSettings.String()
 	for _, tt := range []struct {
 		name        string
 		running     [3]string // of a, which looks, and the others
 		holds       [3]bool
-		movers      string
-		moved       int
+		remaining   string
+		migrated    int
 		mostOfOther bool
 	}{
-		{"none has moved", [3]string{classic, classic, classic}, [3]bool{true, true, true}, "abc", 0, false},
+		{"none has migrated", [3]string{classic, classic, classic}, [3]bool{true, true, true}, "abc", 0, false},
 		{"this one has", [3]string{fast, classic, classic}, [3]bool{true, true, true}, "bc", 0, false},
 		{"another one has", [3]string{classic, fast, classic}, [3]bool{true, true, true}, "ac", 1, false},
 		{"both others have", [3]string{classic, fast, fast}, [3]bool{true, true, true}, "a", 2, true},
 		{"one of them holds nothing", [3]string{classic, fast, classic}, [3]bool{true, true, false}, "a", 1, true},
-		{"one that moved holds nothing", [3]string{classic, fast, classic}, [3]bool{true, false, true}, "ac", 0, false},
+		{"one that migrated holds nothing", [3]string{classic, fast, classic}, [3]bool{true, false, true}, "ac", 0, false},
 		{"no other one holds anything", [3]string{classic, fast, fast}, [3]bool{true, false, false}, "a", 0, false},
 	} {
 		v := three()
 		for i := range v.nodes {
 			v.nodes[i].Announced.Running, v.nodes[i].Holds = tt.running[i], tt.holds[i]
 		}
-		movers := ""
-		for _, n := range v.movers() {
-			movers += n.Name
+		remaining := ""
+		for _, n := range v.remaining() {
+			remaining += n.Name
 		}
-		if moved, most := v.moved(), v.mostMoved(); movers != tt.movers || moved != tt.moved || most != tt.mostOfOther {
-			t.Errorf("%s: movers %q, moved %d, most %t; want %q, %d, %t", tt.name, movers, moved, most, tt.movers, tt.moved, tt.mostOfOther)
+		if migrated, most := v.migrated(), v.mostMigrated(); remaining != tt.remaining || migrated != tt.migrated || most != tt.mostOfOther {
+			t.Errorf("%s: remaining %q, migrated %d, most %t; want %q, %d, %t", tt.name, remaining, migrated, most, tt.remaining, tt.migrated, tt.mostOfOther)
 		}
 	}
 }

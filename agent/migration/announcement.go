@@ -13,11 +13,11 @@ import (
 type Announcement struct {
 	// Running are the settings in force.
 	Running string `json:"running"`
-	// Ready are the settings that it could move to at once; empty while it is not ready,
+	// Ready are the settings that it could migrate to at once; empty while it is not ready,
 	// for the reason Why.
 	Ready string `json:"ready,omitempty"`
 	Why   string `json:"why,omitempty"`
-	// At is the instant of the move that it agrees to.
+	// At is the instant of the migration that it agrees to.
 	At time.Time `json:"at,omitzero"`
 }
 

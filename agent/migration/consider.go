@@ -2,41 +2,53 @@ package migration
 
 import (
 	"log/slog"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// review rolls back the last move if another node did not move.
+// review rolls back the last migration if another node did not migrate.
 func (m *Machine) review(in *Input, out *Output) {
-	s := m.move
+	s := m.migration
 	switch {
 	case s == nil || s.done.IsZero():
 		return
 	case in.Now.Sub(s.began) > guardTime:
-		m.move = nil
+		m.migration = nil
 		return
 	case s.all:
-		return // moved with the others, or back
+		return // migrated with the others, or back
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
 	heard := in.Heard.matching(pairsOf(old, fresh))
-	lagging := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings] })
-	if lagging == "" {
+	instance := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings].at })
+	if instance == "" {
 		out.Again = reviewTime // unchanged adverts do not trigger an evaluation
 		return
 	}
-	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "instance", lagging, "from", s.to.String(), "to", s.from.String())
-	m.counts.Back++
+	peer := in.nameOf(heard.last[instance][oldSettings].from)
+	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "peer", peer, "instance", instance, "from", s.to.String(), "to", s.from.String())
+	m.counts.RolledBack++
 	m.cooldown = in.Now.Add(cooldownTime)
-	m.cooldownWhy = "rolled back at " + in.Now.UTC().Format(time.RFC3339) + ": a peer still advertised " + s.from.String() + " (" + lagging + ")"
+	m.cooldownWhy = WaitRolledBack.Text(in.Now.UTC().Format(time.RFC3339), peer, s.from, instance)
 	from := s.from
-	m.running, m.move = &from, &move{from: s.to, to: s.from, began: in.Now, all: true, moved: map[string]bool{}}
+	m.running, m.migration = &from, &migration{from: s.to, to: s.from, began: in.Now, all: true, migrated: map[string]bool{}}
 	m.agreement = agreement{}
 }
 
-// unready returns why this node is not ready to move; empty if it is.
+// nameOf returns the name of the peer with an address, else the address.
+func (in *Input) nameOf(a netip.Addr) string {
+	for _, p := range in.Peers {
+		if p.Has(a) {
+			return p.Name
+		}
+	}
+	return a.String()
+}
+
+// unready returns why this node is not ready to migrate; empty if it is.
 func (m *Machine) unready(in *Input) string {
 	switch {
 	case in.Unready != "":
@@ -52,7 +64,7 @@ func without(list []Node, names []string) []Node {
 	return slices.DeleteFunc(slices.Clone(list), func(n Node) bool { return slices.Contains(names, n.Name) })
 }
 
-// consider decides whether to move now, and announces the state of this node.
+// consider decides whether to migrate now, and announces the state of this node.
 func (m *Machine) consider(in *Input, out *Output) {
 	t := &in.Target
 	v := view{
@@ -62,7 +74,7 @@ func (m *Machine) consider(in *Input, out *Output) {
 	}
 	if m.Pending(in) {
 		if !m.cooldown.After(in.Now) {
-			m.move = nil // the last move no longer counts
+			m.migration = nil // the last migration no longer counts
 		}
 		v.unready = m.unready(in)
 	}
@@ -88,23 +100,23 @@ func (m *Machine) consider(in *Input, out *Output) {
 	m.goOrWait(in, &v, got, out)
 }
 
-// goOrWait begins a move when it is time, or sets the next evaluation.
+// goOrWait begins a migration when it is time, or sets the next evaluation.
 func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	begin := func(why string, all bool) {
-		out.log(slog.LevelInfo, "moving to other VRRP settings", "from", v.running.String(), "to", v.target.String(), "because", why)
-		m.move = &move{from: v.running, to: v.target, began: in.Now, all: all, moved: map[string]bool{}}
+		out.log(slog.LevelInfo, "migrating to other VRRP settings", "from", v.running.String(), "to", v.target.String(), "because", why)
+		m.migration = &migration{from: v.running, to: v.target, began: in.Now, all: all, migrated: map[string]bool{}}
 		m.agreement, m.instants = agreement{}, nil
-		m.counts.Moved++
-		m.status.Moving = true
+		m.counts.Migrated++
+		m.status.Migrating = true
 	}
 	heard := in.Heard.matching(m.listen(in, v.running))
-	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, continues: heard.continues, announced: v.moved() > 0}
+	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, continues: heard.continues, announced: v.migrated() > 0}
 	switch {
 	case v.unready != "":
 	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:
-		begin("most other nodes have moved", true)
+		begin("most other nodes have migrated", true)
 	case m.instants.follow(in.Now, e):
-		begin("another node has moved", false)
+		begin("another node has migrated", false)
 	case got.agreed && got.left <= 0 && got.left > -lateTime:
 		begin("the agreed instant is reached", false)
 	case got.agreed:
@@ -112,18 +124,18 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 	case !got.at.IsZero() || e.heard:
 		out.Again = m.instants.next(in.Now, time.Second)
 	}
-	if e.heard && !m.ignored && m.instants != nil && !m.status.Moving {
+	if e.heard && !m.ignored && m.instants != nil && !m.status.Migrating {
 		m.ignored = true
-		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have moved", "continues", e.continues)
+		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have migrated", "continues", e.continues)
 	}
 }
 
-// logWait logs what the move waits for when that changes.
+// logWait logs what the migration waits for when that changes.
 func (m *Machine) logWait(what string, out *Output) {
 	if what != m.waits {
 		m.waits = what
 		if what != "" {
-			out.log(slog.LevelInfo, "move to other VRRP settings pending", "reason", what)
+			out.log(slog.LevelInfo, "migration to other VRRP settings pending", "reason", what)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func differ(pairs []Pair) (out string) {
 
 // generationOf returns the generation of an advert. Where VRRP itself does not tell
 // (VRRPv3 of classic and fast in IPv6) the advertised interval does. An advert from
-// beyond the link has no settings with the full TTL: no move follows it.
+// beyond the link has no settings with the full TTL: no migration follows it.
 func (p *Pair) generationOf(a listener.Received) generation {
 	is := func(i *keepalived.Instance) bool {
 		multicast := a.Destination.IsMulticast()
@@ -73,10 +73,16 @@ func (p *Pair) generationOf(a listener.Received) generation {
 	return neither
 }
 
+// heardAdvert is the last advert of a generation of an instance.
+type heardAdvert struct {
+	at   time.Time
+	from netip.Addr
+}
+
 // Heard is a copy of the adverts that a Hearing received; none in the zero value.
 type Heard struct {
 	differ    string // key of the followed pairs
-	last      map[string]map[generation]time.Time
+	last      map[string]map[generation]heardAdvert
 	continues bool // a node keeps sending adverts with the new settings
 }
 
@@ -90,8 +96,8 @@ func (h Heard) matching(pairs []Pair) Heard {
 
 // any returns the time of the last advert of a generation, of any instance.
 func (h Heard) any(of generation) (last time.Time) {
-	for _, times := range h.last {
-		if t := times[of]; t.After(last) {
+	for _, adverts := range h.last {
+		if t := adverts[of].at; t.After(last) {
 			last = t
 		}
 	}
@@ -105,7 +111,7 @@ type Hearing struct {
 	pairs     []Pair
 	differ    string
 	from      []netip.Addr // peers
-	last      map[string]map[generation]time.Time
+	last      map[string]map[generation]heardAdvert
 	sequences map[netip.Addr]sequence // of adverts with the new settings, by sender
 }
 
@@ -123,9 +129,9 @@ func (h *Hearing) Pairs() []Pair { return h.pairs }
 
 // Heard returns the adverts received so far.
 func (h *Hearing) Heard(now time.Time) Heard {
-	out := Heard{differ: h.differ, last: map[string]map[generation]time.Time{}}
-	for name, times := range h.last {
-		out.last[name] = maps.Clone(times)
+	out := Heard{differ: h.differ, last: map[string]map[generation]heardAdvert{}}
+	for name, adverts := range h.last {
+		out.last[name] = maps.Clone(adverts)
 	}
 	for _, s := range h.sequences {
 		out.continues = out.continues || s.continues() && now.Sub(s.last) < heardTime
@@ -139,7 +145,7 @@ const quietTime = 1500 * time.Millisecond
 
 // Record records an advert received on a link, except the last one of a holder that
 // releases a VIP. It reports news: the first advert of a generation of an instance, or
-// adverts of a moved node that keep coming.
+// adverts of a migrated node that keep coming.
 func (h *Hearing) Record(link string, a listener.Received, now time.Time) (news bool) {
 	if a.Priority == 0 || !slices.Contains(h.from, a.Source) && !(a.Source.Is6() && a.Source.IsLinkLocalUnicast() && a.Destination.IsMulticast()) {
 		return false
@@ -154,16 +160,16 @@ func (h *Hearing) Record(link string, a listener.Received, now time.Time) (news 
 			continue
 		}
 		if h.last == nil {
-			h.last = map[string]map[generation]time.Time{}
+			h.last = map[string]map[generation]heardAdvert{}
 		}
 		if h.last[p.Name] == nil {
-			h.last[p.Name] = map[generation]time.Time{}
+			h.last[p.Name] = map[generation]heardAdvert{}
 		}
-		news = news || now.Sub(h.last[p.Name][is]) > quietTime
+		news = news || now.Sub(h.last[p.Name][is].at) > quietTime
 		if is == newSettings {
 			news = h.count(a.Source, now, p.New.Interval()) || news
 		}
-		h.last[p.Name][is] = now
+		h.last[p.Name][is] = heardAdvert{now, a.Source}
 	}
 	return news
 }

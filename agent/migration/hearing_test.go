@@ -29,14 +29,14 @@ func TestGenerationOf(t *testing.T) {
 		want     generation
 	}{
 		{"by the version", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 255, false, 0), oldSettings},
-		{"by the version, moved", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), newSettings},
+		{"by the version, migrated", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, false, 0), newSettings},
 		{"by the mode", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, false, 0), oldSettings},
-		{"by the mode, moved", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), newSettings},
+		{"by the mode, migrated", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 255, true, 0), newSettings},
 		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), oldSettings},
-		{"IPv6, by the interval, moved", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
+		{"IPv6, by the interval, migrated", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
 		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
 		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), oldSettings},
-		{"virtual, by the interval, moved", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"virtual, by the interval, migrated", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
 		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), neither},
 		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), oldSettings},
 		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), neither},
@@ -50,7 +50,7 @@ func TestGenerationOf(t *testing.T) {
 	}
 }
 
-// Adverts of one node go on after several intervals, whatever the number of its VIPs.
+// Adverts of one node continue after several intervals, whatever the number of its VIPs.
 func TestGoesOn(t *testing.T) {
 	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
 	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")

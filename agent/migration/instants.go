@@ -10,12 +10,12 @@ type instant struct {
 
 // instants are the announced instants that still matter. The others can have agreed only
 // on an announced instant, even one withdrawn since without their knowledge: they do not
-// move before it, unless a clock is wrong.
+// migrate before it, unless a clock is wrong.
 type instants []instant
 
 const (
 	// earlyTime is how far ahead another node's clock may be for this node to follow it
-	// before any node announced its move.
+	// before any node announced its migration.
 	earlyTime = marginTime
 	// afterTime is how long after an instant adverts of others may result from it.
 	afterTime = lateTime + marginTime
@@ -52,7 +52,7 @@ func (m instants) next(now time.Time, most time.Duration) time.Duration {
 	return most
 }
 
-// evidence holds the signs that another node has moved.
+// evidence holds the signs that another node has migrated.
 type evidence struct {
 	// heard reports a current advert with the new settings, continues that one node has
 	// sent them for several of its intervals.
@@ -61,7 +61,7 @@ type evidence struct {
 	announced bool
 }
 
-// follow reports whether this node, which is ready, moves because another has. A host on
+// follow reports whether this node, which is ready, migrates because another has. A host on
 // the link can forge an advert with a peer's address, so a single one counts only once
 // the agreed instant has come by this node's own clock. Continued adverts count at an
 // instant that may have been agreed, shortly before one that was agreed, because a clock

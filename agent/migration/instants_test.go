@@ -28,13 +28,13 @@ func TestFollow(t *testing.T) {
 		{name: "silence at the instant", at: 0, agreed: true},
 		{name: "another clock is ahead", at: 5 * time.Second, agreed: true, heard: many, want: true},
 		{name: "adverts go on long before the instant", at: 15 * time.Second, agreed: true, heard: many},
-		{name: "another clock is far ahead, and its node says that it moved", at: 15 * time.Second, agreed: true, heard: both, want: true},
+		{name: "another clock is far ahead, and its node says that it migrated", at: 15 * time.Second, agreed: true, heard: both, want: true},
 		{name: "a forged advert while an instant passes that nobody agreed on", at: -time.Second, heard: one},
 		{name: "this node has withdrawn too late", at: -time.Second, heard: many, want: true},
 		{name: "not all had agreed yet", at: 5 * time.Second, heard: many},
-		{name: "a node says that it moved, and one advert came", none: true, heard: said},
-		{name: "a node says that it moved, and sends adverts", none: true, heard: both, want: true},
-		{name: "a node says that it moved, and is silent", none: true, heard: evidence{announced: true}},
+		{name: "a node says that it migrated, and one advert came", none: true, heard: said},
+		{name: "a node says that it migrated, and sends adverts", none: true, heard: both, want: true},
+		{name: "a node says that it migrated, and is silent", none: true, heard: evidence{announced: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

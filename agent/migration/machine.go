@@ -1,4 +1,4 @@
-// Package migration moves the nodes of a cluster to other VRRP settings at one instant
+// Package migration migrates the nodes of a cluster to other VRRP settings at one instant
 // (docs/upgrade.md): nodes with different settings do not receive each other's adverts,
 // and both hold the VIP.
 //
@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Target is the wanted VRRP settings in the files of a node, and the time of the move.
+// Target is the wanted VRRP settings in the files of a node, and the time of the migration.
 type Target struct {
 	Settings v1alpha1.VRRPSettings
 	// Planned is the instant of the mode file; zero for none.
@@ -27,7 +27,7 @@ type Target struct {
 	// Without names the nodes that the others do not wait for.
 	Without []string
 	// Problem is an error of the mode file; then Settings are those of cluster.yaml, and
-	// the node does not move.
+	// the node does not migrate.
 	Problem error
 }
 
@@ -50,7 +50,7 @@ type Input struct {
 	OpenShift bool
 	// Nodes are all nodes of the cluster, this one included, by name.
 	Nodes []Node
-	// Unready is why this node is not ready to move, Refused the error of keepalived's
+	// Unready is why this node is not ready to migrate, Refused the error of keepalived's
 	// parser for the new configuration; empty if ready. They count while the machine is
 	// Pending.
 	Unready, Refused string
@@ -58,14 +58,15 @@ type Input struct {
 	Conf func(v1alpha1.VRRPSettings) *keepalived.Conf
 	// Held are the addresses of this node, VIPs included.
 	Held []netip.Addr
-	// Heard holds the adverts of peers.
+	// Heard holds the adverts of peers, and Peers names their senders.
 	Heard Heard
+	Peers []v1alpha1.Peer
 }
 
 // Output is the result of a step.
 type Output struct {
 	// Settings are the current settings of the node. Conf is the configuration to run, a
-	// mix of old and new settings during a move; nil while they are not known.
+	// mix of old and new settings during a migration; nil while they are not known.
 	Settings v1alpha1.VRRPSettings
 	Conf     *keepalived.Conf
 	// ByModeFile reports that the mode file leaves this node out (without).
@@ -76,7 +77,7 @@ type Output struct {
 	Listen []Pair
 	// Again is the delay of the next step; 0 keeps the last one.
 	Again time.Duration
-	// Status is the progress of the move; nil if none is pending.
+	// Status is the progress of the migration; nil if none is pending.
 	Status *state.Migration
 	Counts Counts
 	// Log holds the lines to log.
@@ -94,8 +95,8 @@ func (o *Output) log(level slog.Level, text string, args ...any) {
 	o.Log = append(o.Log, Line{level, text, args})
 }
 
-// Counts counts moves by outcome.
-type Counts struct{ Moved, Back int }
+// Counts counts migrations by outcome.
+type Counts struct{ Migrated, RolledBack int }
 
 // Machine holds the VRRP settings of a node and its progress towards others. The zero
 // value is that of an agent that has just started.
@@ -105,14 +106,14 @@ type Machine struct {
 	learning  time.Time
 	agreement agreement
 	instants  instants
-	move      *move // the last one, while it matters
+	migration *migration // the last one, while it matters
 	// cooldown is when the node may try again after a roll-back, and cooldownWhy the
 	// reason.
 	cooldown    time.Time
 	cooldownWhy string
 
 	ignored   bool      // logged that adverts with the new settings are ignored
-	lateSince time.Time // when most others first announced that they have moved
+	lateSince time.Time // when most others first announced that they have migrated
 	waits     string    // reason to wait, as logged last
 	counts    Counts
 	status    *state.Migration
@@ -121,7 +122,7 @@ type Machine struct {
 const (
 	// heardTime is the greatest age of an advert that counts, on a busy node.
 	heardTime = 2 * time.Second
-	// lateAnnouncementTime is how long most others must have announced their move before
+	// lateAnnouncementTime is how long most others must have announced their migration before
 	// it counts without adverts: they may have rolled back, and announce that later.
 	lateAnnouncementTime = 10 * time.Second
 	// learnTime is how long, beyond a holder's advert timeout, a starting node listens to
@@ -129,10 +130,10 @@ const (
 	learnTime = 500 * time.Millisecond
 )
 
-// moving reports whether a move is in progress.
-func (m *Machine) moving() bool { return m.move != nil && m.move.done.IsZero() }
+// migrating reports whether a migration is in progress.
+func (m *Machine) migrating() bool { return m.migration != nil && m.migration.done.IsZero() }
 
-// Pending reports whether the node may have to move, so that Unready and Refused of the
+// Pending reports whether the node may have to migrate, so that Unready and Refused of the
 // input count.
 func (m *Machine) Pending(in *Input) bool {
 	running := m.running
@@ -140,7 +141,7 @@ func (m *Machine) Pending(in *Input) bool {
 		running = in.base()
 	}
 	t := &in.Target
-	return !m.moving() && (t.Problem != nil || *running != t.Settings && !understands(*running, t.Settings))
+	return !m.migrating() && (t.Problem != nil || *running != t.Settings && !understands(*running, t.Settings))
 }
 
 // base returns the settings that the node ran last, or the initial ones.
@@ -176,15 +177,15 @@ func (m *Machine) step(in *Input, out *Output) {
 	if m.running == nil && !m.learn(in, out) {
 		return
 	}
-	if understands(*m.running, t.Settings) && t.Problem == nil && !m.moving() {
+	if understands(*m.running, t.Settings) && t.Problem == nil && !m.migrating() {
 		*m.running = t.Settings // only timing, which VRRPv3 backups learn from the holder
 	}
 	m.review(in, out)
-	if !m.moving() {
+	if !m.migrating() {
 		m.consider(in, out)
 	}
-	s := m.move
-	if !m.moving() {
+	s := m.migration
+	if !m.migrating() {
 		out.Settings, out.Conf, out.Listen = *m.running, in.Conf(*m.running), m.listen(in, *m.running)
 		return
 	}
@@ -192,7 +193,7 @@ func (m *Machine) step(in *Input, out *Output) {
 	out.Listen = pairsOf(old, fresh)
 	heard := in.Heard.matching(out.Listen)
 	list := units(old, fresh)
-	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings] }); again > 0 {
+	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings].at }); again > 0 {
 		out.Again = again
 		out.Settings, out.Conf = s.from, s.mix(old, fresh)
 		return
@@ -207,14 +208,14 @@ func (m *Machine) step(in *Input, out *Output) {
 // stayOut announces that this node takes no part. When it takes part again, it learns the
 // settings as after a start.
 func (m *Machine) stayOut(t *Target, out *Output) {
-	m.running, m.move, m.agreement, m.instants = nil, nil, agreement{}, nil
-	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.LeftOutByModeFile}
+	m.running, m.migration, m.agreement, m.instants = nil, nil, agreement{}, nil
+	m.status = &state.Migration{Target: t.Settings, WaitsFor: "this node: " + vrrp.LeftOutByModeFile.Text()}
 	m.logWait(m.status.WaitsFor, out)
-	out.Announce = &Announcement{Running: "nothing", Why: vrrp.LeftOutByModeFile}
+	out.Announce = &Announcement{Running: "nothing", Why: vrrp.LeftOutByModeFile.Text()}
 }
 
 // learn determines the VRRP settings of a starting node. The last ones need not be those
-// of the others: the node may have been away when they moved.
+// of the others: the node may have been away when they migrated.
 func (m *Machine) learn(in *Input, out *Output) (known bool) {
 	base, wanted := *in.base(), in.Target.Settings
 	choose := func(v v1alpha1.VRRPSettings, why string) bool {
@@ -277,8 +278,8 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 // others, and while it may have to roll back.
 func (m *Machine) listen(in *Input, running v1alpha1.VRRPSettings) []Pair {
 	from, to := running, in.Target.Settings
-	if m.move != nil {
-		from, to = m.move.from, m.move.to
+	if m.migration != nil {
+		from, to = m.migration.from, m.migration.to
 	}
 	if from == to || understands(from, to) {
 		return nil

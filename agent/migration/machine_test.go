@@ -19,6 +19,7 @@ func cluster(after time.Duration) Input {
 	in := Input{
 		Now: noon.Add(after), Up: after, Self: "a", Initial: classicSettings, Listed: true,
 		Target: Target{Settings: fastSettings},
+		Peers:  []v1alpha1.Peer{{Name: "b", Addresses: instanceOf(fastSettings).Peers[:1]}},
 		Conf: func(v v1alpha1.VRRPSettings) *keepalived.Conf {
 			return &keepalived.Conf{Instances: []keepalived.Instance{*instanceOf(v)}}
 		},
@@ -37,9 +38,8 @@ func (in Input) agreedTo(at time.Time) Input {
 	return in
 }
 
-// hears has adverts of b come with some settings, as often as it sends them: the last one
-// now.
-func (in Input) hears(v v1alpha1.VRRPSettings, number int) Input {
+// hearing adds adverts of b with some settings, at its interval, the last one now.
+func (in Input) hearing(v v1alpha1.VRRPSettings, number int) Input {
 	var h Hearing
 	from := instanceOf(fastSettings).Peers
 	h.Follow(pairsOf(in.Conf(classicSettings), in.Conf(fastSettings)), from)
@@ -61,13 +61,13 @@ type step struct {
 	in Input
 	// runs are the settings of the instance in the configuration; nil for none.
 	runs *v1alpha1.VRRPSettings
-	// waits is part of what it waits for; empty where it waits for nothing.
+	// waits is contained in the reason to wait; empty where it waits for nothing.
 	waits string
 	// again is when it looks again; 0 for any time.
 	again time.Duration
-	// announces is part of what it announces; empty for anything.
+	// announces is contained in the announcement; empty for anything.
 	announces string
-	moved     int
+	migrated  int
 	back      int
 }
 
@@ -80,7 +80,7 @@ func TestMachine(t *testing.T) {
 			in.Nodes[i].Announced = Announcement{}
 		}
 	}
-	fastNow := func(in *Input) { // b and c have moved
+	fastNow := func(in *Input) { // b and c have migrated
 		for i := range in.Nodes[1:] {
 			in.Nodes[1+i].Announced = Announcement{Running: fastSettings.String(), Ready: fastSettings.String()}
 		}
@@ -93,23 +93,23 @@ func TestMachine(t *testing.T) {
 		name  string
 		steps []step
 	}{
-		{"nothing to move to", []step{{in: cluster(0).with(func(in *Input) { in.Target.Settings = classicSettings }), runs: classic}}},
+		{"nothing to migrate to", []step{{in: cluster(0).with(func(in *Input) { in.Target.Settings = classicSettings }), runs: classic}}},
 		{"timing alone", []step{{in: cluster(0).with(func(in *Input) {
 			in.Initial = fastSettings
 			in.Target.Settings.AdvertIntervalMS = 2 * fastSettings.AdvertIntervalMS
 		}), runs: &v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 2 * fastSettings.AdvertIntervalMS}}}},
-		{"the holder moves at the instant", []step{first, agreed,
+		{"the holder migrates at the instant", []step{first, agreed,
 			{in: cluster(instant - s).agreedTo(at).with(holder), runs: classic, again: s},
-			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, moved: 1},
+			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, migrated: 1},
 		}},
 		{"a backup waits for the holder", []step{first, agreed,
-			{in: cluster(instant).agreedTo(at), runs: classic, again: s, moved: 1},
-			{in: cluster(instant + s/2).agreedTo(at), runs: classic, again: s / 2, moved: 1},
-			{in: cluster(instant + s).agreedTo(at), runs: fast, moved: 1},
+			{in: cluster(instant).agreedTo(at), runs: classic, again: s, migrated: 1},
+			{in: cluster(instant + s/2).agreedTo(at), runs: classic, again: s / 2, migrated: 1},
+			{in: cluster(instant + s).agreedTo(at), runs: fast, migrated: 1},
 		}},
 		{"a backup hears the holder", []step{first, agreed,
-			{in: cluster(instant).agreedTo(at), runs: classic, again: s, moved: 1},
-			{in: cluster(instant+s/4).agreedTo(at).hears(fastSettings, 1), runs: fast, moved: 1},
+			{in: cluster(instant).agreedTo(at), runs: classic, again: s, migrated: 1},
+			{in: cluster(instant+s/4).agreedTo(at).hearing(fastSettings, 1), runs: fast, migrated: 1},
 		}},
 		{"one withdraws in time", []step{first, agreed,
 			{in: cluster(15 * s).agreedTo(at).with(func(in *Input) {
@@ -130,28 +130,28 @@ func TestMachine(t *testing.T) {
 			{in: cluster(instant + 3*s).agreedTo(at), runs: classic, waits: "a and 2 more to agree to 2026-05-02T12:01:"},
 		}},
 		{"what the others said need not be so, without an API server", []step{
-			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).hears(classicSettings, 1), runs: classic, waits: "an API server"},
+			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).hearing(classicSettings, 1), runs: classic, waits: "an API server"},
 		}},
-		{"a forged advert", []step{first, {in: cluster(s).hears(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
-		{"many of them", []step{first, {in: cluster(s).hears(fastSettings, 9), runs: classic, waits: "to agree"}}},
-		{"the others have moved at the instant", []step{first, agreed,
-			{in: cluster(instant-s).agreedTo(at).hears(fastSettings, 9), runs: fast, moved: 1},
+		{"a forged advert", []step{first, {in: cluster(s).hearing(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
+		{"many of them", []step{first, {in: cluster(s).hearing(fastSettings, 9), runs: classic, waits: "to agree"}}},
+		{"the others have migrated at the instant", []step{first, agreed,
+			{in: cluster(instant-s).agreedTo(at).hearing(fastSettings, 9), runs: fast, migrated: 1},
 		}},
 		{"most others say that they have", []step{first,
 			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
 			{in: cluster(10 * s).with(fastNow), runs: classic, waits: "a to agree"},
-			{in: cluster(12 * s).with(fastNow), runs: fast, moved: 1},
+			{in: cluster(12 * s).with(fastNow), runs: fast, migrated: 1},
 		}},
 		{"a lagging peer", []step{first, agreed,
-			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, moved: 1},
-			{in: cluster(instant+2*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
-			{in: cluster(instant+4*s).with(fastNow).hears(classicSettings, 3), runs: fast, moved: 1, again: s},
-			{in: cluster(instant+6*s).with(fastNow).hears(classicSettings, 3), runs: classic, moved: 1, back: 1},
-			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "rolled back at", announces: "still advertised classic/unicast/v2/1s (demo_API_0)", moved: 1, back: 1},
-			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", moved: 1, back: 1},
+			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, migrated: 1},
+			{in: cluster(instant+2*s).with(fastNow).hearing(classicSettings, 3), runs: fast, migrated: 1, again: s},
+			{in: cluster(instant+4*s).with(fastNow).hearing(classicSettings, 3), runs: fast, migrated: 1, again: s},
+			{in: cluster(instant+6*s).with(fastNow).hearing(classicSettings, 3), runs: classic, migrated: 1, back: 1},
+			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "rolled back at", announces: "b still advertised classic/unicast/v2/1s (demo_API_0)", migrated: 1, back: 1},
+			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", migrated: 1, back: 1},
 		}},
 		{"left out", []step{
-			{in: cluster(0).with(func(in *Input) { in.Target.Without = []string{"a"} }), waits: vrrp.LeftOutByModeFile, announces: `"running":"nothing"`},
+			{in: cluster(0).with(func(in *Input) { in.Target.Without = []string{"a"} }), waits: vrrp.LeftOutByModeFile.Text(), announces: `"running":"nothing"`},
 			{in: cluster(s).with(func(in *Input) { in.Target.Without = []string{"b"} }), runs: classic, waits: "a and 1 more to agree"},
 		}},
 		{"another one is left out", []step{
@@ -159,8 +159,8 @@ func TestMachine(t *testing.T) {
 				in.Target.Without, in.Nodes[2].Announced = []string{"c"}, Announcement{}
 			}), runs: classic, waits: "a and 1 more to agree"},
 		}},
-		{"it was away: the others say that they moved", []step{{in: cluster(0).with(kept(classicSettings)).with(fastNow), runs: fast}}},
-		{"it was away: their adverts say so", []step{{in: cluster(0).with(unheard).hears(fastSettings, 1), runs: fast}}},
+		{"it was away: the others say that they migrated", []step{{in: cluster(0).with(kept(classicSettings)).with(fastNow), runs: fast}}},
+		{"it was away: their adverts say so", []step{{in: cluster(0).with(unheard).hearing(fastSettings, 1), runs: fast}}},
 		{"it was away: nobody says anything", []step{
 			{in: cluster(0).with(unheard), again: 4500 * time.Millisecond},
 			{in: cluster(4 * s).with(unheard), again: s / 2},
@@ -193,8 +193,8 @@ func TestMachine(t *testing.T) {
 				if want.announces != "" && (got.Announce == nil || !strings.Contains(got.Announce.Encode(), want.announces)) {
 					t.Errorf("step %d: announces %+v, want %s", n, got.Announce, want.announces)
 				}
-				if got.Counts != (Counts{Moved: want.moved, Back: want.back}) {
-					t.Errorf("step %d: %+v, want %d moved, %d back", n, got.Counts, want.moved, want.back)
+				if got.Counts != (Counts{Migrated: want.migrated, RolledBack: want.back}) {
+					t.Errorf("step %d: %+v, want %d migrated, %d back", n, got.Counts, want.migrated, want.back)
 				}
 			}
 		})

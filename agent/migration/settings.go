@@ -2,9 +2,9 @@ package migration
 
 import "github.com/vipgen/vipgen/api/v1alpha1"
 
-// InForce returns the VRRP settings of a node outside of a coordinated move: kept are the
+// InForce returns the VRRP settings of a node outside of a migration: kept are the
 // last ones, nil for none. A node whose settings differ from the others' forms its own
-// group and holds the VIP, too, so only the coordinated move changes the settings of a
+// group and holds the VIP, too, so only a migration changes the settings of a
 // running cluster.
 func InForce(v v1alpha1.ClusterVRRP, kept *v1alpha1.VRRPSettings) v1alpha1.VRRPSettings {
 	switch {

@@ -24,17 +24,17 @@ func TestInForce(t *testing.T) {
 	}{
 		{"a new node", fast, nil, nil, fast},
 		{"a new node beside the operator's bootstrap", fast, &classic, nil, classic},
-		{"until the switch", fast, &classic, &classic, classic},
-		{"after the switch", fast, &classic, &fast, fast},
+		{"until the migration", fast, &classic, &classic, classic},
+		{"after the migration", fast, &classic, &fast, fast},
 		{"timing changes at once", slower, nil, &fast, slower},
-		{"timing changes at once, after the switch", slower, &classic, &fast, slower},
-		{"an interval of three times as much waits for the switch", longer, nil, &fast, fast},
+		{"timing changes at once, after the migration", slower, &classic, &fast, slower},
+		{"an interval of three times as much waits for the migration", longer, nil, &fast, fast},
 		{"a third of it too", fast, nil, &longer, longer},
 		{"re-rendered with the platform's profile", virtual, nil, &fast, fast},
 		{"the same, of a cluster that began like the operator's", virtual, &classic, &fast, fast},
 		{"back to fast", fast, nil, &virtual, virtual},
-		{"the mode waits for the switch", multicast, nil, &fast, fast},
-		{"the version waits for the switch", classic, nil, &fast, fast},
+		{"the mode waits for the migration", multicast, nil, &fast, fast},
+		{"the version waits for the migration", classic, nil, &fast, fast},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

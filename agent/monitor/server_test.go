@@ -56,18 +56,18 @@ func (l lines) none(t *testing.T) {
 	}
 }
 
-// running is a Server that runs.
-type running struct {
+// testServer is a Server that runs.
+type testServer struct {
 	port  atomic.Int64
 	looks atomic.Int64 // at the port
 	log   lines
 }
 
 // server runs a Server until the test ends.
-func server(t *testing.T, s *Server) *running {
+func server(t *testing.T, s *Server) *testServer {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	r := &running{log: make(lines, 100)}
+	r := &testServer{log: make(lines, 100)}
 	s.Poll = 5 * time.Millisecond
 	s.Port = func() int {
 		r.looks.Add(1)
@@ -100,7 +100,7 @@ func get(t *testing.T, host string, port int, path string) (code int, body strin
 	return resp.StatusCode, string(data), err
 }
 
-// freePort is one that nobody else listens on, also when the listener is closed.
+// freePort is one that no other program listens on, also when the listener is closed.
 func freePort(t *testing.T) (port int, l net.Listener) {
 	t.Helper()
 	at := daemon.FreePort(t)

@@ -189,7 +189,7 @@ func (s survey) pick(f Family, spec *v1alpha1.ClusterConfigSpec, p Preference) C
 	case !c.Found():
 		c.Why = fmt.Sprintf("no interface has an %s address in the network of a VIP, on a default route or in a network of the nodes", f)
 	case slices.Contains(s.pending, c.Address.Addr()):
-		c = Chosen{Family: f, Why: fmt.Sprintf("the kernel still checks whether another host has %s, too (%s)", c.Address.Addr(), c.Interface)}
+		c = Chosen{Family: f, Why: fmt.Sprintf("the kernel still checks whether another host has %s (%s)", c.Address.Addr(), c.Interface)}
 	}
 	return c
 }

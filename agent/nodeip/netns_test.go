@@ -16,7 +16,7 @@ import (
 // deadline is how long a test waits for what must happen.
 const deadline = time.Minute
 
-// host is a node in a network namespace of its own.
+// host is a node in a network namespace.
 type host struct {
 	*netns.Node
 	t *testing.T
@@ -70,8 +70,8 @@ func (h host) sysctl(path, value string) {
 	}
 }
 
-// look is Read on the node.
-func (h host) look() (s Snapshot, err error) {
+// snapshot is Read on the node.
+func (h host) snapshot() (s Snapshot, err error) {
 	err = h.Do(func() (err error) {
 		s, err = Read()
 		return err
@@ -81,7 +81,7 @@ func (h host) look() (s Snapshot, err error) {
 
 func (h host) read() Snapshot {
 	h.t.Helper()
-	s, err := h.look()
+	s, err := h.snapshot()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestWaitPicksUpAnAddressThatComesLater(t *testing.T) {
 		Spec: cluster("192.0.2.5", "192.0.2.0/24"), Log: slog.New(slog.DiscardHandler), Changes: changes,
 		Read: func() (Snapshot, error) {
 			defer func() { looked <- struct{}{} }()
-			return h.look()
+			return h.snapshot()
 		},
 	}
 	result := make(chan string, 1)

@@ -45,7 +45,7 @@ func ReadHints(environment func(string) string) ([]netip.Addr, error) {
 		for _, w := range words {
 			a, err := netip.ParseAddr(w)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %q is no address; it has to be one in the network that the node's address is in", name, w)
+				return nil, fmt.Errorf("%s: %q is not an address; it must be one in the network that the node's address is in", name, w)
 			}
 			out = append(out, a.Unmap())
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// exception is where vipgen's choice is another than the operator's, or one of several that
+// exception is a case in which vipgen's choice differs from the operator's, or is one of several that
 // the operator leaves to chance.
 type exception struct {
 	name, reason string
@@ -72,8 +72,8 @@ func anyChosen(n *randomNode, is func(operatorAddress) bool) bool {
 	})
 }
 
-// of returns the address of a family in a list.
-func of(f Family, list []netip.Addr) netip.Addr {
+// inFamily returns the address of a family in a list.
+func inFamily(f Family, list []netip.Addr) netip.Addr {
 	if i := slices.IndexFunc(list, func(a netip.Addr) bool { return familyOf(a) == f }); i >= 0 {
 		return list[i]
 	}
@@ -87,7 +87,7 @@ func same(n *randomNode, c Choice) bool {
 		return !c.Addresses[0].Found()
 	}
 	return slices.ContainsFunc(n.choices, func(o operatorChoice) bool {
-		return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return a.Address.Addr() != of(a.Family, o.Addresses) })
+		return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return a.Address.Addr() != inFamily(a.Family, o.Addresses) })
 	})
 }
 
@@ -147,7 +147,7 @@ func TestOperatorsChoice(t *testing.T) {
 // the cluster. One that is no node's, or tentative, it does not keep.
 func keeps(n *randomNode, c Choice) bool {
 	return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool {
-		has := of(a.Family, slices.Concat(n.prefer.Kept, n.prefer.Registered))
+		has := inFamily(a.Family, slices.Concat(n.prefer.Kept, n.prefer.Registered))
 		i := slices.IndexFunc(n.snapshot.Addresses, func(x Address) bool { return x.Prefix.Addr() == has })
 		if i < 0 {
 			return false

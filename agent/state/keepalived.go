@@ -20,11 +20,11 @@ type Keepalived struct {
 	LeftOut []string `json:"idle,omitempty"`
 	// VRRP are the settings in force.
 	VRRP *v1alpha1.VRRPSettings `json:"vrrp,omitempty"`
-	// Migration is the pending move to other settings; nil for none.
-	Migration *Migration `json:"migration,omitempty"`
-	Moves     Moves      `json:"moves,omitzero"`
-	Instances []Instance `json:"instances,omitempty"`
-	Facts     []Fact     `json:"facts,omitempty"`
+	// Migration is the pending migration to other settings; nil for none.
+	Migration  *Migration `json:"migration,omitempty"`
+	Migrations Migrations `json:"moves,omitzero"`
+	Instances  []Instance `json:"instances,omitempty"`
+	Facts      []Fact     `json:"facts,omitempty"`
 	// Guard drops packets of hosts outside of the groups before keepalived.
 	Guard Guard `json:"guard"`
 	// ClusterProblem is why cluster.yaml on disk is not used.
@@ -72,25 +72,25 @@ type Holder struct {
 	Priority int `json:"priority"`
 }
 
-// Moves counts moves to other VRRP settings by outcome.
-type Moves struct {
-	Moved   int `json:"moved"`
-	Back    int `json:"back"`
-	Refused int `json:"refusedModeFiles"`
+// Migrations counts migrations to other VRRP settings by outcome.
+type Migrations struct {
+	Migrated   int `json:"moved"`
+	RolledBack int `json:"back"`
+	Refused    int `json:"refusedModeFiles"`
 }
 
-// Migration is the progress of a move to other VRRP settings.
+// Migration is the progress of a migration to other VRRP settings.
 type Migration struct {
 	Target v1alpha1.VRRPSettings `json:"target"`
-	// Ready reports that this node could move now. WaitsFor is what is missing in the
+	// Ready reports that this node could migrate now. WaitsFor is what is missing in the
 	// cluster.
 	Ready    bool   `json:"ready"`
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// At is the instant that this node proposes; Agreed reports that all nodes agree to
 	// it.
-	At     time.Time `json:"at,omitzero"`
-	Agreed bool      `json:"agreed,omitempty"`
-	Moving bool      `json:"moving,omitempty"`
+	At        time.Time `json:"at,omitzero"`
+	Agreed    bool      `json:"agreed,omitempty"`
+	Migrating bool      `json:"moving,omitempty"`
 }
 
 // Fact is a fact about the health of the node.

@@ -20,13 +20,13 @@ func (d *Dir) Watch(ctx context.Context, j Job) (<-chan struct{}, error) {
 	// Not fsnotify, which drops close events: these show the end of a writer.
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", d.path, err)
+		return nil, fmt.Errorf("watching %s: %w", d.path, err)
 	}
 	events := os.NewFile(uintptr(fd), "inotify")
 	// The writer's directory may be created with the writer.
 	if _, err := unix.InotifyAddWatch(fd, d.path, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR); err != nil {
 		events.Close()
-		return nil, fmt.Errorf("watch %s: %w", d.path, err)
+		return nil, fmt.Errorf("watching %s: %w", d.path, err)
 	}
 	enter := func() {
 		unix.InotifyAddWatch(fd, filepath.Join(d.path, name), unix.IN_MOVED_TO|unix.IN_DELETE|unix.IN_CLOSE_WRITE)

@@ -83,7 +83,7 @@ func Start(c Command) (*Process, error) {
 		}
 		w, closed, err := logPipe(c.Log, c.Logged, to)
 		if err != nil {
-			return nil, fmt.Errorf("start %s: %w", c.Path, err)
+			return nil, fmt.Errorf("starting %s: %w", c.Path, err)
 		}
 		defer w.Close()
 		logged, p.cmd.Stdout, p.cmd.Stderr = closed, w, w
@@ -91,7 +91,7 @@ func Start(c Command) (*Process, error) {
 	started := make(chan error)
 	go p.run(started, logged)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		return nil, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
 	return p, nil
 }

@@ -25,7 +25,7 @@ func Output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // for processes that left the group and hold the pipe
 	if err := startChild(cmd); err != nil {
-		return nil, fmt.Errorf("run %s: %w", path, cmp.Or(context.Cause(ctx), err))
+		return nil, fmt.Errorf("running %s: %w", path, cmp.Or(context.Cause(ctx), err))
 	}
 	defer forgetChild(cmd)
 	err := cmd.Wait()

@@ -43,7 +43,7 @@ func running(t *testing.T, f func(context.Context)) {
 
 // A holder tells a peer, although another takes connections and says nothing, and a third
 // does not listen. The peer forgets it when the holder is no peer any more. A peer that
-// restarts is told again.
+// restarts is notified again.
 func TestShare(t *testing.T) {
 	port := freePort(t)
 	receiver := newTickler(port, "127.0.0.1")
@@ -97,9 +97,9 @@ func connect(t *testing.T, from string, port int) *testHost {
 	return &testHost{conn, t}
 }
 
-// tell sends a message, and returns the answer, or -1 if the connection is closed
+// send sends a message, and returns the answer, or -1 if the connection is closed
 // instead.
-func (s *testHost) tell(message []byte) int {
+func (s *testHost) send(message []byte) int {
 	s.t.Helper()
 	_, _ = s.Write(message) // it may be closed by now
 	var answer [1]byte
@@ -136,7 +136,7 @@ func TestServe(t *testing.T) {
 		"too long":           {"127.0.0.2", []byte("VTK\x04\xff\xff\xff\xff"), -1},
 		"no VIP of a node's": {"127.0.0.2", Clients{addr("192.0.2.9"): {1: clients("198.51.100.9:1")}}.encode(true), refused},
 	} {
-		if got := connect(t, tt.from, port).tell(tt.message); got != tt.want {
+		if got := connect(t, tt.from, port).send(tt.message); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 		if n := tickler.Known(api4.Address); n != 0 {
@@ -152,7 +152,7 @@ func TestServe(t *testing.T) {
 		message []byte
 		want    int
 	}{{good, 2}, {most.encode(true), MaxClients}, {Clients{}.encode(true), 0}} {
-		if got := holder.tell(c.message); got != taken {
+		if got := holder.send(c.message); got != taken {
 			t.Errorf("%d clients: answer %d", c.want, got)
 		}
 		if n := tickler.Known(api4.Address); n != c.want {
@@ -177,12 +177,12 @@ func TestHardCase52Connections(t *testing.T) {
 		held = append(held, s)
 	}
 	for range 3 {
-		if got := connect(t, "127.0.0.3", port).tell(good); got != taken {
+		if got := connect(t, "127.0.0.3", port).send(good); got != taken {
 			t.Fatalf("answer to another peer: %d", got)
 		}
 	}
 	for i, s := range held[:len(held)-perPeer] {
-		if got := s.tell(nil); got != -1 {
+		if got := s.send(nil); got != -1 {
 			t.Errorf("connection %d is still served: %d", i, got)
 		}
 	}

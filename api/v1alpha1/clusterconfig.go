@@ -99,7 +99,7 @@ type ControlPlane struct {
 type ClusterVRRP struct {
 	// Target holds the settings to run.
 	Target VRRPSettings `json:"target"`
-	// Start holds the settings until the coordinated switch to Target, compatible with the
+	// Start holds the settings until the migration to Target, compatible with the
 	// operator's own keepalived on the bootstrap host (hard case 23). Absent where Target
 	// applies from the first packet.
 	Start *VRRPSettings `json:"start,omitempty"`
@@ -130,7 +130,7 @@ type VRRPSettings struct {
 
 // LikeOperator reports whether the settings are those of the operator's own keepalived, which
 // may then run on other nodes. Nodes send adverts like it, from the same address
-// (Node.BindAsListed), until they move to other settings together.
+// (Node.BindAsListed), until they migrate to other settings together.
 func (v VRRPSettings) LikeOperator() bool { return v == ClassicSettings(v.Mode) }
 
 // GroupRole is the service behind the VIPs of a group.

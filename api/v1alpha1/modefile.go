@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ModeFileContent is the content of a mode file: the VRRP settings that a running cluster moves
+// ModeFileContent is the content of a mode file: the VRRP settings that a running cluster migrates
 // to, where they differ from those of cluster.yaml, and when (seed 004).
 type ModeFileContent struct {
 	// Mode and Profile default to those of cluster.yaml.

@@ -19,7 +19,7 @@ const (
 	Corefile       = "/etc/coredns/Corefile"
 	HostsFile      = "/etc/coredns/hosts"
 
-	// ModeFile holds the VRRP settings that a running cluster moves to.
+	// ModeFile holds the VRRP settings that a running cluster migrates to.
 	ModeFile = "/etc/keepalived/monitor.conf"
 	// UserModeFile overrides it; vipgen renders none.
 	UserModeFile = "/etc/keepalived/monitor-user.conf"

@@ -45,7 +45,7 @@ func generate(t *testing.T) []byte {
 	s.Version, s.ID, s.Title = draft, "", v1alpha1.KindVIPConfig
 	s.Required = []string{"apiVersion", "kind"}
 	for _, rule := range rules() {
-		at := lookUp(s, rule.path)
+		at := field(s, rule.path)
 		if at == nil {
 			t.Fatalf("no field %s", rule.path)
 		}
@@ -57,7 +57,7 @@ func generate(t *testing.T) []byte {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	testkit.Must(t, enc.Encode(s))
-	// The library escapes them whatever the encoder is told.
+	// The library escapes them whatever the encoder's settings.
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
 }
 
@@ -80,8 +80,8 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// lookUp finds a field by its path; "[]" is the elements of a list.
-func lookUp(s *jsonschema.Schema, path string) *jsonschema.Schema {
+// field finds a field by its path; "[]" is the elements of a list.
+func field(s *jsonschema.Schema, path string) *jsonschema.Schema {
 	for name := range strings.SplitSeq(path, ".") {
 		if s == nil || path == "" {
 			break
@@ -173,7 +173,7 @@ func rules() []rule {
 	return append(list, defaults()...)
 }
 
-// defaults are those that Default fills in.
+// defaults returns the values of Default.
 func defaults() []rule {
 	var c v1alpha1.VIPConfig
 	c.Default()

@@ -174,7 +174,7 @@ type VRRP struct {
 	// 1s to 255s in whole seconds (RFC 3768 section 5.3.7).
 	AdvertInterval Duration `json:"advertInterval,omitzero"`
 	// Start in the mode of OpenShift's own keepalived, which holds the API VIP
-	// on the bootstrap host, and move to the profile when every node is ready.
+	// on the bootstrap host, and migrate to the profile when every node is ready.
 	// By default true exactly where that keepalived runs: on platforms with VIPs
 	// in the install-config whose loadBalancer.type is not UserManaged.
 	Interoperable *bool `json:"interoperable,omitempty"`

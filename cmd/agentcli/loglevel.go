@@ -38,7 +38,7 @@ the host, or write the level to /run/vipgen/log-level there.`,
 		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			if job != "" && !slices.Contains(known, job) {
-				return command.Usagef(c, "--job: %q is no job, expected one of %s", job, strings.Join(known, ", "))
+				return command.Usagef(c, "--job: %q is not a job, expected one of %s", job, strings.Join(known, ", "))
 			}
 			if len(words) == 0 {
 				return a.printLevels(job, o == "json")

@@ -34,7 +34,7 @@ func TestSteps(t *testing.T) {
 			out += followStep(t, line, cluster)
 		}
 		if strings.Contains(block[2], "vipgen render") && strings.Contains(out, ": reboot") {
-			t.Errorf("the move reboots:\n%s", out)
+			t.Errorf("the migration reboots:\n%s", out)
 		}
 	}
 	if checked != 5 {
@@ -49,7 +49,7 @@ func followStep(t *testing.T, line string, cluster map[string]string) string {
 	words := strings.Fields(line)
 	switch {
 	case words[0] == "vipgen":
-		if words[1] == "render" { // the move: the step says to edit this
+		if words[1] == "render" { // the migration: the step says to edit this
 			lay(t, map[string]string{"vipgen.yaml": strings.Replace(read(t, "vipgen.yaml"), "    profile: classic\n", "", 1)})
 		}
 		code, out, stderr := run("", words[1:]...)

@@ -70,7 +70,7 @@ func TestDiffOfClients(t *testing.T) {
 	for spec, want := range map[string][]string{
 		"vrrp: {virtualRouterIDs: {api: 9}}": {"virtual router ID of 192.0.2.2 97 becomes 9: two nodes hold the VIP (split brain)"},
 		"vrrp: {profile: virtual}":           {"VRRP settings fast (VRRPv3, 40ms, unicast) become virtual (VRRPv3, 200ms, unicast): VIPs do not answer for 640ms at most"},
-		"vrrp: {mode: multicast}":            {"become fast (VRRPv3, 40ms, multicast): switch at one instant"},
+		"vrrp: {mode: multicast}":            {"become fast (VRRPv3, 40ms, multicast): migrate at one instant"},
 		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]": {"VIP of api-mgmt 192.0.2.7 is added: 192.0.2.7 answers once the nodes have the change",
 			"VIP of api-mgmt 192.0.2.7 is added: have api-mgmt.demo.example.com resolve to 192.0.2.7"},
 		"ingress: [{name: old, controller: default, vips: [192.0.2.7]}]": {"VIP of ingress-old 192.0.2.7 is added: 192.0.2.7 answers"},

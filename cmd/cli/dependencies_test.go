@@ -29,9 +29,11 @@ var notOffline = []string{
 	"github.com/gopacket/gopacket", "github.com/mdlayher/netlink", "github.com/vishvananda/netlink", "k8s.io/client-go",
 }
 
-// ofNodes reports whether a package is the agent's. Of these the offline program may import
+// isAgents reports whether a package is the agent's. Of these the offline program may import
 // what status reads: the published state of jobs.
-func ofNodes(p string) bool { return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state" }
+func isAgents(p string) bool {
+	return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state"
+}
 
 // The offline program holds no code of nodes, and nothing of the lab.
 func TestDependencies(t *testing.T) {
@@ -41,7 +43,7 @@ func TestDependencies(t *testing.T) {
 			t.Fatalf("not the packages of vipgen: %v", packages)
 		}
 		for _, p := range packages {
-			if ofNodes(p) || slices.ContainsFunc(notOffline, func(other string) bool { return p == other || strings.HasPrefix(p, other+"/") }) {
+			if isAgents(p) || slices.ContainsFunc(notOffline, func(other string) bool { return p == other || strings.HasPrefix(p, other+"/") }) {
 				t.Errorf("%s: depends on %s", system, p)
 			}
 		}

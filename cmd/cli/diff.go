@@ -231,7 +231,7 @@ func (r *diffReport) shadowed(allowed []string) problem.List {
 				continue
 			}
 			out = append(out, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
-				Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which the operator merges after %s (cluster %s, pool %s)", s.Other, s.Owner, s.Vipgen, c.Cluster, s.Pool),
+				Found:    fmt.Sprintf("it also in MachineConfig %s of %s, which the operator merges after %s (cluster %s, pool %s)", s.Other, s.Owner, s.Vipgen, c.Cluster, s.Pool),
 				Expected: "no MachineConfig after vipgen's with the same path",
 				Hint:     "take it out of that MachineConfig; --allow-shadow " + s.Name + " accepts it"})
 		}

@@ -68,7 +68,7 @@ var findings = map[string]bool{
 	"vipgen doctor export/records":                                   true,
 	"vipgen remove export adopted/rendered/machineconfigs":           true,
 	"vipgen diff exported.yaml demo/rendered":                        true,
-	"vipgen diff live.yaml move/machineconfigs":                      true,
+	"vipgen diff live.yaml migration/machineconfigs":                 true,
 	"vipgen doctor records":                                          true,
 	"vipgen doctor records --unplanned":                              true,
 	"vipgen doctor records --vip 192.0.2.5 --since 24h -o html":      true,

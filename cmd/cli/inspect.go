@@ -47,7 +47,7 @@ fetched, and secrets are not shown; --dir writes the files as they are.`,
 	}
 	o.Add(c, "text", "json")
 	command.Dir(c, &out, "`directory` to write the files of the nodes to, in a folder for each document")
-	c.Flags().BoolVar(&contents, "contents", false, "print the contents of files and units, too, without secrets")
+	c.Flags().BoolVar(&contents, "contents", false, "also print the contents of files and units, without secrets")
 	c.Flags().BoolVar(&overwrite, "overwrite", false, "with --dir, replace files that vipgen did not write")
 	return c
 }

@@ -78,7 +78,7 @@ Documentation: ` + command.Pages + `commands.md`,
 	migrate := l.migrateCommand()
 	for _, c := range migrate.Commands() {
 		use := strings.Replace(c.Use, " [install-config.yaml]", "", 1)
-		asKubectl(c, use, 0, "migrate "+strings.Replace(use, "DIR", "move", 1)+" --profile virtual")
+		asKubectl(c, use, 0, "migrate "+strings.Replace(use, "DIR", "migration", 1)+" --profile virtual")
 	}
 	root.AddCommand(
 		l.onNodes(l.statusCommand(), "nodes", ".json", []string{"status", "-o", "json"}, "status", "status -o json"),

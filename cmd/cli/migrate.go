@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// migrateFlags are the settings that a running cluster moves to.
+// migrateFlags are the settings that a running cluster migrates to.
 type migrateFlags struct {
 	inputflags.Flags
 	mode, profile, interval, at string
@@ -27,8 +27,8 @@ type migrateFlags struct {
 // add adds the flags; running is set for the running cluster, not that of files.
 func (f *migrateFlags) add(c *cobra.Command, running bool) {
 	flags := c.Flags()
-	flags.StringVar(&f.mode, "mode", "", "`mode` to switch to: unicast or multicast (default: what the input says)")
-	flags.StringVar(&f.profile, "profile", "", "`profile` to switch to: fast, virtual, classic or custom (default: what the input says)")
+	flags.StringVar(&f.mode, "mode", "", "`mode` to migrate to: unicast or multicast (default: what the input says)")
+	flags.StringVar(&f.profile, "profile", "", "`profile` to migrate to: fast, virtual, classic or custom (default: what the input says)")
 	flags.IntVar(&f.version, "vrrp-version", 0, "VRRP `version`, 2 or 3, with --profile custom (default 3)")
 	flags.StringVar(&f.interval, "advert-interval", "", "advertisement interval, a `duration` such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes agree on one when all are ready)")
@@ -60,7 +60,7 @@ func (f *migrateFlags) content() (m v1alpha1.ModeFileContent, err error) {
 	}
 	m.Without = f.without
 	if f.mode == "" && f.profile == "" {
-		return m, errors.New("missing: --mode or --profile, to switch to")
+		return m, errors.New("missing: --mode or --profile, to migrate to")
 	}
 	return m, nil
 }
@@ -68,17 +68,17 @@ func (f *migrateFlags) content() (m v1alpha1.ModeFileContent, err error) {
 func (a *app) migrateCommand() *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "migrate",
-		Short: "Switch VRRP mode or timing on a running cluster",
-		Long: `Switch a running cluster between unicast and multicast, or between the profiles
+		Short: "Migrate a running cluster to another VRRP mode or timing",
+		Long: `Migrate a running cluster between unicast and multicast, or between the profiles
 classic, fast, virtual and custom. Nodes that differ in these do not hear each other, so
-all of them switch at one instant that their agents agree on, when every node is ready.
+all of them migrate at one instant that their agents agree on, when every node is ready.
 'vipgen migrate FILE' is 'vipgen migrate plan FILE'.`,
 		Example: `  vipgen migrate plan install-config.yaml --profile fast
-  vipgen migrate write install-config.yaml --profile fast --dir move`,
+  vipgen migrate write install-config.yaml --profile fast --dir migration`,
 	}, a.migratePlanCommand(), a.migrateWriteCommand())
 }
 
-// migrationPlan is a switch with its steps, as printed.
+// migrationPlan is a migration with its steps, as printed.
 type migrationPlan struct {
 	*render.Migration
 	// ModeFile is the file for every node, and Steps is the plan as text.
@@ -91,8 +91,8 @@ func (a *app) migratePlanCommand() *cobra.Command {
 	var o command.Format
 	c := &cobra.Command{
 		Use:   "plan [install-config.yaml]",
-		Short: "Show the steps of a switch, and what clients see",
-		Long:  "Show what a switch changes, what clients see of it, and the steps. Nothing is written.",
+		Short: "Show the steps of a migration, and what clients see",
+		Long:  "Show what a migration changes, what clients see of it, and the steps. Nothing is written.",
 		Example: `  vipgen migrate plan install-config.yaml --mode multicast
   vipgen migrate plan install-config.yaml --profile fast --at 2026-05-02T03:00:00Z
   vipgen migrate plan install-config.yaml --profile fast --without worker-3`,
@@ -120,18 +120,18 @@ func (a *app) migrateWriteCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
 		Use:   "write [install-config.yaml] --dir DIR",
-		Short: "Write the mode file and the MachineConfigs of a switch",
+		Short: "Write the mode file and the MachineConfigs of a migration",
 		Long: `Write the mode file that all nodes get, as a plain file and, for OpenShift, in a
 MachineConfig for each pool, and print the steps. Applying them is up to you.
 
 With vipgen's node disruption policy no node is drained or rebooted for it. Without,
 the operator reboots the nodes of each pool one by one. 'vipgen diff' shows which.`,
-		Example: `  vipgen migrate write install-config.yaml --mode multicast --dir move
+		Example: `  vipgen migrate write install-config.yaml --mode multicast --dir migration
 
   # Which pools reboot for it; then apply it
   oc get machineconfig -o yaml > live.yaml
-  vipgen diff live.yaml move/machineconfigs
-  oc apply -f move/machineconfigs`,
+  vipgen diff live.yaml migration/machineconfigs
+  oc apply -f migration/machineconfigs`,
 	}
 	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		a.Writes = true
@@ -186,11 +186,11 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if m.From == m.To {
 		say("%s: nothing to do, the input has %s already.", m.Cluster, settings(m.To))
-		say("If the nodes run something else, they switch once they have the output of 'vipgen render'")
+		say("If the nodes run something else, they migrate once they have the output of 'vipgen render'")
 		say("and all of them are ready.")
 		return b.String()
 	}
-	say("%s switches", m.Cluster)
+	say("%s migrates", m.Cluster)
 	say("  from  %s", settings(m.From))
 	say("  to    %s", settings(m.To))
 	switch {
@@ -212,12 +212,12 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	}
 	say("\nSteps")
 	say("1. No update in progress; all nodes Ready: `oc get mcp`, `oc get nodes`. A node that is")
-	say("   off keeps all of them from switching; delete one that will not come back.")
+	say("   off keeps all of them from migrating; delete one that will not come back.")
 	if os == ignition.OpenShift {
 		say("2. Give every node the file: `oc apply -f %s/machineconfigs`", dir)
 		say("   (%s).", strings.Join(m.MachineConfigs(), ", "))
 		say("   With vipgen's node disruption policy no node is drained or rebooted for it; without,")
-		say("   the operator reboots the nodes one by one, and they switch when all are done.")
+		say("   the operator reboots the nodes one by one, and they migrate when all are done.")
 		say("   Which of the two: `oc get machineconfig -o yaml > live.yaml` and")
 		say("   `vipgen diff live.yaml %s/machineconfigs` first.", dir)
 	} else {
@@ -228,7 +228,7 @@ func steps(m *render.Migration, installConfig, dir, os string) string {
 	if len(m.Without) > 0 {
 		say("   Nodes that were left out follow when the file no longer names them.")
 	}
-	say("4. When all nodes have switched, set it in spec.vrrp of the vipgen.yaml next to %s,", installConfig)
+	say("4. When all nodes have migrated, set it in spec.vrrp of the vipgen.yaml next to %s,", installConfig)
 	say("   render and apply as usual. No VIP moves for that.")
 	if os == ignition.OpenShift {
 		say("5. `oc delete -f %s/machineconfigs`: the nodes keep the rendered settings.", dir)

@@ -45,8 +45,8 @@ func TestMigratePlan(t *testing.T) {
 
 func TestMigrateWrite(t *testing.T) {
 	good(t)
-	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "--dir", "move")
-	text := testkit.ReadFile(t, "move/files/etc/keepalived/monitor-user.conf")
+	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "--dir", "migration")
+	text := testkit.ReadFile(t, "migration/files/etc/keepalived/monitor-user.conf")
 	m, err := v1alpha1.ParseModeFile(text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -56,7 +56,7 @@ func TestMigrateWrite(t *testing.T) {
 	}
 	for _, role := range []string{"master", "worker"} {
 		name := "99-" + role + "-vipgen.mode"
-		data := testkit.ReadFile(t, "move/machineconfigs/"+name+".yaml")
+		data := testkit.ReadFile(t, "migration/machineconfigs/"+name+".yaml")
 		var config struct {
 			Metadata struct {
 				Name   string            `json:"name"`
@@ -66,7 +66,7 @@ func TestMigrateWrite(t *testing.T) {
 		if err := yaml.Unmarshal(data, &config); err != nil || config.Metadata.Name != name || config.Metadata.Labels["machineconfiguration.openshift.io/role"] != role {
 			t.Errorf("%v\n%s", err, data)
 		}
-		if out := must(t, "inspect", "--contents", "move/machineconfigs/"+name+".yaml"); !strings.Contains(out, "/etc/keepalived/monitor-user.conf") || !strings.Contains(out, "advertInterval: 100ms") {
+		if out := must(t, "inspect", "--contents", "migration/machineconfigs/"+name+".yaml"); !strings.Contains(out, "/etc/keepalived/monitor-user.conf") || !strings.Contains(out, "advertInterval: 100ms") {
 			t.Error(out)
 		}
 	}
@@ -83,7 +83,7 @@ func TestMigrateRefuses(t *testing.T) {
 		"migrate plan --profile custom --advert-interval 1ms": "10ms to 40.95s",
 		"migrate plan --mode unicast --at tomorrow":           "--at \"tomorrow\"",
 		"migrate write --mode multicast":                      "missing: --dir DIR",
-		"migrate write --profile fast --dir move":             "nothing to do",
+		"migrate write --profile fast --dir migration":        "nothing to do",
 	} {
 		code, _, stderr := run("", strings.Fields(args)...)
 		if code != command.Input || !strings.Contains(stderr, want) {

@@ -21,7 +21,7 @@ func (a *app) removeCommand() *cobra.Command {
 keepalived, and check by an export how far it is. Nothing is written or deleted.
 
 While a pool updates, nodes with and without vipgen have to be one group. So all nodes
-first switch to what OpenShift's keepalived has: VRRP settings, virtual router IDs,
+first migrate to what OpenShift's keepalived has: VRRP settings, virtual router IDs,
 members. Only then vipgen's MachineConfigs may be deleted: nodes that still run other
 settings would not hear the others, and two nodes would hold the VIP (split brain).
 

@@ -113,6 +113,9 @@ func statusText(b *printer, c *status.Cluster) {
 			}
 		}
 		fmt.Fprintf(b, "  %s\n", command.SafeLine(fmt.Sprintf("%s:%s %s", f.Code, about, f.Text)))
+		if f.Next != "" {
+			fmt.Fprintf(b, "    next  %s\n", f.Next)
+		}
 	}
 }
 
@@ -132,7 +135,7 @@ func noFindings(c *status.Cluster) string {
 	return fmt.Sprintf("No findings, but %d checks fail (see above).", fail)
 }
 
-// statusReasons prints why nodes take no part, what their checks say, and what a move waits
+// statusReasons prints why nodes take no part, what their checks say, and what a migration waits
 // for.
 func statusReasons(b *printer, c *status.Cluster) {
 	section := func(head string, of func(*status.Node) []string) {
@@ -148,11 +151,11 @@ func statusReasons(b *printer, c *status.Cluster) {
 	}
 	section("Takes no part", func(n *status.Node) []string { return n.LeftOut })
 	section("Checks that fail", func(n *status.Node) []string { return n.Unhealthy })
-	section("Moves to other VRRP settings", func(n *status.Node) []string {
-		if n.MovesTo == "" {
+	section("Migrates to other VRRP settings", func(n *status.Node) []string {
+		if n.MigratesTo == "" {
 			return nil
 		}
-		return []string{n.MovesTo + ", waits for " + cmp.Or(n.WaitsFor, "nothing")}
+		return []string{n.MigratesTo + ", waits for " + cmp.Or(n.WaitsFor, "nothing")}
 	})
 }
 

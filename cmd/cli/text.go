@@ -79,7 +79,7 @@ func summarize(c *render.Cluster) *clusterSummary {
 	inCluster := s.LoadBalancer == v1alpha1.LoadBalancerInCluster
 	if inCluster {
 		out.VRRP = &s.VRRP.Target
-		if c.Switches() {
+		if c.Migrates() {
 			out.Start = s.VRRP.Start
 		}
 	}
@@ -168,8 +168,8 @@ func election(c *render.Cluster) string {
 		return "no VIPs: nodes run DNS only; the names of API and routes resolve to the control-plane node's own address"
 	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
 		return "no VIPs: nodes run DNS only, without the names of API and routes"
-	case c.Switches():
-		return fmt.Sprintf("starts as %s, then switches to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the switch)",
+	case c.Migrates():
+		return fmt.Sprintf("starts as %s, then migrates to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the migration)",
 			settings(*s.VRRP.Start), settings(s.VRRP.Target))
 	case c.OwnsBootstrap():
 		return fmt.Sprintf("%s from the first packet: no other keepalived runs in this cluster", settings(s.VRRP.Target))

@@ -29,7 +29,7 @@ func (o Outputs) Kind(v any) (string, error) {
 	}
 	i := slices.IndexFunc(o, func(o Output) bool { return o.Type == t })
 	if i < 0 {
-		return "", fmt.Errorf("%v is no kind of output", t)
+		return "", fmt.Errorf("%v is not a kind of output", t)
 	}
 	return o[i].Kind, nil
 }

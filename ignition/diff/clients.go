@@ -163,7 +163,7 @@ func followUps(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.
 		if !to.IsValid() {
 			do = fmt.Sprintf("take %s from the records of %s", from, strings.Join(names, ", "))
 		}
-		out = append(out, "DNS outside of the cluster must follow: "+do+"; nodes answer by themselves")
+		out = append(out, "DNS outside of the cluster must follow: "+do+"; nodes answer without it")
 	}
 	if !g.SharedWithOperator() || g.Role == v1alpha1.GroupDNS || !s.OperatorHasVIPs() {
 		return out
@@ -189,12 +189,12 @@ func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 		s.Clients = []string{
 			"before: the external load balancer serves under addresses of its own, and DNS outside of the cluster leads there",
 			"then the pools change one by one, the control plane last: its nodes alone hold the API VIP, which nodes without the change need",
-			"until its nodes are done, too, they resolve *.apps to an ingress VIP that no router is left to answer at: operators may report Degraded",
+			"until its nodes are also done, they resolve *.apps to an ingress VIP that no router is left to answer at: operators may report Degraded",
 		}
 	case from == external && to == inCluster:
 		s.Clients = []string{
 			"first the control plane changes: its nodes alone hold the API VIP, which nodes with the change need",
-			"until a node with a router is done, too, they resolve *.apps to an ingress VIP that no router answers at: operators may report Degraded",
+			"until a node with a router is also done, they resolve *.apps to an ingress VIP that no router answers at: operators may report Degraded",
 			"then the other pools change, and DNS outside of the cluster leads to the VIPs: until then the external load balancer serves",
 		}
 	default:
@@ -226,8 +226,8 @@ func settingsImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 	}
 	outage := was.AdvertIntervalMS + 3*is.AdvertIntervalMS
 	s.Clients = []string{
-		fmt.Sprintf("nodes go on with the old settings until all of them have the new ones, then switch at one instant: VIPs do not answer for %dms at most, and connections through a VIP that moves are opened again", outage),
-		"a node that is off, or does not get the change, keeps all of them from switching: 'vipgen-agent status' says which",
+		fmt.Sprintf("nodes keep the old settings until all of them have the new ones, then migrate at one instant: VIPs do not answer for %dms at most, and connections through a VIP that moves are opened again", outage),
+		"a node that is off, or does not get the change, keeps all of them from migrating: 'vipgen-agent status' says which",
 	}
 	return s
 }

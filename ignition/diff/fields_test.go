@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// say writes fields on lines.
-func say(fields []Field) string {
+// printed writes fields on lines.
+func printed(fields []Field) string {
 	var b strings.Builder
 	for _, f := range fields {
 		b.WriteString(strings.TrimSpace(strings.Join([]string{f.Path, f.What, f.Old, ">", f.New, f.Lines}, " ")) + "\n")
@@ -31,7 +31,7 @@ func TestCompareYAML(t *testing.T) {
 		{"text of lines", "a: |\n  x\n  y\n", "a: |\n  x\n  z\n", "a   >  @@ -1,2 +1,2 @@\n x\n-y\n+z\n"},
 	}
 	for _, tt := range tests {
-		if got := say(compareYAML(tt.a, tt.b)); got != tt.want {
+		if got := printed(compareYAML(tt.a, tt.b)); got != tt.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		if c.Lines != "" {
 			c.Fields = append(c.Fields, Field{Lines: c.Lines})
 		}
-		got := say(c.Fields)
+		got := printed(c.Fields)
 		if strings.TrimSpace(got) != strings.TrimSpace(tt.want) || strings.Contains(got, "SECRET") {
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}

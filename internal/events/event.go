@@ -69,10 +69,10 @@ const (
 	// instances without the node [Reasons].
 	Instance Kind = "instance"
 	LeftOut  Kind = "left-out"
-	// Settings of VRRP in force [Settings]. Move: the progress of a coordinated move to others
+	// Settings of VRRP in force [Settings]. Migration: the progress of a migration to others
 	// [Settings: the new ones, State, At].
-	Settings Kind = "settings"
-	Move     Kind = "move"
+	Settings  Kind = "settings"
+	Migration Kind = "move"
 	// Refused: a configuration was not applied [Why]; without Why: it is applied again.
 	Refused Kind = "refused"
 	// Holder: the holder of a VIP that the node does not hold [Instance, VIP, Peer, Name,
@@ -88,7 +88,7 @@ const (
 	Throttled Kind = "throttled"
 )
 
-// States of instances, of links, and of coordinated moves.
+// States of instances, of links, and of migrations.
 const (
 	Master = "MASTER"
 	Backup = "BACKUP"
@@ -97,10 +97,10 @@ const (
 	Up   = "up"
 	Down = "down"
 
-	Pending = "pending" // something is missing
-	Agreed  = "agreed"  // all nodes move at the same instant
-	Moving  = "moving"
-	Over    = "over"
+	Pending   = "pending" // something is missing
+	Agreed    = "agreed"  // all nodes migrate at the same instant
+	Migrating = "moving"
+	Over      = "over"
 )
 
 // Event is a line of the record. Durations are in milliseconds.

@@ -13,7 +13,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
 )
 
-// declared is what a stage of a Containerfile says about the image.
+// declared holds the properties of the image in a stage of a Containerfile.
 type declared struct {
 	from   string
 	config v1.Config
@@ -59,7 +59,7 @@ func stages(t *testing.T, arguments map[string]string) []declared {
 					d.args = append(d.args, a.Key)
 				}
 			default:
-				d.take(t, command)
+				d.add(t, command)
 			}
 		}
 		out = append(out, d)
@@ -67,7 +67,7 @@ func stages(t *testing.T, arguments map[string]string) []declared {
 	return out
 }
 
-func (d *declared) take(t *testing.T, command instructions.Command) {
+func (d *declared) add(t *testing.T, command instructions.Command) {
 	t.Helper()
 	switch c := command.(type) {
 	case *instructions.EnvCommand:

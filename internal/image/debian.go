@@ -200,7 +200,7 @@ func (d *debian) owner(file string) (*debianPackage, error) {
 		}
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s is from no Debian package: %w", file, failed)
+		return nil, fmt.Errorf("%s is not from a Debian package: %w", file, failed)
 	}
 	if known, ok := d.packages[name]; ok {
 		return known, nil

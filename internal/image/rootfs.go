@@ -34,7 +34,7 @@ type Rootfs struct{ files map[string]File }
 // a different one at its path is an error.
 func (r *Rootfs) Add(f File) error {
 	if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
-		return fmt.Errorf("%q is no clean absolute path", f.Path)
+		return fmt.Errorf("%q is not a clean absolute path", f.Path)
 	}
 	if f.Mode&^(fs.ModePerm|fs.ModeDir|fs.ModeSymlink) != 0 {
 		return fmt.Errorf("%s: mode %v: only plain files, directories and links are supported", f.Path, f.Mode)
@@ -45,7 +45,7 @@ func (r *Rootfs) Add(f File) error {
 	for dir := path.Dir(f.Path); dir != "/"; dir = path.Dir(dir) {
 		above, ok := r.files[dir]
 		if ok && !above.Mode.IsDir() {
-			return fmt.Errorf("%s: %s is no directory", f.Path, dir)
+			return fmt.Errorf("%s: %s is not a directory", f.Path, dir)
 		}
 		if !ok {
 			r.files[dir] = File{Path: dir, Mode: fs.ModeDir | 0o755}

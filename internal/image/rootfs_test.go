@@ -25,7 +25,7 @@ func TestRootfsAdd(t *testing.T) {
 		"relative":      {[]File{file("a")}, "no clean absolute path"},
 		"not clean":     {[]File{file("/a/../b")}, "no clean absolute path"},
 		"root":          {[]File{file("/")}, "no clean absolute path"},
-		"below a file":  {[]File{file("/a"), file("/a/b")}, "/a is no directory"},
+		"below a file":  {[]File{file("/a"), file("/a/b")}, "/a is not a directory"},
 		"device":        {[]File{{Path: "/a", Mode: fs.ModeDevice}}, "only plain files"},
 		"set user ID":   {[]File{{Path: "/a", Mode: fs.ModeSetuid | 0o755}}, "only plain files"},
 		"over a folder": {[]File{file("/a/b"), file("/a")}, "differs"},

@@ -146,7 +146,7 @@ func checkPaths(files []render.OutputFile) error {
 	for _, f := range files {
 		switch {
 		case !filepath.IsLocal(filepath.FromSlash(f.Path)), path.Clean(f.Path) != f.Path, f.Path == ".", f.Path == Record, strings.ContainsAny(f.Path, "\r\n"):
-			return fmt.Errorf("%q is no path for a file", f.Path)
+			return fmt.Errorf("%q is not a path of a file", f.Path)
 		case seen[f.Path]:
 			return fmt.Errorf("%q: two files with one path", f.Path)
 		}

@@ -1,7 +1,6 @@
 package vrrp
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -47,7 +46,7 @@ func Bind(n *v1alpha1.Node, g *v1alpha1.Group, vip netip.Addr, v v1alpha1.VRRPSe
 func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v v1alpha1.VRRPSettings) (members []Member, leftOut []string) {
 	if !s.Hosts(g, n.Role, n.Labels) {
 		if n.Role == v1alpha1.RoleArbiter && g.Role != v1alpha1.GroupIngress {
-			leftOut = []string{LeftOutArbiter}
+			leftOut = []string{LeftOutArbiter.Text()}
 		}
 		return nil, leftOut
 	}
@@ -58,7 +57,7 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 	for i, vip := range g.VIPs {
 		at, ok := Bind(n, g, vip, v)
 		if !ok {
-			leftOut = append(leftOut, fmt.Sprintf("no address of the family of %s on this node", vip))
+			leftOut = append(leftOut, LeftOutNoAddress.Text(vip))
 			continue
 		}
 		heard, why := reachablePeers(s, n, g, at, vip, peers, v.Mode)
@@ -111,13 +110,13 @@ func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group)
 func reasonToStayOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, peers []v1alpha1.Peer) string {
 	if g.Together && slices.ContainsFunc(g.VIPs, func(vip netip.Addr) bool { _, ok := n.Bind(vip); return !ok }) {
 		// One VIP here would keep the other nodes from holding either: hard case 14.
-		return "the VIPs move together, and this node has no address of one of their families"
+		return LeftOutPairSplit.Text()
 	}
 	if n.Role == v1alpha1.RoleBootstrap {
 		return ""
 	}
 	if n.Unregistered {
-		return "this node is not registered with the cluster" // hard case 3
+		return LeftOutUnregistered.Text()
 	}
 	// A bootstrap that is gone still receives adverts while it holds the VIP, but does
 	// not count.
@@ -131,7 +130,7 @@ func reasonToStayOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha
 	if s.ControlPlane.Replicas == 2 && n.BootstrapGone {
 		return ""
 	}
-	return "no other control-plane node is known" // hard case 2
+	return LeftOutAlone.Text()
 }
 
 // reachablePeers returns the peers that receive a node's adverts for a VIP outside of the network
@@ -163,17 +162,17 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
 	case !here && ingress && networkHasNodes(s, n, vip, within):
-		return nil, LeftOutElsewhere + vip.String()
+		return nil, LeftOutElsewhere.Text(vip)
 	case !here && ingress, asListed:
 		return peers, ""
 	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
-		return nil, fmt.Sprintf("the other nodes do not know this node's address in the network of %s", vip)
+		return nil, LeftOutUnknownSource.Text(vip)
 	case here && len(heard) > 0:
 		return heard, ""
 	case !here && len(heard) > 0:
-		return nil, LeftOutElsewhereAPI + vip.String() + ", and this node has none"
+		return nil, LeftOutElsewhereAPI.Text(vip)
 	case here && unicast:
-		return nil, fmt.Sprintf("no other node's address in the network of %s is known", vip)
+		return nil, LeftOutNoPeer.Text(vip)
 	}
 	return peers, ""
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// preemption is for how long two of the operator's own hold a VIP when a better one comes:
-// until the first hears the other's first advert.
+// preemption is how long two of the operator's own hold a VIP when a better one comes:
+// until the first receives the other's first advert.
 const preemption = 300 * time.Millisecond
 
 // lateSplitBrain is explained by a late machine: a holder that got no time for
-// its adverts hears those of its successor, once a second with classic, when it has.
+// its adverts receives those of its successor, once a second with classic, when it has.
 const lateSplitBrain = 2 * time.Second
 
 // operatorsCheck is after what time an operator's node knows one that the cluster has listed:
@@ -220,9 +220,9 @@ func (m *mixed) held() {
 	}, func() string { return last })
 }
 
-// look begins to watch who holds the VIPs, by packets with the kernel's times: an observer
+// startWatch begins to watch who holds the VIPs, by packets with the kernel's times: an observer
 // that is late itself sees the same. All nodes are there already.
-func (m *mixed) look() {
+func (m *mixed) startWatch() {
 	m.t.Helper()
 	m.began = time.Now()
 	cfg := watch.Config{Network: m.net, VIPs: m.vips, Since: m.began}

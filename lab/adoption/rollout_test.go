@@ -44,7 +44,7 @@ func TestHardCase49Rollout(t *testing.T) {
 				m.operate(n, "cp-1", "cp-2", "cp-3")
 			}
 			m.held()
-			m.look()
+			m.startWatch()
 			m.adopt(old[0])
 			m.list(late, at(last)...)
 			m.adopt(late)
@@ -71,7 +71,7 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			first := m.join("cp-1", v1alpha1.RoleMaster, host(11))
 			m.operate(boot)
 			m.held()
-			m.look()
+			m.startWatch()
 			m.list(first, host(11))
 			m.api.SetBootstrap("192.168.111.10")
 			first.start()

@@ -13,7 +13,7 @@ import (
 )
 
 // Hard case 6: the redirect is there while the haproxy job says that it serves,
-// comes back when it is flushed, and goes with the job that says so or with this.
+// comes back when it is flushed, and is removed with the job that publishes it or with this one.
 func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
@@ -45,12 +45,12 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	if errOut, code := s.probe(); code != command.OK {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}
-	s.tell(syscall.SIGSTOP)
+	s.signalInit(syscall.SIGSTOP)
 	s.await("a liveness probe of a job that stands still", func() bool {
 		errOut, code := s.probe()
 		return code == command.Finding && strings.Contains(errOut, "the firewall job does not answer")
 	})
-	s.tell(syscall.SIGCONT)
+	s.signalInit(syscall.SIGCONT)
 	s.await("the liveness probe", func() bool { _, code := s.probe(); return code == command.OK })
 	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
 		t.Fatal(string(out))

@@ -82,7 +82,7 @@ func (b balancer) awaitState(what string, ok func(state.HAProxy) bool) state.HAP
 }
 
 // up waits until exactly these backends are up, and the agent is through with having HAProxy
-// read them: HAProxy says so first.
+// read them: HAProxy logs that first.
 func (b balancer) up(backends ...string) state.HAProxy {
 	b.t.Helper()
 	return b.awaitState(fmt.Sprintf("backends %v", backends), func(s state.HAProxy) bool {
@@ -258,7 +258,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	if now := b.daemons(); !slices.Equal(now, pids) {
 		t.Errorf("processes were %v, are %v", pids, now)
 	}
-	// An agent that starts with a bad file goes on with what there is.
+	// An agent that starts with a bad file continues with the last good one.
 	b.kill()
 	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
 	b.put(v1alpha1.ClusterConfigPath, "a: [")
@@ -364,7 +364,7 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	if err := echoes(c); err != nil {
 		t.Fatal(err)
 	}
-	b.tell(syscall.SIGTERM)
+	b.signalInit(syscall.SIGTERM)
 	b.awaitState("not serving", func(s state.HAProxy) bool { return !s.Serving })
 	if err := echoes(c); err != nil {
 		t.Errorf("cut while it is being stopped: %v", err)

@@ -267,11 +267,11 @@ func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe over IPv6: %d: %s", code, errOut)
 	}
-	p.tell(syscall.SIGSTOP)
+	p.signalInit(syscall.SIGSTOP)
 	p.await("a probe that gets no answer", func() bool {
 		errOut, code := p.probe()
 		return code == command.Finding && strings.Contains(errOut, "the mdns job does not answer")
 	})
-	p.tell(syscall.SIGCONT)
+	p.signalInit(syscall.SIGCONT)
 	p.await("a probe that gets its answer", func() bool { _, code := p.probe(); return code == command.OK })
 }

@@ -185,16 +185,16 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	set("DEBUG", "--job", "haproxy")
 	said("level=DEBUG before=ERROR")
 	b.put(v1alpha1.JobDir("haproxy")+"/log-level", "loud\n")
-	said("is no log level")
+	said("is not a log level")
 	set("default", "--job", "haproxy")
 	b.put(v1alpha1.RunDir+"/log-level", "INFO\n")
 	said("level=INFO before=ERROR")
-	if n := strings.Count(b.output(), "is no log level"); n != 1 {
+	if n := strings.Count(b.output(), "is not a log level"); n != 1 {
 		t.Errorf("%d complaints about one wrong word:\n%s", n, b.output())
 	}
 }
 
-// What somebody flushes is counted when it is back, and a job that can do its
+// Flushed rules are counted when they are back, and a job that can do its
 // work is healthy whether HAProxy serves or not.
 func TestObserveFirewall(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ type service struct {
 	running  *container.Container
 }
 
-// nodesFile is where the list of nodes is, for the agent and on the host.
+// nodesFile is the path of the list of nodes, for the agent and on the host.
 const nodesFile = "/run/vipgen/nodes.yaml"
 
 // readNodes has the agent read that list.
@@ -136,8 +136,8 @@ func (s *service) output() string {
 	return string(data)
 }
 
-// tell sends a signal to the container's first process.
-func (s *service) tell(sig syscall.Signal) {
+// signalInit sends a signal to the container's first process.
+func (s *service) signalInit(sig syscall.Signal) {
 	s.t.Helper()
 	if err := s.running.Signal(sig); err != nil {
 		s.t.Fatal(err)
@@ -147,14 +147,14 @@ func (s *service) tell(sig syscall.Signal) {
 // kill ends the container as the kernel would.
 func (s *service) kill() {
 	s.t.Helper()
-	s.tell(syscall.SIGKILL)
+	s.signalInit(syscall.SIGKILL)
 	s.awaitEnd()
 }
 
 // stop ends the agent as kubelet would, and returns its exit code.
 func (s *service) stop() int {
 	s.t.Helper()
-	s.tell(syscall.SIGTERM)
+	s.signalInit(syscall.SIGTERM)
 	return s.awaitEnd()
 }
 

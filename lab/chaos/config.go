@@ -71,7 +71,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	}
 	spec := &cfg.Cluster.Config.Spec
 	if spec.VRRP.Start != nil {
-		return nil, errors.New("this cluster starts like OpenShift's own keepalived and would switch later: set platform loadBalancer.type to UserManaged in the install-config")
+		return nil, errors.New("this cluster starts like OpenShift's own keepalived and would migrate later: set platform loadBalancer.type to UserManaged in the install-config")
 	}
 	ingress := slices.DeleteFunc(slices.Clone(spec.Groups), func(g v1alpha1.Group) bool { return g.Role != v1alpha1.GroupIngress })
 	if len(ingress) > 1 {

@@ -294,7 +294,7 @@ func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation
 		v.Happened = fmt.Sprintf("%s and %s both hold %s", name, v.Nodes[1], v.VIP)
 	case notWanted:
 		v.Nodes = []string{name}
-		v.Happened = fmt.Sprintf("%s holds %s, which is no VIP of the cluster now", name, v.VIP)
+		v.Happened = fmt.Sprintf("%s holds %s, which is not a VIP of the cluster now", name, v.VIP)
 	case noHolder:
 		v.Nodes = append([]string{name}, slices.Sorted(maps.Keys(r.bad))...)
 		v.Happened = fmt.Sprintf("no node holds %s, although %s could", v.VIP, name)

@@ -25,7 +25,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// labRunner runs the built programs on labs in a directory of its own.
+// labRunner runs the built programs on labs in a temporary directory.
 type labRunner struct {
 	t       *testing.T
 	ctx     context.Context
@@ -508,7 +508,7 @@ func TestLabNeedsRoot(t *testing.T) {
 }
 
 func TestLabBadArguments(t *testing.T) {
-	testkit.Privileged(t) // others are told that a lab needs root
+	testkit.Privileged(t) // others get the message that a lab needs root
 	tests := []struct {
 		args []string
 		code int
@@ -524,7 +524,7 @@ func TestLabBadArguments(t *testing.T) {
 		{[]string{"up", "--nodes", "worker=1000"}, command.Input, "0 to 32 nodes"},
 		{[]string{"up", "--name", "Upper"}, command.Input, "expected the name of a lab"},
 		{[]string{"up", "--name", strings.Repeat("a", 60) + "." + strings.Repeat("b", 60)}, command.Input, "choose a shorter"},
-		{[]string{"up", "--agent", "/dev/null"}, command.Failed, "is no program"},
+		{[]string{"up", "--agent", "/dev/null"}, command.Failed, "is not a program"},
 		{[]string{"up", "--agent", "/bin/true"}, command.Failed, "is linked dynamically"},
 		{[]string{"bench", "--agent", "/bin/true"}, command.Failed, "is linked dynamically"},
 		{[]string{"chaos", "--agent", "/bin/true"}, command.Failed, "is linked dynamically"},

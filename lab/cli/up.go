@@ -168,7 +168,7 @@ func printEvents(ctx context.Context, out io.Writer, events <-chan control.Event
 			return nil
 		case e := <-events:
 			if _, err := fmt.Fprintf(out, "%s  %s\n", e.At.Format("15:04:05.000"), command.SafeLine(e.Text)); err != nil {
-				return fmt.Errorf("print event: %w", err)
+				return fmt.Errorf("printing an event: %w", err)
 			}
 		}
 	}

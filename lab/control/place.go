@@ -185,7 +185,7 @@ func (p Place) acquire() (lock *os.File, cleaned bool, err error) {
 		}
 		entries, err := os.ReadDir(p.dir())
 		if err == nil && len(entries) > 0 {
-			err = fmt.Errorf("%s is no lab's directory, and not empty: choose another --name or --dir", p.dir())
+			err = fmt.Errorf("%s is not a lab's directory, and not empty: choose another --name or --dir", p.dir())
 		}
 		if err != nil {
 			lock.Close()
@@ -202,7 +202,7 @@ func (p Place) remove() error {
 		return err
 	}
 	if r == nil {
-		return fmt.Errorf("%s is no lab's directory", p.dir())
+		return fmt.Errorf("%s is not a lab's directory", p.dir())
 	}
 	if err := r.clean(); err != nil {
 		return fmt.Errorf("removing what the lab %s left: %w", p.Name, err)

@@ -80,10 +80,10 @@ func TestTake(t *testing.T) {
 	lock.Close()
 	foreign := filepath.Join(p.dir(), "notes")
 	testkit.WriteFile(t, foreign, nil)
-	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "is no lab's directory, and not empty") {
+	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "is not a lab's directory, and not empty") {
 		t.Errorf("somebody else's directory: %v", err)
 	}
-	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is no lab's directory") {
+	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a lab's directory") {
 		t.Errorf("removing somebody else's directory: %v", err)
 	}
 	if _, err := os.Stat(foreign); err != nil {
@@ -96,7 +96,7 @@ func TestForeignNamesAreLeftAlone(t *testing.T) {
 	for _, name := range []string{"vg1-1-hub", "host", "../../etc", "vg" + strings.Repeat("9", 9) + "-1-n-a"} {
 		p := place(t, t.TempDir(), "demo")
 		leave(t, p, name)
-		if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is no namespace that process") {
+		if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a namespace that process") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !p.Used() {

@@ -21,7 +21,7 @@ var Template string
 type Conf struct {
 	Cluster string
 	Node    string
-	// Idle has a line for each reason why VIPs of this node's role are left out (vrrp.LeftOut...).
+	// Idle has a line for each reason why VIPs of this node's role are left out (vrrp.LeftOut).
 	// The template of every release names the field: another name would change nodes' files.
 	Idle []string
 	// TrackFiles are the track files used by Instances and SyncGroups.
@@ -105,7 +105,7 @@ const (
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
 	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
-		k.Idle = []string{vrrp.LeftOutLoadBalancer + string(c.Spec.LoadBalancer)}
+		k.Idle = []string{vrrp.LeftOutLoadBalancer.Text(c.Spec.LoadBalancer)}
 		return k
 	}
 	for i := range c.Spec.Groups {

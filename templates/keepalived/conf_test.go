@@ -196,7 +196,7 @@ func TestSyncGroups(t *testing.T) {
 	}
 }
 
-// More API VIPs are a group of their own beside the first, with terms of its own. The
+// More API VIPs are a separate group next to the first, with its own terms. The
 // bootstrap has nothing to do with them, and is no company either (hard case 2).
 func TestMoreAPIVIPs(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
@@ -227,7 +227,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 }
 
 // A VIP may be in another network than the first ones, where nodes have an interface
-// of their own. One that nobody would hear there takes no part.
+// of their own. One that no peer would receive there takes no part.
 func TestVIPInAnotherNetwork(t *testing.T) {
 	const here, elsewhere = "198.51.100.10/24", "198.51.100.11"
 	const stranger, unknown = "other nodes have addresses in the network of 198.51.100.17, and this node has none", "no other node's address in the network of 198.51.100.17 is known"
@@ -300,7 +300,7 @@ func TestHardCase39RemoteWorkers(t *testing.T) {
 }
 
 // What a worker says of its addresses pushes no other out of an ingress VIP in a network
-// of its own, and does not make it hold the VIP with nobody to hear but that one.
+// of its own, and does not make it hold the VIP with no peer but that one.
 func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 	const claimed, here = "198.51.100.66", "198.51.100.10/24"
 	none, unheard := "this node has no address in the network of 198.51.100.17", "the other nodes do not know this node's address in the network of 198.51.100.17"
@@ -372,8 +372,8 @@ func TestVIPInTheNetworkOfAHostPrefix(t *testing.T) {
 	}
 }
 
-// ofFamilies leaves the first peer n of its addresses.
-func ofFamilies(node *v1alpha1.Node, n int) *v1alpha1.Node {
+// withAddresses leaves the first peer n of its addresses.
+func withAddresses(node *v1alpha1.Node, n int) *v1alpha1.Node {
 	node.Peers[0].Addresses = node.Peers[0].Addresses[:n]
 	return node
 }
@@ -389,7 +389,7 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11", "2001:db8::12"), FullTTL: true},
 		}},
-		{"a bootstrap that is known by one family is heard by the other", fast, ofFamilies(node("master", 10, "bootstrap:9", "master:11"), 1), []Instance{
+		{"a bootstrap that is known by one family is heard by the other", fast, withAddresses(node("master", 10, "bootstrap:9", "master:11"), 1), []Instance{
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.9", "192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11"), FullTTL: true},
 		}},
@@ -431,7 +431,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// Nodes start in the way that the cluster starts in, until they are told.
+// Nodes start with the initial settings of the cluster, until they get others.
 func TestStart(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Start = &classic })
 	n := node("master", 10, "master:11")
@@ -440,12 +440,12 @@ func TestStart(t *testing.T) {
 	}
 	n.VRRP = &c.Spec.VRRP.Target
 	if v := New(c, n).Instances[0].Version; v != 3 {
-		t.Errorf("after the switch VRRPv%d", v)
+		t.Errorf("after the migration VRRPv%d", v)
 	}
 }
 
 // Next to nodes of the operator, adverts go from and to the addresses that the cluster
-// lists, also where the VIP is in another network; after the move, as everywhere, those of
+// lists, also where the VIP is in another network; after the migration, as everywhere, those of
 // the VIP's network are taken.
 func TestHardCase46AsListed(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
@@ -467,16 +467,16 @@ func TestHardCase46AsListed(t *testing.T) {
 		source    string
 		peers     []netip.Addr
 	}{
-		"API":                         {"master", classic, true, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
-		"API, IPv4":                   {"master", classic, true, "demo_API_0", "192.168.111.30", testkit.Addrs("192.168.111.31", "192.168.111.32")},
-		"API, no annotation":          {"master", classic, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
-		"ingress":                     {"worker", classic, true, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
-		"ingress, no annotation":      {"worker", classic, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
-		"a group that is vipgen's":    {"worker", classic, true, "demo_INGRESS_shard_0", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
-		"API, moved":                  {"master", fast, true, "demo_API_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
-		"ingress, moved":              {"worker", fast, true, "demo_INGRESS_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
-		"ingress, moved, unannotated": {"worker", fast, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
-		"API, moved, unannotated":     {"master", fast, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"API":                            {"master", classic, true, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"API, IPv4":                      {"master", classic, true, "demo_API_0", "192.168.111.30", testkit.Addrs("192.168.111.31", "192.168.111.32")},
+		"API, no annotation":             {"master", classic, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"ingress":                        {"worker", classic, true, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"ingress, no annotation":         {"worker", classic, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"a group that is vipgen's":       {"worker", classic, true, "demo_INGRESS_shard_0", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"API, migrated":                  {"master", fast, true, "demo_API_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"ingress, migrated":              {"worker", fast, true, "demo_INGRESS_1", "2001:db8:1::30", testkit.Addrs("2001:db8:1::31", "2001:db8:1::32")},
+		"ingress, migrated, unannotated": {"worker", fast, false, "demo_INGRESS_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
+		"API, migrated, unannotated":     {"master", fast, false, "demo_API_1", "fd99:7::30", testkit.Addrs("fd99:7::31", "fd99:7::32")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &v1alpha1.Node{Name: "node-30", Role: tt.role, VRRP: &tt.settings, Listed: listed(30), Interfaces: []v1alpha1.Interface{{

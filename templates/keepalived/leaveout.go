@@ -7,13 +7,13 @@ import (
 )
 
 // LeaveOutAll leaves out all instances.
-func (k *Conf) LeaveOutAll(why string) {
+func (k *Conf) LeaveOutAll(why vrrp.LeftOut, subject ...any) {
 	k.Instances, k.SyncGroups, k.TrackFiles = nil, nil, nil
-	k.Idle = []string{why}
+	k.Idle = []string{why.Text(subject...)}
 }
 
 // LeaveOut leaves out instances, and those that change state together with them.
-func (k *Conf) LeaveOut(names []string, why string) {
+func (k *Conf) LeaveOut(names []string, why vrrp.LeftOut) {
 	if len(names) == 0 {
 		return
 	}
@@ -29,7 +29,7 @@ func (k *Conf) LeaveOut(names []string, why string) {
 	}
 	for _, i := range k.Instances {
 		if out(i) {
-			k.Idle = append(k.Idle, i.Name+": "+why)
+			k.Idle = append(k.Idle, i.Name+": "+why.Text())
 		}
 	}
 	k.Instances = slices.DeleteFunc(k.Instances, out)

@@ -87,18 +87,18 @@ func (m *Membership) Evaluate(n *Node) {
 	link := func() linkState { return m.pollLink(n, n.Conf.Instances) }
 	later, suspected := m.contested(n, now)
 	m.join.operators.follow(now, m.operators(n), n.Facts.Node.Peers)
-	wait, why := later, "the other nodes are still getting to know this one"
+	wait, why, of := later, vrrp.LeftOutJoining, []any(nil)
 	if !suspected { // else the link is polled slowly, once keepalived has ended
 		wait = m.join.wait(now, n.Facts.Node.Unregistered, n.Facts.Stale, link)
 	}
 	if m.join.doubt {
-		why = "the holder of a VIP does not know this node, and no API server says that the cluster has it"
+		why = vrrp.LeftOutInDoubt
 	} else if names := m.join.operators.silent(); len(names) > 0 {
-		why = "OpenShift's own keepalived may not know this node yet on " + strings.Join(names, ", ")
+		why, of = vrrp.LeftOutOperators, []any{strings.Join(names, ", ")}
 	}
 	m.inDoubt.Store(m.join.doubt)
 	if wait > 0 && len(n.Conf.Instances) > 0 {
-		n.Conf.LeaveOutAll(why)
+		n.Conf.LeaveOutAll(why, of...)
 	}
 	for _, w := range []time.Duration{wait, again} {
 		if w > 0 {
@@ -119,7 +119,7 @@ func (m *Membership) Resume(n *Node) {
 	case n.Facts.Node.BootstrapGone:
 		n.Conf.LeaveOutAll(vrrp.LeftOutBootstrapLate)
 	case !n.Wanted && len(n.Conf.Instances) > 0 && m.pollLink(n, n.Conf.Instances) == unknownTo:
-		n.Conf.LeaveOutAll("the holder of a VIP does not know this bootstrap host any more")
+		n.Conf.LeaveOutAll(vrrp.LeftOutBootstrapUnknown)
 		time.AfterFunc(doubtTime, m.loop.Trigger)
 	}
 }

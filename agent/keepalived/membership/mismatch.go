@@ -120,12 +120,9 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 			alone = append(alone, i)
 		}
 	}
-	n.Conf.LeaveOut(out, LeftOutMismatch)
+	n.Conf.LeaveOut(out, vrrp.LeftOutMismatch)
 	return alone, again
 }
-
-// LeftOutMismatch is the reason for left-out instances.
-const LeftOutMismatch = "the cluster lists this node at an address, or in a role, that it does not have"
 
 // turnOf returns the rank of a node among the others, by name.
 func turnOf(n *v1alpha1.Node) (turn int) {
@@ -155,7 +152,7 @@ func Deaf(instances []keepalived.Instance, have []netip.Addr) bool {
 // sources are the addresses at which the others know the node.
 type sources map[sourceKey]netip.Addr
 
-// sourceKey is an instance and its network: a move to other VRRP settings may change the
+// sourceKey is an instance and its network: a migration may change the
 // network, and the others know the node at both addresses.
 type sourceKey struct {
 	instance string

@@ -16,7 +16,7 @@ func changes(before, now *state.Keepalived) (out []events.Event) {
 	if now.VRRP != nil && (before.VRRP == nil || *before.VRRP != *now.VRRP) {
 		out = append(out, events.Event{Kind: events.Settings, Settings: now.VRRP})
 	}
-	if e, changed := moveChange(before.Migration, now.Migration); changed {
+	if e, changed := migrationChange(before.Migration, now.Migration); changed {
 		out = append(out, e)
 	}
 	if !slices.Equal(before.LeftOut, now.LeftOut) {
@@ -84,32 +84,32 @@ func droppedPackets(g *state.Guard) (n uint64) {
 	return n
 }
 
-// moveProgress is the progress of a coordinated move; the zero value where there is none.
-type moveProgress struct {
+// migrationProgress is the progress of a migration; the zero value where there is none.
+type migrationProgress struct {
 	state  string
 	target v1alpha1.VRRPSettings
 	at     int64 // in nanoseconds since 1970
 }
 
-func movingOf(m *state.Migration) moveProgress {
+func progressOf(m *state.Migration) migrationProgress {
 	switch {
 	case m == nil:
-		return moveProgress{}
-	case m.Moving:
-		return moveProgress{events.Moving, m.Target, m.At.UnixNano()}
+		return migrationProgress{}
+	case m.Migrating:
+		return migrationProgress{events.Migrating, m.Target, m.At.UnixNano()}
 	case m.Agreed:
-		return moveProgress{events.Agreed, m.Target, m.At.UnixNano()}
+		return migrationProgress{events.Agreed, m.Target, m.At.UnixNano()}
 	}
-	return moveProgress{state: events.Pending, target: m.Target}
+	return migrationProgress{state: events.Pending, target: m.Target}
 }
 
-// moveChange returns the event of a coordinated move whose progress changed.
-func moveChange(before, now *state.Migration) (e events.Event, changed bool) {
-	was, is := movingOf(before), movingOf(now)
+// migrationChange returns the event of a migration whose progress changed.
+func migrationChange(before, now *state.Migration) (e events.Event, changed bool) {
+	was, is := progressOf(before), progressOf(now)
 	if was == is {
 		return e, false
 	}
-	e = events.Event{Kind: events.Move, State: cmp.Or(is.state, events.Over), Settings: &is.target}
+	e = events.Event{Kind: events.Migration, State: cmp.Or(is.state, events.Over), Settings: &is.target}
 	switch {
 	case now == nil:
 		e.Settings = &was.target

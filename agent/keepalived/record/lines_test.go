@@ -142,11 +142,11 @@ func TestChanges(t *testing.T) {
 		"priority": {func(s *state.Keepalived) { s.Instances[0].Priority, s.Instances[0].Terms[0].On = 48, false }, with(func(e *events.Event) {
 			e.Kind, e.Priority, e.Own, e.OK, e.Terms = events.Priority, 48, 40, true, []events.Term{{Name: "lb-path", Points: 20}}
 		})},
-		"pending move": {func(s *state.Keepalived) { s.Migration = &state.Migration{Target: classic, WaitsFor: "b"} }, []events.Event{{Kind: events.Move, State: events.Pending, Settings: &classic}}},
-		"agreed move":  {func(s *state.Keepalived) { s.Migration = &state.Migration{Target: classic, At: at, Agreed: true} }, []events.Event{{Kind: events.Move, State: events.Agreed, Settings: &classic, At: at}}},
+		"pending migration": {func(s *state.Keepalived) { s.Migration = &state.Migration{Target: classic, WaitsFor: "b"} }, []events.Event{{Kind: events.Migration, State: events.Pending, Settings: &classic}}},
+		"agreed migration":  {func(s *state.Keepalived) { s.Migration = &state.Migration{Target: classic, At: at, Agreed: true} }, []events.Event{{Kind: events.Migration, State: events.Agreed, Settings: &classic, At: at}}},
 		"moving": {func(s *state.Keepalived) {
-			s.Migration = &state.Migration{Target: classic, At: at, Agreed: true, Moving: true}
-		}, []events.Event{{Kind: events.Move, State: events.Moving, Settings: &classic, At: at}}},
+			s.Migration = &state.Migration{Target: classic, At: at, Agreed: true, Migrating: true}
+		}, []events.Event{{Kind: events.Migration, State: events.Migrating, Settings: &classic, At: at}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := base(), base()
@@ -157,8 +157,8 @@ func TestChanges(t *testing.T) {
 		})
 	}
 	before, now := base(), base()
-	before.Migration = &state.Migration{Target: classic, At: at, Agreed: true, Moving: true}
-	want := []events.Event{{Kind: events.Move, State: events.Over, Settings: &classic}}
+	before.Migration = &state.Migration{Target: classic, At: at, Agreed: true, Migrating: true}
+	want := []events.Event{{Kind: events.Migration, State: events.Over, Settings: &classic}}
 	if diff := cmp.Diff(want, changes(&before, &now), compareEvents); diff != "" {
 		t.Error(diff)
 	}

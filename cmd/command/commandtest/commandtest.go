@@ -114,7 +114,7 @@ var oldWords = map[string]string{
 	`\bgoes on\b|\bno longer there\b`:                   "continues; gone",
 	`\bso many\b|\bhow many\b|\ball is well\b|\banew\b`: "at most; no problem; again",
 	`\bload balancers? outside\b`:                       "external load balancer",
-	`\ba move\b|\bmoves from\b`:                         "a switch of VRRP settings",
+	`\ba move\b|\bmoves from\b|\ba switch of\b`:         "a migration",
 	`\bsomebody\b|\bnobody\b|\beverybody\b`:             "no node; all clients",
 	`\bdocs/[a-z]`:                                      "a link: a binary comes without docs",
 	`strconv|\(default (\[\])?\)|\d ms\b`:               "words; no default; 40ms",

@@ -27,7 +27,7 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 		return
 	case err != nil:
 		v.find(codeNotAnAPI, fmt.Sprintf("%s does not answer %s: %v", v.Address, v.Path, plain(err)),
-			"that is no Kubernetes API, or a load balancer that lost it: look at "+v.Path+" of each control-plane node by its own address")
+			"not a Kubernetes API, or a load balancer that lost it: look at "+v.Path+" of each control-plane node by its own address")
 		return
 	}
 	v.Ready = &Ready{Path: v.Path, Status: status, Failed: failedChecks(body)}

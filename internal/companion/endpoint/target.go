@@ -104,7 +104,7 @@ func parseName(s string) (string, error) {
 	case name == "":
 		return "", errors.New("the host is missing")
 	case !v1alpha1.ValidName(strings.ReplaceAll(name, "_", "-")):
-		return "", errors.New("that is no DNS name")
+		return "", errors.New("not a DNS name")
 	}
 	return name, nil
 }

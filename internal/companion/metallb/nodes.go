@@ -16,10 +16,10 @@ import (
 func (r *resolver) nodes() []metallb.Node {
 	if len(r.q.Selector) > 0 {
 		if len(r.q.Nodes) > 0 {
-			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers by itself")
+			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers alone")
 		}
 		if r.q.Endpoints {
-			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector finds the API servers by itself")
+			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector finds the API servers alone")
 		}
 		if r.q.Namespace == "" {
 			r.badFlag(problem.MissingField, "--namespace", "nothing", "the namespace of the pods that --selector is to find, such as openshift-kube-apiserver")

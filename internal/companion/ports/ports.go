@@ -144,7 +144,7 @@ func (b *builder) add(protocol string, port int, from string, to []netip.Addr, w
 	}
 }
 
-// vrrp accepts the packets of the initial settings and of those that nodes move to.
+// vrrp accepts the packets of the initial settings and of those that nodes migrate to.
 func (b *builder) vrrp(v v1alpha1.ClusterVRRP) {
 	for _, settings := range []v1alpha1.VRRPSettings{v.Initial(), v.Target} {
 		if settings.Mode == v1alpha1.ModeMulticast {

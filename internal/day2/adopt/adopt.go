@@ -22,7 +22,7 @@ type Options struct {
 	// MachineConfigs that may replace vipgen's files.
 	Accept []string
 	// Canary is the name of a pool to update first, or empty. CanaryNodes are the workers that
-	// are moved to it.
+	// are migrated to it.
 	Canary      string
 	CanaryNodes []string
 }
@@ -53,7 +53,7 @@ type Plan struct {
 
 	observed *importer.Observed
 	cluster  *render.Cluster
-	moved    *render.Cluster // with vipgen's own VRRP settings; nil if they do not change
+	migrated *render.Cluster // with vipgen's own VRRP settings; nil if they do not change
 	renderer render.Renderer
 	export   *diff.Cluster
 	options  Options
@@ -99,7 +99,7 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 
 // plan compares the export with the contract, and counts roll-outs.
 func (p *Plan) plan() error {
-	p.moved = p.afterMove()
+	p.migrated = p.afterMigration()
 	if err := p.compareContract(); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (p *Plan) problems() (list problem.List) {
 	}
 	for _, s := range p.Shadowed {
 		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.Shadowed, Field: s.Kind + " " + s.Name,
-			Found:    fmt.Sprintf("it in MachineConfig %s of %s, too, which the operator merges after %s (pool %s)", s.Other, s.Owner, s.Vipgen, s.Pool),
+			Found:    fmt.Sprintf("it also in MachineConfig %s of %s, which the operator merges after %s (pool %s)", s.Other, s.Owner, s.Vipgen, s.Pool),
 			Expected: "no MachineConfig after vipgen's with the same path",
 			Hint:     "take it out of that MachineConfig; --accept " + s.Other + " keeps it"})
 	}

@@ -129,11 +129,11 @@ func effects(p *adopt.Plan, pool string) (out []string) {
 	return out
 }
 
-// TestReboots counts: one to adopt; the move reboots nobody with the node disruption policy,
+// TestReboots counts: one to adopt; the migration reboots no node with the node disruption policy,
 // and once, or three times by vipgen migrate, without it.
 func TestReboots(t *testing.T) {
-	const move = "reload by the agent/reboot"
-	want := []string{"reboot/reboot", move, "files only/reboot", move, "files only/reboot"}
+	const migration = "reload by the agent/reboot"
+	want := []string{"reboot/reboot", migration, "files only/reboot", migration, "files only/reboot"}
 	p := planned(t, usual.export("4.18"), adopt.Options{})
 	for _, pool := range []string{"master", "worker"} {
 		got := effects(p, pool)
@@ -155,7 +155,7 @@ func TestReboots(t *testing.T) {
 			t.Errorf("%d and %d reboots\n%s", with, without, p.Import.VIPConfig)
 		}
 	}
-	// Nodes that hold no VIPs have nothing to move.
+	// Nodes that hold no VIPs have nothing to migrate.
 	user := setup{"vsphere", true, "HighlyAvailable", "4.13"}
 	if p := planned(t, user.export("4.18"), adopt.Options{}); len(p.Rollouts) != 1 {
 		t.Errorf("UserManaged: %v", p.Rollouts)

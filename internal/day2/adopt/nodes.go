@@ -25,7 +25,7 @@ func (p *Plan) addressNotes() {
 			case slices.Contains(vips, has):
 				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v, which is a VIP: vipgen-agent gives it another address. Correct it before the roll-out, with 'vipgen-agent node-ip show' on the node", n.Name, has))
 			case first && better.IsValid():
-				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v first, and vipgen-agent would choose %v, which it is listed at, too: the operator chooses no addresses on platform %s of %s, so that kubelet's drop-in has neither. Write /etc/systemd/system/kubelet.service.d/20-nodenet.conf with KUBELET_NODE_IP=%v first", n.Name, has, better, p.observed.Platform, p.Release, has))
+				p.Notes = append(p.Notes, fmt.Sprintf("node %.100q is listed at %v first, and vipgen-agent would choose %v, at which it is also listed: the operator chooses no addresses on platform %s of %s, so that kubelet's drop-in has neither. Write /etc/systemd/system/kubelet.service.d/20-nodenet.conf with KUBELET_NODE_IP=%v first", n.Name, has, better, p.observed.Platform, p.Release, has))
 			}
 		}
 	}

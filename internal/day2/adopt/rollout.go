@@ -14,7 +14,7 @@ import (
 type Rollout struct {
 	// Name of the step.
 	Name string `json:"name"`
-	// Mode is set for a step of a switch at a planned instant, by mode files.
+	// Mode is set for a step of a migration at a planned instant, by mode files.
 	Mode  bool        `json:"byModeFile,omitempty"`
 	Pools []PoolCount `json:"pools"`
 }
@@ -32,11 +32,11 @@ type PoolCount struct {
 
 // Names of roll-outs.
 const (
-	rollAdopt  = "adopt"
-	rollMove   = "move to the target settings (spec.vrrp)"
-	rollMode   = "write the mode file"
-	rollSpec   = "set spec.vrrp"
-	rollRemove = "delete the mode file"
+	rollAdopt   = "adopt"
+	rollMigrate = "migrate to the target settings (spec.vrrp)"
+	rollMode    = "write the mode file"
+	rollSpec    = "set spec.vrrp"
+	rollRemove  = "delete the mode file"
 )
 
 // Reboots returns how often the nodes of a pool reboot, directly or by mode files, with the
@@ -73,14 +73,14 @@ func (p *Plan) steps(policy bool) ([]step, error) {
 	}
 	first := output(files)
 	out := []step{{rollAdopt, false, &diff.Cluster{}, first}}
-	if p.moved == nil {
+	if p.migrated == nil {
 		return out, nil
 	}
-	if files, err = p.tree(p.moved, policy); err != nil {
+	if files, err = p.tree(p.migrated, policy); err != nil {
 		return nil, err
 	}
-	moved := output(files)
-	target := p.moved.Config.Spec.VRRP.Target
+	migrated := output(files)
+	target := p.migrated.Config.Spec.VRRP.Target
 	m, err := p.cluster.Migrate(v1alpha1.ModeFileContent{Mode: target.Mode, Profile: target.Profile})
 	if err != nil {
 		return nil, err
@@ -89,9 +89,9 @@ func (p *Plan) steps(policy bool) ([]step, error) {
 		return nil, err
 	}
 	mode := output(files)
-	both, late := first.With(mode), moved.With(mode)
-	return append(out, step{rollMove, false, first, moved},
-		step{rollMode, true, first, both}, step{rollSpec, true, both, late}, step{rollRemove, true, late, moved}), nil
+	both, late := first.With(mode), migrated.With(mode)
+	return append(out, step{rollMigrate, false, first, migrated},
+		step{rollMode, true, first, both}, step{rollSpec, true, both, late}, step{rollRemove, true, late, migrated}), nil
 }
 
 // rollOut compares each state with the next, as the operator does.
@@ -170,9 +170,9 @@ func (p *Plan) tree(c *render.Cluster, policy bool) ([]render.OutputFile, error)
 	return p.renderer.Tree(&copied, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 }
 
-// afterMove returns the cluster with vipgen's default VRRP settings for its platform, nil where
+// afterMigration returns the cluster with vipgen's default VRRP settings for its platform, nil where
 // its nodes hold no VIPs, or have these settings already.
-func (p *Plan) afterMove() *render.Cluster {
+func (p *Plan) afterMigration() *render.Cluster {
 	if p.cluster.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil
 	}

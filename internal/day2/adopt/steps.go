@@ -28,7 +28,7 @@ func (p *Plan) Steps() string {
 	s.prepare(p)
 	s.canary(p)
 	s.roll(p)
-	s.move(p)
+	s.migration(p)
 	s.title("Later", "")
 	s.printf("Before and after each update of OpenShift: export again, and `vipgen adopt later.yaml")
 	s.printf("--dir . --check` says what the operator changed (exit code 1); with `--to RELEASE` also what")
@@ -102,7 +102,7 @@ func (s *steps) reboots(p *Plan) {
 	for _, byMode := range []bool{false, true} {
 		name := "reboots"
 		if byMode && len(p.Rollouts) > 1 {
-			name = "reboots, if the move goes by `vipgen migrate` (an instant of your choice)"
+			name = "reboots, if the migration goes by `vipgen migrate` (an instant of your choice)"
 		} else if byMode {
 			continue
 		}
@@ -157,7 +157,7 @@ func (s *steps) prepare(p *Plan) {
 	s.sh("oc apply -f rendered/manifests")
 	s.printf("\nEach line ends with `created`, `configured` or `unchanged`.")
 	if p.options.DisruptionPolicy {
-		s.printf("\nThat has the node disruption policy, too. Continue when it is in force: `oc get")
+		s.printf("\nThat has the node disruption policy as well. Continue when it is in force: `oc get")
 		s.printf("machineconfiguration.operator.openshift.io cluster -o yaml` lists cluster.yaml in its status.")
 	}
 }
@@ -229,12 +229,12 @@ func keepsApart(p *Plan) bool {
 	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }
 
-func (s *steps) move(p *Plan) {
-	after := p.moved
+func (s *steps) migration(p *Plan) {
+	after := p.migrated
 	if after == nil {
 		return
 	}
-	s.title("The move to "+string(after.Config.Spec.VRRP.Target.Profile), "step")
+	s.title("The migration to "+string(after.Config.Spec.VRRP.Target.Profile), "step")
 	s.printf("When every node runs vipgen: remove `profile`, `mode`, `version` and `advertInterval` from")
 	s.printf("`spec.vrrp` of `vipgen.yaml` (`%s` is the default of the platform), render, and", after.Config.Spec.VRRP.Target)
 	s.printf("compare with the cluster as it is by now:")
@@ -250,7 +250,7 @@ func (s *steps) move(p *Plan) {
 		s.printf("step 2.")
 	}
 	s.sh("oc apply -f rendered/machineconfigs")
-	s.printf("\nEach line ends with `configured`. Nodes that have it wait for the others, and all switch at one")
+	s.printf("\nEach line ends with `configured`. Nodes that have it wait for the others, and all migrate at one")
 	s.printf("instant. `vipgen-agent status` in a keepalived pod says which nodes are not ready, and why; when")
-	s.printf("all have switched, it shows `%s` on each.", after.Config.Spec.VRRP.Target)
+	s.printf("all have migrated, it shows `%s` on each.", after.Config.Spec.VRRP.Target)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // analysis determines the cause of a move.
@@ -167,7 +168,7 @@ func (c *analysis) uncertain(node string) bool {
 func (c *analysis) settingsChanged(a, b *span, leaves time.Time) *Cause {
 	reloads := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(c.slack(a.node)), c.matching(events.KeepalivedReload, events.KeepalivedStarting))
 	changed := c.eventsIn(a.node, leaves.Add(-publish), leaves.Add(publish), func(e *event) bool {
-		return e.Kind == events.Settings && c.settingsDiffer(e) || e.Kind == events.Move && (e.State == events.Moving || e.State == events.Over)
+		return e.Kind == events.Settings && c.settingsDiffer(e) || e.Kind == events.Migration && (e.State == events.Migrating || e.State == events.Over)
 	})
 	if a.vague || len(reloads) == 0 || len(changed) == 0 {
 		return nil
@@ -176,8 +177,8 @@ func (c *analysis) settingsChanged(a, b *span, leaves time.Time) *Cause {
 	c.addEvidence(changed...)
 	said := changed[len(changed)-1].Settings.String()
 	for _, e := range changed {
-		if e.Kind == events.Move {
-			return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: "the nodes moved to other VRRP settings together: " + said}
+		if e.Kind == events.Migration {
+			return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: "the nodes migrated to other VRRP settings together: " + said}
 		}
 	}
 	return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: a.node + " has other VRRP settings: " + said}
@@ -253,7 +254,7 @@ func (c *analysis) keepalivedDied(a, b *span, leaves time.Time) *Cause {
 		return nil
 	}
 	c.addEvidence(found[0])
-	return &Cause{Code: KeepalivedDied, Sure: Certain, Node: a.node, Text: "keepalived on " + a.node + " ended by itself, or was killed; the agent starts it again"}
+	return &Cause{Code: KeepalivedDied, Sure: Certain, Node: a.node, Text: "keepalived on " + a.node + " ended unexpectedly, or was killed; the agent starts it again"}
 }
 
 // agentEnded: the run of the holder's agent ended without a record of it.
@@ -367,7 +368,11 @@ func (c *analysis) leftOut(a, b *span, leaves time.Time) *Cause {
 	if done[len(done)-1].Kind == events.KeepalivedStopped || strings.HasPrefix(why[0].Reasons[0], c.instance+": ") {
 		sure = Certain
 	}
-	return &Cause{Code: LeftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
+	out := &Cause{Code: LeftOut, Sure: sure, Node: a.node, Text: a.node + " leaves the VIP out: " + why[0].Reasons[0]}
+	if reason, known := vrrp.ParseLeftOut(why[0].Reasons[0]); known {
+		out.Next = reason.Next()
+	}
+	return out
 }
 
 // keepalivedFault: keepalived on the holder cannot hold the VIP any more.

@@ -19,7 +19,7 @@ type Code string
 // Causes.
 const (
 	AgentStopped    Code = "agent-stopped"    // by a signal: a shutdown, or the pod was replaced
-	AgentFailed     Code = "agent-failed"     // by itself
+	AgentFailed     Code = "agent-failed"     // without a signal
 	AgentKilled     Code = "agent-killed"     // by force, and keepalived with it
 	NodeDown        Code = "node-down"        // power loss, reset or crash
 	AllDown         Code = "all-down"         // no node that can hold the VIP ran
@@ -35,7 +35,7 @@ const (
 	DNSDown         Code = "dns-down"         // CoreDNS
 	CheckFailed     Code = "check-failed"     // another check, or several
 	BetterNode      Code = "better-node"      // the priority of another node rose
-	SettingsChanged Code = "settings-changed" // VRRP settings, as in a coordinated move
+	SettingsChanged Code = "settings-changed" // VRRP settings, as in a migration
 	LeftOut         Code = "left-out"         // the node leaves the VIP out
 	AnotherHost     Code = "another-host"     // not a node of the cluster
 	HeardAgain      Code = "heard-again"      // both nodes that held it received an advertisement: one yields
@@ -58,7 +58,7 @@ type Cause struct {
 
 // complete fills in the texts of a kind of cause.
 func (c Cause) complete() Cause {
-	c.Next = next[c.Code]
+	c.Next = cmp.Or(c.Next, next[c.Code])
 	if c.Sure == Likely {
 		c.Or = cmp.Or(or[c.Code], "something else, of which events are missing or of another time")
 	}
@@ -110,6 +110,6 @@ var next = map[Code]string{
 	DNSDown:         "see the log of the coredns container on the node",
 	CheckFailed:     "see the log of the keepalived container on the node: it names each check that fails",
 	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists who sends VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
-	NoRecord:        "read the record of that node, too",
+	NoRecord:        "also read the record of that node",
 	NotKnown:        "see the logs of the keepalived containers around that time",
 }

@@ -14,7 +14,7 @@ const takes = `
 10.150 b state MASTER
 `
 
-// yields is that b hears a again and yields, at second 12.
+// yields means that b receives adverts of a again and yields, at second 12.
 const yields = `
 12.010 b higher-heard a 68 68
 12.010 b state BACKUP
@@ -215,7 +215,7 @@ var causes = map[string]struct {
 	"the node leaves the VIP out": {`
 10 a keepalived-stopped
 10 a state BACKUP
-10.5 a left-out the cluster does not list this node` + takes, []string{"a>b left-out certain unheld 150 split 0"}},
+10.5 a left-out this node is not registered with the cluster` + takes, []string{"a>b left-out certain unheld 150 split 0"}},
 	"the network is cut": {takes + yields + `
 12.001 a lower-heard b 68 68`, []string{"a>a(b) cut-off certain unheld 0 split 1860"}},
 	"advertisements are lost for a moment": {takes + `
@@ -260,7 +260,7 @@ var causes = map[string]struct {
 	"another host": {`
 10 a higher-heard x 255 68
 10 a state BACKUP`, []string{"a> another-host certain unheld 0 split 0"}},
-	"a coordinated move": {`
+	"a migration": {`
 10 a keepalived-reload
 10 b keepalived-reload
 10.1 a state BACKUP
@@ -290,14 +290,15 @@ func TestCause(t *testing.T) {
 			r := Diagnose(play(t, holding+tt.script))
 			got := []string{}
 			for i := range r.Moves {
-				got = append(got, say(&r.Moves[i]))
+				got = append(got, brief(&r.Moves[i]))
 			}
 			want := append([]string{">a first-holder likely unheld 0 split 0"}, tt.want...)
 			if !slices.Equal(got, want) {
 				t.Errorf("got\n%q\nwant\n%q", got, want)
 			}
 			for _, m := range r.Moves {
-				if m.Cause.Text == "" || m.Cause.Sure == Certain && len(m.Evidence) == 0 || (m.Cause.Sure == Likely) != (m.Cause.Or != "") {
+				if m.Cause.Text == "" || m.Cause.Sure == Certain && len(m.Evidence) == 0 || (m.Cause.Sure == Likely) != (m.Cause.Or != "") ||
+					m.Cause.Code == LeftOut && (m.Cause.Next != "") != (m.Cause.Sure == Certain) {
 					t.Errorf("%+v", m)
 				}
 			}
@@ -315,7 +316,7 @@ func TestNoRecordOfTheHolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Diagnose(play(t, tt.script))
-			if len(r.Moves) != 1 || say(&r.Moves[0]) != tt.want || len(r.Missing) != 2 {
+			if len(r.Moves) != 1 || brief(&r.Moves[0]) != tt.want || len(r.Missing) != 2 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -323,7 +324,7 @@ func TestNoRecordOfTheHolder(t *testing.T) {
 }
 
 // The record of the node that takes the VIP is missing: who has it is known from another node,
-// and nobody says that it was not held.
+// and no record shows that it was not held.
 func TestNoRecordOfTheNextHolder(t *testing.T) {
 	const script = holding + `
 10 a check haproxy refused
@@ -341,11 +342,11 @@ func TestNoRecordOfTheNextHolder(t *testing.T) {
 		}
 	}
 	r := Diagnose(list)
-	if len(r.Moves) != 2 || say(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" {
+	if len(r.Moves) != 2 || brief(&r.Moves[1]) != "a>master-1 haproxy-down certain unheld 0 split 0" {
 		t.Errorf("%+v", r.Moves)
 	}
 	r = Diagnose(append(list, play(t, later)...)) // nothing shows that its clock is right
-	if len(r.Moves) != 3 || say(&r.Moves[1]) != "a>master-1 haproxy-down likely unheld 0 split 0" || r.Moves[2].Unheld != 0 {
+	if len(r.Moves) != 3 || brief(&r.Moves[1]) != "a>master-1 haproxy-down likely unheld 0 split 0" || r.Moves[2].Unheld != 0 {
 		t.Errorf("%+v", r.Moves)
 	}
 }

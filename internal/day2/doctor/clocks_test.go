@@ -74,7 +74,7 @@ func TestClocks(t *testing.T) {
 				m := &r.Moves[i]
 				said = append(said, fmt.Sprintf("%v%v%s", m.From, m.To, m.Cause.Code))
 				if m.Unheld > 700 || m.SplitBrain > 700 {
-					t.Errorf("%s", say(m))
+					t.Errorf("%s", brief(m))
 				}
 			}
 			if want := "[[][a]first-holder [a][b]redirect-missing [b][a]check-failed [a][c]check-failed]"; fmt.Sprint(said) != want {
@@ -96,7 +96,7 @@ func TestClockIsSet(t *testing.T) {
 		}
 	}
 	r := Diagnose(list)
-	if len(r.Moves) != 2 || say(&r.Moves[1]) != "a>b keepalived-died certain unheld 150 split 0" {
+	if len(r.Moves) != 2 || brief(&r.Moves[1]) != "a>b keepalived-died certain unheld 150 split 0" {
 		t.Errorf("%+v", r.Moves)
 	}
 }

@@ -64,8 +64,8 @@ func describe(e *events.Event) string {
 		return "leaves VIPs out: " + strings.Join(e.Reasons, "; ")
 	case events.Settings:
 		return "VRRP settings " + e.Settings.String()
-	case events.Move:
-		return "coordinated move to " + e.Settings.String() + ": " + e.State
+	case events.Migration:
+		return "migration to " + e.Settings.String() + ": " + e.State
 	case events.Refused:
 		return "a configuration is refused: " + e.Why
 	case events.Holder:

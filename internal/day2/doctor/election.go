@@ -19,7 +19,7 @@ func (c *analysis) priority(a, b *span, leaves time.Time) *Cause {
 	sender := c.at[h.Peer]
 	if sender == "" && !c.peer(a.node, h) {
 		c.addEvidence(h)
-		return &Cause{Code: AnotherHost, Sure: Certain, Text: h.Peer.String() + ", which is no peer of " + a.node + ", sends advertisements of a higher priority"}
+		return &Cause{Code: AnotherHost, Sure: Certain, Text: h.Peer.String() + ", which is not a peer of " + a.node + ", sends advertisements of a higher priority"}
 	}
 	if h.Priority <= h.Own {
 		return nil // both held it: the reason is earlier

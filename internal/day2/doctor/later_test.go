@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// TestCertainStays: what is called certain when a record ends is so when it goes on. Each script
+// TestCertainStays: what is called certain when a record ends is so when it continues. Each script
 // is diagnosed at each moment.
 func TestCertainStays(t *testing.T) {
 	for name, tt := range causes {
@@ -23,9 +23,9 @@ func TestCertainStays(t *testing.T) {
 					if !slices.ContainsFunc(whole.Moves, func(later Move) bool {
 						return later.Cause.Code == m.Cause.Code && later.Cause.Node == m.Cause.Node && later.At.Sub(m.At).Abs() < lookBack
 					}) {
-						t.Errorf("at %v, certain: %s; in the end %+v", e.Time.Sub(epoch), say(&m), func() (out []string) {
+						t.Errorf("at %v, certain: %s; in the end %+v", e.Time.Sub(epoch), brief(&m), func() (out []string) {
 							for i := range whole.Moves {
-								out = append(out, say(&whole.Moves[i]))
+								out = append(out, brief(&whole.Moves[i]))
 							}
 							return
 						}())

@@ -111,7 +111,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 		e.First = at(0) == "boot"
 	case events.State:
 		e.State = at(0)
-	case events.Settings, events.Move:
+	case events.Settings, events.Migration:
 		e.Settings = &v1alpha1.VRRPSettings{Profile: v1alpha1.Profile(at(0)), Mode: "unicast", Version: 3, AdvertIntervalMS: 40}
 		if at(0) == "classic" {
 			e.Settings.Version, e.Settings.AdvertIntervalMS = 2, 1000
@@ -143,8 +143,8 @@ func more(t testing.TB, e *events.Event, rest []string) {
 	}
 }
 
-// say describes a move in short: nodes, cause, and the outage for clients.
-func say(m *Move) string {
+// brief describes a move in short: nodes, cause, and the outage for clients.
+func brief(m *Move) string {
 	to := strings.Join(m.To, "+")
 	if len(m.Meanwhile) > 0 {
 		to += "(" + strings.Join(m.Meanwhile, "+") + ")"

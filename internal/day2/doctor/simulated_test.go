@@ -23,14 +23,14 @@ type simulated struct {
 }
 
 type simulatedNode struct {
-	name     string
-	ahead    time.Duration // of its clock
-	happened []happening
+	name   string
+	ahead  time.Duration // of its clock
+	events []scheduled
 }
 
-// happening is what is to be recorded, or the end of a run if it has no kind: what was not
-// recorded until then never is.
-type happening struct {
+// scheduled is an event to record, or the end of a run if it has no kind: events not recorded
+// until then are lost.
+type scheduled struct {
 	at time.Duration
 	e  events.Event
 }
@@ -63,18 +63,18 @@ func (s *simulated) addressOf(n *simulatedNode, instance string) events.Event {
 	return e
 }
 
-// note schedules an event.
-func (s *simulated) note(n *simulatedNode, at time.Duration, e events.Event) {
-	n.happened = append(n.happened, happening{at, e})
+// schedule schedules an event.
+func (s *simulated) schedule(n *simulatedNode, at time.Duration, e events.Event) {
+	n.events = append(n.events, scheduled{at, e})
 }
 
 // ends kills a node's agent.
-func (s *simulated) ends(n *simulatedNode, at time.Duration) { s.note(n, at, events.Event{}) }
+func (s *simulated) ends(n *simulatedNode, at time.Duration) { s.schedule(n, at, events.Event{}) }
 
 // recorded returns the nodes' records.
 func (s *simulated) recorded() (list []events.Event) {
 	for _, n := range s.nodes {
-		slices.SortStableFunc(n.happened, func(a, b happening) int { return cmp.Compare(a.at, b.at) })
+		slices.SortStableFunc(n.events, func(a, b scheduled) int { return cmp.Compare(a.at, b.at) })
 		list = append(list, s.recordOf(n)...)
 	}
 	return list
@@ -88,7 +88,7 @@ func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
 		e.Up, e.Time = events.MillisOf(at-booted), epoch.Add(at+n.ahead)
 		list = append(list, e)
 	}
-	for i, h := range n.happened {
+	for i, h := range n.events {
 		if h.e.Kind == "" {
 			continue
 		}
@@ -98,13 +98,13 @@ func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
 			}
 		}
 		e, noted := h.e, max(h.at+s.upTo(5*time.Millisecond), until)
-		if e.Kind == events.Late && e.Name == "agent" { // it says so as soon as it runs
+		if e.Kind == events.Late && e.Name == "agent" { // it records that as soon as it runs
 			since = h.at
 		} else if s.busy > 0 && h.e.Kind != events.AgentStarted && s.rand.IntN(4) == 0 {
 			noted = max(noted, h.at+s.upTo(s.busy))
 		}
-		gone := slices.IndexFunc(n.happened[i:], func(o happening) bool { return o.e.Kind == "" })
-		if gone >= 0 && n.happened[i+gone].at <= noted {
+		gone := slices.IndexFunc(n.events[i:], func(o scheduled) bool { return o.e.Kind == "" })
+		if gone >= 0 && n.events[i+gone].at <= noted {
 			continue
 		}
 		if late := noted - max(h.at, until); late >= events.LateFrom {
@@ -126,13 +126,13 @@ func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
 func (s *simulated) each(n *simulatedNode, at time.Duration, e events.Event) {
 	for _, i := range instances {
 		e.Instance = i
-		s.note(n, at, e)
+		s.schedule(n, at, e)
 	}
 }
 
 func (s *simulated) start(n *simulatedNode, at time.Duration, boot bool) {
-	s.note(n, at, events.Event{Kind: events.AgentStarted, First: boot})
-	s.note(n, at, events.Event{Kind: events.Settings, Settings: &v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 40}})
+	s.schedule(n, at, events.Event{Kind: events.AgentStarted, First: boot})
+	s.schedule(n, at, events.Event{Kind: events.Settings, Settings: &v1alpha1.VRRPSettings{Profile: "fast", Mode: "unicast", Version: 3, AdvertIntervalMS: 40}})
 	for _, i := range instances {
 		e := events.Event{Kind: events.Instance, Instance: i, Interface: "eth0", VIP: addresses["vip"], Source: s.addressOf(n, i).Peer}
 		for _, o := range s.nodes {
@@ -140,7 +140,7 @@ func (s *simulated) start(n *simulatedNode, at time.Duration, boot bool) {
 				e.Peers = append(e.Peers, s.addressOf(o, i).Peer)
 			}
 		}
-		s.note(n, at, e)
+		s.schedule(n, at, e)
 	}
 	s.each(n, at+100*time.Millisecond, events.Event{Kind: events.State, State: events.Backup})
 }
@@ -161,11 +161,11 @@ func (s *simulated) elect(missing time.Duration, without *simulatedNode) (won *s
 			if n != won && s.rand.IntN(3) == 0 {
 				continue // it has heard the winner before
 			}
-			s.note(n, at, events.Event{Kind: events.SilentHolder, Instance: i})
-			s.note(n, at, events.Event{Kind: events.State, Instance: i, State: events.Master})
+			s.schedule(n, at, events.Event{Kind: events.SilentHolder, Instance: i})
+			s.schedule(n, at, events.Event{Kind: events.State, Instance: i, State: events.Master})
 			if n != won {
 				s.yields(n, won, i, at+5*time.Millisecond, 68)
-				s.hearsLower(won, n, i, at+5*time.Millisecond, 68)
+				s.receivesLower(won, n, i, at+5*time.Millisecond, 68)
 			}
 		}
 	}
@@ -175,16 +175,16 @@ func (s *simulated) elect(missing time.Duration, without *simulatedNode) (won *s
 func (s *simulated) yields(n, to *simulatedNode, instance string, at time.Duration, own int) {
 	e := s.addressOf(to, instance)
 	e.Kind, e.Priority, e.Own = events.HigherHeard, 68, own
-	s.note(n, at, e)
-	s.note(n, at, events.Event{Kind: events.State, Instance: instance, State: events.Backup})
+	s.schedule(n, at, e)
+	s.schedule(n, at, events.Event{Kind: events.State, Instance: instance, State: events.Backup})
 }
 
-func (s *simulated) hearsLower(n, from *simulatedNode, instance string, at time.Duration, priority int) {
+func (s *simulated) receivesLower(n, from *simulatedNode, instance string, at time.Duration, priority int) {
 	e := s.addressOf(from, instance)
 	if e.Kind, e.Priority = events.LowerHeard, priority; priority == 68 {
 		e.Own = 68
 	}
-	s.note(n, at, e)
+	s.schedule(n, at, e)
 }
 
 // meet ends a split brain: from a moment on its nodes hear each other.
@@ -194,47 +194,47 @@ func (s *simulated) meet(a, b *simulatedNode, at time.Duration) {
 		low, high = b, a
 	}
 	for _, i := range instances {
-		s.hearsLower(high, low, i, at, 68)
+		s.receivesLower(high, low, i, at, 68)
 		s.yields(low, high, i, at, 68)
 	}
 	s.holder = high
 }
 
-// simulatedFaults are those of the lab's test, as nodes recorded them there.
+// simulatedFaults are the faults of the lab's test, as nodes recorded them there.
 var simulatedFaults = []struct {
 	name string
 	do   func(*simulated, *simulatedNode)
 	want Code
 }{
 	{"keepalived is killed", func(s *simulated, h *simulatedNode) {
-		s.note(h, s.now, events.Event{Kind: events.KeepalivedDied})
+		s.schedule(h, s.now, events.Event{Kind: events.KeepalivedDied})
 		s.each(h, s.now+100*time.Millisecond, events.Event{Kind: events.Lost})
 		s.holder, _ = s.elect(s.now, h)
-		s.note(h, s.now+300*time.Millisecond, events.Event{Kind: events.KeepalivedStarting})
+		s.schedule(h, s.now+300*time.Millisecond, events.Event{Kind: events.KeepalivedStarting})
 		s.each(h, s.now+500*time.Millisecond, events.Event{Kind: events.State, State: events.Backup})
 	}, KeepalivedDied},
 	{"HAProxy is stopped", func(s *simulated, h *simulatedNode) {
-		s.note(h, s.now, events.Event{Kind: events.Check, Name: "redirect", Why: "the firewall job has not placed it"})
+		s.schedule(h, s.now, events.Event{Kind: events.Check, Name: "redirect", Why: "the firewall job has not placed it"})
 		s.each(h, s.now+time.Millisecond, events.Event{Kind: events.Effective, Own: 68, Priority: 48})
 		s.yieldsBy(h, 48)
-		s.note(h, s.now+500*time.Millisecond+s.upTo(time.Second), events.Event{Kind: events.Check, Name: "haproxy", Why: "connection refused"})
+		s.schedule(h, s.now+500*time.Millisecond+s.upTo(time.Second), events.Event{Kind: events.Check, Name: "haproxy", Why: "connection refused"})
 		s.each(h, s.now+3*time.Second, events.Event{Kind: events.Effective, Own: 48, Priority: 68})
-		s.note(h, s.now+3*time.Second, events.Event{Kind: events.Check, Name: "haproxy", OK: true})
+		s.schedule(h, s.now+3*time.Second, events.Event{Kind: events.Check, Name: "haproxy", OK: true})
 	}, HAProxyDown},
 	{"the API server does not answer, but HAProxy does", func(s *simulated, h *simulatedNode) {
-		s.note(h, s.now, events.Event{Kind: events.Check, Name: "api", Why: "timeout"})
-		s.note(h, s.now+time.Second, events.Event{Kind: events.Check, Name: "api", OK: true})
+		s.schedule(h, s.now, events.Event{Kind: events.Check, Name: "api", Why: "timeout"})
+		s.schedule(h, s.now+time.Second, events.Event{Kind: events.Check, Name: "api", OK: true})
 	}, ""},
 	{"the network is cut", func(s *simulated, h *simulatedNode) {
 		won, at := s.elect(s.now, h)
 		s.meet(h, won, at+2*time.Second)
 	}, CutOff},
 	{"the link is down", func(s *simulated, h *simulatedNode) {
-		s.note(h, s.now, events.Event{Kind: events.Link, Interface: "eth0", State: events.Down})
+		s.schedule(h, s.now, events.Event{Kind: events.Link, Interface: "eth0", State: events.Down})
 		s.each(h, s.now, events.Event{Kind: events.State, State: events.Fault})
 		s.holder, _ = s.elect(s.now, h)
-		s.note(h, s.now+time.Second, events.Event{Kind: events.LeftOut, Reasons: []string{"no address of the family"}})
-		s.note(h, s.now+3*time.Second, events.Event{Kind: events.Link, Interface: "eth0", State: events.Up})
+		s.schedule(h, s.now+time.Second, events.Event{Kind: events.LeftOut, Reasons: []string{"no address of the family"}})
+		s.schedule(h, s.now+3*time.Second, events.Event{Kind: events.Link, Interface: "eth0", State: events.Up})
 		s.each(h, s.now+3*time.Second, events.Event{Kind: events.State, State: events.Backup})
 	}, LinkLost},
 	{"the node stands still", func(s *simulated, h *simulatedNode) {
@@ -242,15 +242,15 @@ var simulatedFaults = []struct {
 		won, _ := s.elect(s.now, h)
 		wakes := s.now + still
 		// What the agent reads first was said just now, for all that it knows.
-		s.note(h, wakes, events.Event{Kind: events.Late, Name: "keepalived", For: 1980, Delay: 1900})
-		s.note(h, wakes, events.Event{Kind: events.Late, Name: "agent", For: 1900})
+		s.schedule(h, wakes, events.Event{Kind: events.Late, Name: "keepalived", For: 1980, Delay: 1900})
+		s.schedule(h, wakes, events.Event{Kind: events.Late, Name: "agent", For: 1900})
 		s.meet(h, won, wakes)
 	}, NodeLate},
 	{"the pod is stopped", func(s *simulated, h *simulatedNode) {
-		s.note(h, s.now, events.Event{Kind: events.AgentStopping})
+		s.schedule(h, s.now, events.Event{Kind: events.AgentStopping})
 		s.each(h, s.now+time.Millisecond, events.Event{Kind: events.Effective, Own: 68, Priority: 40})
 		s.yieldsBy(h, 40)
-		s.note(h, s.now+2*time.Second, events.Event{Kind: events.AgentStopped})
+		s.schedule(h, s.now+2*time.Second, events.Event{Kind: events.AgentStopped})
 		s.start(h, s.now+3*time.Second, false)
 	}, AgentStopped},
 	{"the agent is killed", func(s *simulated, h *simulatedNode) {
@@ -270,7 +270,7 @@ func (s *simulated) yieldsBy(h *simulatedNode, priority int) {
 	for _, n := range s.nodes {
 		if n != h {
 			for _, i := range instances {
-				s.hearsLower(n, h, i, s.now+30*time.Millisecond, priority)
+				s.receivesLower(n, h, i, s.now+30*time.Millisecond, priority)
 			}
 		}
 	}
@@ -309,19 +309,19 @@ func TestManyFaults(t *testing.T) {
 
 func (s *simulated) run(t *testing.T, n, least int, ahead time.Duration) {
 	t.Helper()
-	type happened struct {
+	type events struct {
 		fault    int
 		node     string
 		from, to time.Time
 	}
-	var done []happened
+	var done []events
 	for range n {
 		i := s.rand.IntN(len(simulatedFaults))
 		h := s.holder
 		from := epoch.Add(s.now)
 		simulatedFaults[i].do(s, h)
 		s.now += 10*time.Second + s.upTo(time.Second)
-		done = append(done, happened{i, h.name, from, epoch.Add(s.now)})
+		done = append(done, events{i, h.name, from, epoch.Add(s.now)})
 	}
 	r := Diagnose(s.recorded())
 	if len(r.Clocks) > 0 && ahead == 0 || ahead != 0 && least > 0 && (len(r.Clocks) != 1 || (r.Clocks[0].Ahead.Duration()-ahead).Abs() > time.Second) {
@@ -334,10 +334,10 @@ func (s *simulated) run(t *testing.T, n, least int, ahead time.Duration) {
 			if m.At.Before(d.from.Add(-2*time.Second)) || m.At.After(d.to.Add(-2*time.Second)) || !slices.Contains(m.From, d.node) {
 				continue
 			}
-			got += say(&m) + "; "
+			got += brief(&m) + "; "
 			named = named || m.Cause.Code == f.want
 			if m.Cause.Code != f.want && m.Cause.Sure == Certain {
-				t.Errorf("%s: %s: %s", d.node, f.name, say(&m))
+				t.Errorf("%s: %s: %s", d.node, f.name, brief(&m))
 			}
 		}
 		if named || f.want == "" && got == "" {

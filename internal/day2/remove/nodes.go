@@ -53,7 +53,7 @@ func (n node) reported() string {
 	return said.Running
 }
 
-// nothing is reported by a node that is left out of a switch, and so holds no VIP.
+// nothing is reported by a node that is left out of a migration, and so holds no VIP.
 const nothing = "nothing"
 
 // others returns the nodes that report other settings than the operator's.

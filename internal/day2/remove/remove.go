@@ -193,7 +193,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	if runs {
 		match = r.match(o.VIPs)
 	}
-	move := Step{Name: "every node as OpenShift's own keepalived", Findings: match, Do: []string{
+	migrate := Step{Name: "every node as OpenShift's own keepalived", Findings: match, Do: []string{
 		"in vipgen.yaml: spec.vrrp {profile: classic, mode: unicast}, no virtualRouterIDs, no VIPs besides the API's and the default ingress controller's, and for that `spec.ingress: [{name: default, nodeSelector: {}}]`",
 		"vipgen render install-config.yaml --dir rendered",
 		"vipgen diff live.yaml rendered",
@@ -239,9 +239,9 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		remove.Do = append(remove.Do, fmt.Sprintf("oc delete node %s; install the machine anew before it starts: with what is on its disk it runs its old settings (split brain)", name))
 	}
 	remove.Do = append(remove.Do, "oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
-	r.Steps = []Step{move, wait, vips, remove, rest(nodes)}
+	r.Steps = []Step{migrate, wait, vips, remove, rest(nodes)}
 	if gone {
-		// Nothing is left that could be moved; nodes may still be updating.
+		// Nothing is left that could be migrated; nodes may still be updating.
 		r.Steps[0].Findings, r.Steps[1].Findings, r.Steps[2].Findings = []string{}, updating(nodes), []string{}
 	}
 	if runs && len(without) > 0 {

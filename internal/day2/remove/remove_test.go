@@ -95,12 +95,12 @@ func TestOrder(t *testing.T) {
 		options remove.Options
 		delete  bool
 		states  string // of the five steps
-		finding string // of the step that is to be done now
+		finding string // of the current step
 		split   bool
 	}{
 		"fast":                    {append(cluster(t, "", "", both...), all(fast)), remove.Options{}, false, "now waits waits waits waits", "pool master: its files ask for " + fast + ", OpenShift's keepalived has " + classic, false},
-		"asked to move":           {append(cluster(t, "profile: classic", "", both...), all(fast)), remove.Options{}, false, "done now waits waits waits", `master-0 runs "` + fast + `"`, false},
-		"one has not moved":       {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="+fast)), remove.Options{}, false, "done now waits waits waits", "worker-0 runs", false},
+		"asked to migrate":        {append(cluster(t, "profile: classic", "", both...), all(fast)), remove.Options{}, false, "done now waits waits waits", `master-0 runs "` + fast + `"`, false},
+		"one has not migrated":    {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="+fast)), remove.Options{}, false, "done now waits waits waits", "worker-0 runs", false},
 		"one says nothing":        {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0=")), remove.Options{}, false, "done now waits waits waits", "worker-0 does not say", false},
 		"it is off":               {quiet, remove.Options{Off: []string{"worker-0-is-off"}}, true, "done done done now waits", "99-master-vipgen is there", false},
 		"a remote worker":         {labelled(`node.openshift.io/remote-worker: ""`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
@@ -146,7 +146,7 @@ func TestFromExternal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		vips, running string
 		delete        bool
-		states, text  string // text of the step that is to be done now
+		states, text  string // text of the current step
 	}{
 		"an address of both": {"192.0.2.5", "", false, "now waits waits waits waits", "the external load balancer has 192.0.2.5, which OpenShift's keepalived will hold"},
 		"stale annotations":  {"192.0.2.250", fast, false, "done now waits waits waits", "oc annotate node --all vipgen.io/vrrp-"},
@@ -174,7 +174,7 @@ func TestFromExternal(t *testing.T) {
 	}
 }
 
-// A node that says nothing may hold a VIP: only one whose machine somebody saw off is left out,
+// A node that says nothing may hold a VIP: only one whose machine is known to be off is left out,
 // by its own name, and never the whole control plane.
 func TestConfirmations(t *testing.T) {
 	files := append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0=", "master-1="+classic, "worker-0="))
@@ -222,7 +222,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// Where OpenShift runs no keepalived, nobody holds the VIPs afterwards.
+// Where OpenShift runs no keepalived, no node holds the VIPs afterwards.
 func TestNobodyHoldsTheVIPs(t *testing.T) {
 	files := append(cluster(t, "", "", "master", "worker"), nodes("master-0="+fast))
 	for i := range files {

@@ -77,7 +77,7 @@ func (n *Node) keepalived(k *state.Keepalived) {
 		n.Settings = k.VRRP.String()
 	}
 	if m := k.Migration; m != nil {
-		n.MovesTo, n.WaitsFor = m.Target.String(), m.WaitsFor
+		n.MigratesTo, n.WaitsFor = m.Target.String(), m.WaitsFor
 	}
 	for _, i := range k.Instances {
 		if i.Holds {

@@ -130,8 +130,10 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 		return
 	}
 	for _, why := range k.LeftOut {
-		if !vrrp.IsIntended(why) {
+		if reason, known := vrrp.ParseLeftOut(why); !known {
 			c.find(leftOut, n.Name, "", "%s", firstLine(why))
+		} else if !reason.Intended() {
+			c.Findings = append(c.Findings, Finding{Code: leftOut, Node: n.Name, Text: firstLine(why), Next: reason.Next()})
 		}
 	}
 	if k.Wanted && k.PID == 0 {

@@ -52,11 +52,12 @@ type Node struct {
 	Version string    `json:"version,omitempty"`
 	Time    time.Time `json:"time,omitzero"`
 	// Settings are its VRRP settings in the form of `vipgen-agent status`, or those of its
-	// Node's annotation. WaitsFor is what a move to MovesTo waits for.
-	Settings string       `json:"settings,omitempty"`
-	MovesTo  string       `json:"movesTo,omitempty"`
-	WaitsFor string       `json:"waitsFor,omitempty"`
-	Holds    []netip.Addr `json:"holds,omitempty"`
+	// Node's annotation. WaitsFor is what a migration to
+	// MigratesTo waits for.
+	Settings   string       `json:"settings,omitempty"`
+	MigratesTo string       `json:"movesTo,omitempty"`
+	WaitsFor   string       `json:"waitsFor,omitempty"`
+	Holds      []netip.Addr `json:"holds,omitempty"`
 	// OwnRequests is the path of the node's programs to the API: OwnHAProxy or ByVIP; empty
 	// without a state of keepalived.
 	OwnRequests string `json:"ownRequests,omitempty"`
@@ -114,4 +115,6 @@ type Finding struct {
 	Node string `json:"node,omitempty"`
 	VIP  string `json:"vip,omitempty"`
 	Text string `json:"text"`
+	// Next is the next step for the user, where it depends on more than the code.
+	Next string `json:"next,omitempty"`
 }

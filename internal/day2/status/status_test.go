@@ -171,6 +171,9 @@ func TestFindings(t *testing.T) {
 			var got []string
 			for _, f := range cluster(t, all).Findings {
 				got = append(got, strings.Join([]string{string(f.Code), f.Node, f.VIP, f.Text}, " "))
+				if (f.Next != "") != (f.Code == leftOut) {
+					t.Errorf("next for %s: %q", f.Code, f.Next)
+				}
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)

@@ -185,7 +185,7 @@ func difference(a *keepalivedconf.Instance, node *player, i int) string {
 	case len(a.Peers) == 0 || len(b.Peers) == 0:
 		return "one sends to peers, the other to everybody"
 	case !b.SendsTo(a.Source):
-		return fmt.Sprintf("%s is no peer of %s", a.Source, node.name)
+		return fmt.Sprintf("%s is not a peer of %s", a.Source, node.name)
 	default:
 		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, b.SentTTL())
 	}

@@ -111,7 +111,7 @@ func (b *builder) labelled() []member {
 		labels[k] = b.group.NodeSelector[k]
 		words = append(words, k+"="+b.group.NodeSelector[k])
 	}
-	b.addNote("nodes with the labels %s, which no pool has by itself", strings.Join(words, ", "))
+	b.addNote("nodes with the labels %s, which no single pool has", strings.Join(words, ", "))
 	return b.pool(v1alpha1.RoleWorker, labels)
 }
 

@@ -71,7 +71,7 @@ func addressesOf(n *v1alpha1.Node) (out []netip.Addr) {
 // Hard case 32: OpenShift's bootstrap sends to the control-plane nodes alone, so an arbiter
 // that was one of the group would hold the VIP beside it.
 func TestHardCase32Arbiter(t *testing.T) {
-	for name, vip := range map[string]string{"until the switch": "", "for good": oldTimes} {
+	for name, vip := range map[string]string{"until the migration": "", "for good": oldTimes} {
 		for _, vips := range []string{managed, managedBoth} {
 			t.Run(name, func(t *testing.T) {
 				c := besideOpenShift(t, vips, vip)
@@ -97,7 +97,7 @@ func TestHardCase32Arbiter(t *testing.T) {
 					if x == nil {
 						t.Fatal("the arbiter hears the bootstrap, as it seems")
 					}
-					if x.Check != verify.OneHolder || !slices.Equal(x.Holders, []string{"bootstrap", "arbiter-0"}) || !strings.Contains(x.Why, "is no peer of bootstrap") {
+					if x.Check != verify.OneHolder || !slices.Equal(x.Holders, []string{"bootstrap", "arbiter-0"}) || !strings.Contains(x.Why, "is not a peer of bootstrap") {
 						t.Errorf("%+v", x)
 					}
 				}

@@ -48,7 +48,7 @@ func check(c *keepalivedconf.Config) error {
 		}
 		for _, m := range g.Members {
 			if !names[m] || taken[m] {
-				return fmt.Errorf("sync group %s: %s is no instance, or is in two groups", g.Name, m)
+				return fmt.Errorf("sync group %s: %s is not an instance, or is in two groups", g.Name, m)
 			}
 			taken[m] = true
 		}

@@ -74,7 +74,7 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 		for _, stage := range []string{StageInstallation, StageRunning} {
 			b := like
 			b.group, b.stage = g, stage
-			if stage == StageInstallation && !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !c.Switches() {
+			if stage == StageInstallation && !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !c.Migrates() {
 				continue // no difference then
 			}
 			s, err := b.setup()

@@ -125,7 +125,7 @@ func TestCommandRunsInTheNamespace(t *testing.T) {
 	n := newNetwork(t)
 	node := addNode(t, n, "a")
 	// Standard output alone: ip complains of names of namespaces that it cannot
-	// open, whoever left them.
+	// open, whatever left them.
 	out, err := node.Command(context.Background(), "ip", "-o", "link", "show").Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -226,7 +226,7 @@ func TestPartition(t *testing.T) {
 	testkit.Live(t)
 	n := newNetwork(t)
 	a, b, c := addNode(t, n, "a", "192.0.2.1/24"), addNode(t, n, "b", "192.0.2.2/24"), addNode(t, n, "c", "192.0.2.3/24")
-	// A node that is there refuses at a port where nobody listens.
+	// A node that is there refuses at a closed port.
 	answers := func(from *Node, to string) bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -271,7 +271,7 @@ func TestRemove(t *testing.T) {
 	testkit.Must(t, err)
 	t.Cleanup(func() { remove(n.made) })
 	addNode(t, n, "a", "192.0.2.1/24")
-	if err := Remove(os.Getpid(), append(made, "vg1-1-hub")...); err == nil || !strings.Contains(err.Error(), "is no namespace") {
+	if err := Remove(os.Getpid(), append(made, "vg1-1-hub")...); err == nil || !strings.Contains(err.Error(), "is not a namespace") {
 		t.Errorf("a foreign name: %v", err)
 	}
 	if found := left(t, n.prefix); len(found) != 2 || len(made) != 2 {

@@ -197,7 +197,7 @@ func Remove(pid int, namespaces ...string) error {
 	var there []string
 	for _, namespace := range namespaces {
 		if !own.MatchString(namespace) {
-			return fmt.Errorf("%q is no namespace that process %d made for a network", namespace, pid)
+			return fmt.Errorf("%q is not a namespace that process %d made for a network", namespace, pid)
 		}
 		if _, err := os.Lstat(path(namespace)); err == nil {
 			there = append(there, namespace)

@@ -50,7 +50,7 @@ func schema(t *testing.T, pkg, kind string, of reflect.Type) []byte {
 	s := r.ReflectFromType(of)
 	s.Version, s.ID, s.Title = draft, "", kind
 	if s.Properties == nil {
-		t.Fatalf("%v is no struct", of)
+		t.Fatalf("%v is not a struct", of)
 	}
 	for _, constant := range [][2]string{{"kind", kind}, {"apiVersion", v1alpha1.APIVersion}} {
 		if _, taken := s.Properties.Get(constant[0]); taken {

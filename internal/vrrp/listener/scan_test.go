@@ -30,8 +30,8 @@ const instance = `vrrp_instance %s {
 }
 `
 
-// speaking is an instance that a real keepalived runs.
-type speaking struct {
+// sender is an instance of a real keepalived.
+type sender struct {
 	name     string
 	version  int
 	id       int
@@ -43,7 +43,7 @@ type speaking struct {
 const toListener = "unicast_src_ip 192.0.2.11\n  unicast_peer { 192.0.2.9 }"
 
 // speak returns a node on one network with a real keepalived.
-func speak(t *testing.T, instances ...speaking) *netns.Node {
+func speak(t *testing.T, instances ...sender) *netns.Node {
 	t.Helper()
 	network := daemon.NewNetwork(t)
 	node := daemon.AddNode(t, network, "listener", "192.0.2.9/24", "2001:db8::9/64")
@@ -58,14 +58,14 @@ func speak(t *testing.T, instances ...speaking) *netns.Node {
 }
 
 // Real keepalived of both versions, over both families, multicast, and unicast
-// to the host that listens: all are seen from another namespace, and nobody else.
+// to the host that listens: all are seen from another namespace, and no other sender.
 func TestScan(t *testing.T) {
 	node := speak(t,
-		speaking{"two", 2, 51, "1", "", "192.0.2.51/24"},
-		speaking{"three", 3, 52, "0.1", "", "192.0.2.52/24"},
-		speaking{"six", 3, 53, "0.2", "", "2001:db8::53/64"},
-		speaking{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"},
-		speaking{"others", 3, 55, "0.1", "unicast_src_ip 192.0.2.11\n  unicast_peer { 192.0.2.77 }", "192.0.2.55/24"})
+		sender{"two", 2, 51, "1", "", "192.0.2.51/24"},
+		sender{"three", 3, 52, "0.1", "", "192.0.2.52/24"},
+		sender{"six", 3, 53, "0.2", "", "2001:db8::53/64"},
+		sender{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"},
+		sender{"others", 3, 55, "0.1", "unicast_src_ip 192.0.2.11\n  unicast_peer { 192.0.2.77 }", "192.0.2.55/24"})
 	var s *listener.Scanner
 	testkit.Must(t, node.Do(func() (err error) {
 		if s, err = listener.Open("no-such"); err == nil || !strings.Contains(err.Error(), `no interface "no-such": this host has`) {
@@ -75,7 +75,7 @@ func TestScan(t *testing.T) {
 		return err
 	}))
 	defer s.Close()
-	// What keeps VRRP from keepalived keeps it from nobody here.
+	// What keeps VRRP from keepalived does not keep it from the listener.
 	if out, err := daemon.NewHost(t, node).Run(nil, "nft", "table inet guard { chain input { type filter hook input priority -10; meta l4proto 112 drop; }; }"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -114,13 +114,13 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Of real keepalived, a listener on an interface hears its family, multicast and
+// Of real keepalived, a listener on an interface receives its family, multicast and
 // unicast, one at an address what is sent there alone, and both what packet filters leave.
 func TestListener(t *testing.T) {
 	node := speak(t,
-		speaking{"three", 3, 52, "0.1", "", "192.0.2.52/24"},
-		speaking{"six", 3, 53, "0.1", "", "2001:db8::53/64"},
-		speaking{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"})
+		sender{"three", 3, 52, "0.1", "", "192.0.2.52/24"},
+		sender{"six", 3, 53, "0.1", "", "2001:db8::53/64"},
+		sender{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"})
 	eth0 := func(ip6 bool) func() (*listener.Listener, error) {
 		return func() (*listener.Listener, error) { return listener.OnInterface("eth0", ip6) }
 	}

@@ -19,7 +19,7 @@ func (s *search) keep(part []Member, r *Report) []Member {
 			continue
 		}
 		if i := slices.IndexFunc(kept, func(k Member) bool { return s.collide(k, m) }); i >= 0 {
-			r.Unsolved = append(r.Unsolved, Unsolved{m, fmt.Sprintf("%s's %s has it, too, and cannot change either: %s",
+			r.Unsolved = append(r.Unsolved, Unsolved{m, fmt.Sprintf("%s's %s also has it, and cannot change either: %s",
 				s.clusters[kept[i].Cluster].Name, s.use(kept[i]).Group, s.use(m).Fixed)})
 		}
 		kept = append(kept, m)

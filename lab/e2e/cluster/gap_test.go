@@ -13,8 +13,8 @@ type gap struct {
 	good, failed int
 }
 
-// note counts an attempt. A success counts from when it was asked for.
-func (g *gap) note(asked time.Time, err error) {
+// record counts an attempt. A success counts from when it was asked for.
+func (g *gap) record(asked time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 const openShiftManaged = "OpenShiftManagedDefault"
 
 // TestHardCase23Interoperable installs a cluster whose bootstrap host runs the
-// operator's own keepalived. vipgen's nodes start like that one, and move to the fast
+// operator's own keepalived. vipgen's nodes start like that one, and migrate to the fast
 // profile together when it is gone.
 func TestHardCase23Interoperable(t *testing.T) {
 	c := newCluster(t, openShiftManaged)
@@ -30,7 +30,7 @@ func TestHardCase23Interoperable(t *testing.T) {
 	c.checkPods()
 	c.checkPlugin()
 	c.ways(*c.config(v1alpha1.RoleMaster).Spec.VRRP.Start)
-	r.rows = append(r.rows, c.during(c.moved()), c.during(c.powerLoss()))
+	r.rows = append(r.rows, c.during(c.migrated()), c.during(c.powerLoss()))
 }
 
 // config returns the rendered config for nodes of a role.
@@ -46,7 +46,7 @@ func (c *cluster) config(role string) *v1alpha1.ClusterConfig {
 // operatorsImage is an image for the operator's keepalived and its scripts.
 const operatorsImage = "localhost/operators-keepalived:1"
 
-// installOperators gives the bootstrap host what the operator runs there: a stand-in,
+// installOperators installs the operator's pods on the bootstrap host: a stand-in,
 // see docs/testing.md.
 func (n *node) installOperators() {
 	c := n.cluster
@@ -67,12 +67,12 @@ func (n *node) installOperators() {
 	n.pods, n.control = map[string]*corev1.Pod{pod.Name: pod}, map[string]*corev1.Pod{}
 }
 
-// moved is the coordinated switch to the profile that was asked for.
-func (c *cluster) moved() fault {
+// migrated is the migration to the profile that was asked for.
+func (c *cluster) migrated() fault {
 	vrrp := c.config(v1alpha1.RoleMaster).Spec.VRRP
 	return fault{
-		name: "all nodes move to the fast profile", stays: true,
-		what: "The machine config operator, for which the test stands in, is done with every node. The agents agree on an instant and move from " + vrrp.Start.String() + " to " + vrrp.Target.String() + " together, by themselves.",
+		name: "all nodes migrate to the fast profile", stays: true,
+		what: "The machine config operator, for which the test stands in, is done with every node. The agents agree on an instant and migrate from " + vrrp.Start.String() + " to " + vrrp.Target.String() + " together, by themselves.",
 		do: func() {
 			for _, n := range c.nodes() {
 				const prefix = "machineconfiguration.openshift.io/"

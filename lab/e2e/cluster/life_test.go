@@ -46,7 +46,7 @@ const (
 )
 
 // How long the client may be without an answer: while a node that holds the VIP reboots, with
-// either settings, and in moves (docs/upgrade.md).
+// either settings, and in migrations (docs/upgrade.md).
 const (
 	classicHandover = 4 * time.Second
 	fastHandover    = 160 * time.Millisecond
@@ -64,7 +64,7 @@ const (
 )
 
 // TestLife takes a cluster that OpenShift's own keepalived serves through the whole life with
-// vipgen: adopted, moved to fast, OpenShift updated, vipgen upgraded, moved back, removed.
+// vipgen: adopted, migrated to fast, OpenShift updated, vipgen upgraded, migrated back, removed.
 // One client asks all the time. Afterwards the nodes have the files that they had before.
 func TestLife(t *testing.T) {
 	testkit.Only(t, "e2e-life")
@@ -74,11 +74,11 @@ func TestLife(t *testing.T) {
 	before := l.files()
 	l.step("OpenShift's own keepalived", 0, func() int { return 0 })
 	l.step("adopt", classicHandover, l.adopt)
-	l.step("move to fast", classicToFast, l.moveToFast)
+	l.step("migrate to fast", classicToFast, l.migrateToFast)
 	l.step("update of OpenShift to "+nextRelease.version, fastHandover, func() int { return l.updateOpenShift(nextRelease, l.renderBefore) })
 	l.step("upgrade of vipgen", fastHandover, l.upgradeVipgen)
 	l.step("update of OpenShift to "+lastRelease.version, fastHandover, func() int { return l.updateOpenShift(lastRelease, l.renderNow) })
-	l.step("move back", fastToClassic, l.moveBack)
+	l.step("migrate back", fastToClassic, l.migrateBack)
 	l.step("remove", classicHandover, l.remove)
 	l.compare(before, l.files())
 }
@@ -313,8 +313,8 @@ func (l *life) adopt() int {
 	return reboots
 }
 
-// moveToFast takes the profile out of vipgen.yaml.
-func (l *life) moveToFast() int {
+// migrateToFast takes the profile out of vipgen.yaml.
+func (l *life) migrateToFast() int {
 	l.t.Helper()
 	l.edit(func(spec map[string]any) { delete(spec, "vrrp") })
 	l.operator.apply(l.renderBefore() + "/machineconfigs")
@@ -365,8 +365,8 @@ func (l *life) renderNow() string {
 	return l.adopted + "/rendered"
 }
 
-// moveBack takes the steps that vipgen remove prints before MachineConfigs may be deleted.
-func (l *life) moveBack() int {
+// migrateBack takes the steps that vipgen remove prints before MachineConfigs may be deleted.
+func (l *life) migrateBack() int {
 	l.t.Helper()
 	l.vipgen(1, "remove", l.operator.export())
 	l.edit(func(spec map[string]any) { spec["vrrp"] = map[string]any{"profile": "classic", "mode": "unicast"} })

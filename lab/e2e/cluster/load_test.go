@@ -122,7 +122,7 @@ func (l *load) list(ctx context.Context) {
 	config := l.c.restConfig(l.vip)
 	secure, err := rest.TLSConfigFor(config)
 	if err != nil {
-		l.lists.note(time.Now(), err)
+		l.lists.record(time.Now(), err)
 		return
 	}
 	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: config.Dial, TLSClientConfig: secure, DisableKeepAlives: true}}
@@ -130,7 +130,7 @@ func (l *load) list(ctx context.Context) {
 		asked := time.Now()
 		err := get(ctx, client, config.Host+"/api/v1/nodes")
 		if ctx.Err() == nil {
-			l.lists.note(asked, err)
+			l.lists.record(asked, err)
 		}
 	})
 }
@@ -175,7 +175,7 @@ func (l *load) follow(ctx context.Context) {
 	set := l.c.clients(l.vip, 0)
 	lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", controlNamespace, fields.OneTermEqualSelector("metadata.name", beat))
 	informer := cache.NewSharedInformer(lw, &corev1.ConfigMap{}, 0)
-	seen := func(any) { l.events.note(time.Now(), nil) }
+	seen := func(any) { l.events.record(time.Now(), nil) }
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, UpdateFunc: func(_, now any) { seen(now) }})
 	if err == nil {
 		informer.RunWithContext(ctx)
@@ -203,7 +203,7 @@ func (l *load) download(ctx context.Context) {
 			continue
 		}
 		for lines := bufio.NewScanner(stream); lines.Scan(); {
-			l.lines.note(time.Now(), nil)
+			l.lines.record(time.Now(), nil)
 		}
 		stream.Close()
 	}

@@ -73,7 +73,7 @@ func (n *node) awaitTakenOut(since time.Time) {
 	var log string
 	testkit.AwaitWithin(n.t, rig.Patience, n.Name+" to say that it takes no part", func() bool {
 		log = n.podLog(since, "keepalived", "keepalived")
-		return strings.Contains(log, vrrp.LeftOutByModeFile)
+		return strings.Contains(log, vrrp.LeftOutByModeFile.Text())
 	}, func() string { return tail(log) })
 	if n.has(apiVIP) {
 		n.t.Errorf("%s has the VIP", n.Name)

@@ -117,7 +117,7 @@ func wanted(service *unstructured.Unstructured) []string {
 // given are the addresses that it has.
 func (s *server) given(service *unstructured.Unstructured) (out []string) {
 	s.Helper()
-	o, err := s.of(service).Get(s.Context(), service.GetName(), metav1.GetOptions{})
+	o, err := s.resource(service).Get(s.Context(), service.GetName(), metav1.GetOptions{})
 	testkit.Must(s, err)
 	got := &corev1.Service{}
 	testkit.Must(s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, got))

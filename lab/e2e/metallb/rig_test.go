@@ -165,8 +165,8 @@ func (s *server) await(what string, condition func() bool) {
 	}
 }
 
-// of is where an object belongs.
-func (s *server) of(o *unstructured.Unstructured) dynamic.ResourceInterface {
+// resource returns the resource of an object.
+func (s *server) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	r := s.Resource(resources[o.GetKind()])
 	if o.GetNamespace() == "" {
 		return r
@@ -181,16 +181,16 @@ func (s *server) apply(o *unstructured.Unstructured) (*unstructured.Unstructured
 		return nil, err
 	}
 	// The client's own Apply has no word for validation.
-	return s.of(o).Patch(s.Context(), o.GetName(), "application/apply-patch+yaml", data, metav1.PatchOptions{FieldManager: "vipgen", FieldValidation: "Strict"})
+	return s.resource(o).Patch(s.Context(), o.GetName(), "application/apply-patch+yaml", data, metav1.PatchOptions{FieldManager: "vipgen", FieldValidation: "Strict"})
 }
 
 func (s *server) remove(o *unstructured.Unstructured) {
 	s.Helper()
-	if err := s.of(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
 		s.Errorf("deleting %s: %v", o.GetName(), err)
 	}
 	s.await(o.GetKind()+" to be gone", func() bool {
-		_, err := s.of(o).Get(s.Context(), o.GetName(), metav1.GetOptions{})
+		_, err := s.resource(o).Get(s.Context(), o.GetName(), metav1.GetOptions{})
 		return errors.IsNotFound(err)
 	})
 }

@@ -18,7 +18,7 @@ func Read(manifest []byte) (*corev1.Pod, error) {
 		return nil, err
 	}
 	if p.Kind != "Pod" || p.APIVersion != "v1" || p.Name == "" {
-		return nil, fmt.Errorf("%s %s %q is no Pod", p.APIVersion, p.Kind, p.Name)
+		return nil, fmt.Errorf("%s %s %q is not a Pod", p.APIVersion, p.Kind, p.Name)
 	}
 	return &p, check(&p.Spec)
 }

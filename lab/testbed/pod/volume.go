@@ -53,7 +53,7 @@ func hostPath(h *host.Host, v *corev1.HostPathVolumeSource) (string, error) {
 		return "", err
 	}
 	if !isKind(info.Mode(), kind) {
-		return "", fmt.Errorf("%s is no %s", v.Path, kind)
+		return "", fmt.Errorf("%s is not a %s", v.Path, kind)
 	}
 	return path, nil
 }

@@ -27,13 +27,13 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
 
 // Who goes first, and who waits for whom: docs/upgrade.md.
-func TestMoveOrder(t *testing.T) {
+func TestMigrationOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
 	tests := []struct {
 		name           string
 		from, to       v1alpha1.VRRPSettings
-		holder, backup time.Duration // how long after the instant, if nobody is heard
-		holderHears    bool          // and moves at once when it hears somebody
+		holder, backup time.Duration // how long after the instant, if no advert is received
+		holderHears    bool          // and migrates at once when it receives adverts
 		backupHears    bool
 	}{
 		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
@@ -54,22 +54,22 @@ func TestMoveOrder(t *testing.T) {
 					wait, hears = tt.holder, tt.holderHears
 				}
 				began := time.Now()
-				moves := func(after time.Duration, heard time.Time) bool {
-					s := &move{from: tt.from, to: tt.to, began: began, moved: map[string]bool{}}
+				migrates := func(after time.Duration, heard time.Time) bool {
+					s := &migration{from: tt.from, to: tt.to, began: began, migrated: map[string]bool{}}
 					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
-					if (again == 0) != s.moved["demo_API_0"] {
-						t.Errorf("moved %v, look again in %v", s.moved, again)
+					if (again == 0) != s.migrated["demo_API_0"] {
+						t.Errorf("migrated %v, look again in %v", s.migrated, again)
 					}
 					return again == 0
 				}
-				if !moves(wait, time.Time{}) {
-					t.Errorf("holds %t: it does not move after %v", holds, wait)
+				if !migrates(wait, time.Time{}) {
+					t.Errorf("holds %t: it does not migrate after %v", holds, wait)
 				}
-				if wait > 0 && moves(wait-time.Millisecond, time.Time{}) {
-					t.Errorf("holds %t: it moves before %v", holds, wait)
+				if wait > 0 && migrates(wait-time.Millisecond, time.Time{}) {
+					t.Errorf("holds %t: it migrates before %v", holds, wait)
 				}
-				if wait > 0 && moves(time.Millisecond, began) != hears {
-					t.Errorf("holds %t: it moves by what it hears: %t, want %t", holds, !hears, hears)
+				if wait > 0 && migrates(time.Millisecond, began) != hears {
+					t.Errorf("holds %t: it migrates by what it hears: %t, want %t", holds, !hears, hears)
 				}
 				if !holds && wait >= DownTime(instanceOf(tt.from)) {
 					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, DownTime(instanceOf(tt.from)))
@@ -82,7 +82,7 @@ func TestMoveOrder(t *testing.T) {
 func TestLagging(t *testing.T) {
 	list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(classicSettings), *instanceOf(fastSettings)}}}
 	began := time.Now()
-	s := &move{from: classicSettings, to: fastSettings, began: began}
+	s := &migration{from: classicSettings, to: fastSettings, began: began}
 	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 4900 * time.Millisecond: "", 5100 * time.Millisecond: "demo_API_0"} {
 		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
 			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
@@ -90,7 +90,7 @@ func TestLagging(t *testing.T) {
 	}
 }
 
-// A sync group moves as one: keepalived ties the states of its members.
+// A sync group migrates as one: keepalived ties the states of its members.
 func TestUnits(t *testing.T) {
 	four, six := *instanceOf(classicSettings), *instanceOf(classicSettings)
 	six.Name, six.VIP = "demo_API_1", netip.MustParsePrefix("2001:db8::5/128")
@@ -107,19 +107,19 @@ func TestUnits(t *testing.T) {
 	fresh := together
 	fresh.Instances = []keepalived.Instance{*instanceOf(fastSettings), *instanceOf(fastSettings)}
 	fresh.Instances[1].Name, fresh.Instances[1].VIP = six.Name, six.VIP
-	s := &move{moved: map[string]bool{}}
+	s := &migration{migrated: map[string]bool{}}
 	if mixed := s.mix(&together, &fresh); mixed.Instances[0].Version != 2 || mixed.Instances[1].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
 	}
-	s.moved["demo_API"] = true
+	s.migrated["demo_API"] = true
 	if mixed := s.mix(&together, &fresh); mixed.Instances[0].Version != 3 || mixed.Instances[1].Version != 3 || together.Instances[0].Version != 2 {
 		t.Errorf("%+v", mixed.Instances)
 	}
 }
 
-// Units that have moved, or move now, keep no later one from moving; and one that has not keeps
+// Units that have migrated, or migrate now, keep no later one from migrating; and one that has not keeps
 // none of the later ones from running its new configuration.
-func TestUnitsMoveAlone(t *testing.T) {
+func TestUnitsMigrateAlone(t *testing.T) {
 	old, fresh := &keepalived.Conf{}, &keepalived.Conf{}
 	var list []unit
 	for i, name := range []string{"a", "b", "c"} {
@@ -130,11 +130,11 @@ func TestUnitsMoveAlone(t *testing.T) {
 	}
 	began := time.Now()
 	holdsA := func(vip string) bool { return vip == "192.0.2.0" }
-	s := &move{from: fastSettings, to: classicSettings, began: began, moved: map[string]bool{}}
+	s := &migration{from: fastSettings, to: classicSettings, began: began, migrated: map[string]bool{}}
 	never := func(string) time.Time { return time.Time{} }
-	// Slower settings: backups move at once, the holder a second later.
-	if again := s.step(began, list, holdsA, never); again != time.Second || s.moved["a"] || !s.moved["b"] || !s.moved["c"] {
-		t.Errorf("moved %v, look again in %v", s.moved, again)
+	// Slower settings: backups migrate at once, the holder a second later.
+	if again := s.step(began, list, holdsA, never); again != time.Second || s.migrated["a"] || !s.migrated["b"] || !s.migrated["c"] {
+		t.Errorf("migrated %v, look again in %v", s.migrated, again)
 	}
 	mixed := s.mix(old, fresh)
 	for i, want := range []*keepalived.Conf{old, fresh, fresh} {
@@ -142,8 +142,8 @@ func TestUnitsMoveAlone(t *testing.T) {
 			t.Errorf("%s runs the wrong settings", list[i].name)
 		}
 	}
-	s.moved = map[string]bool{"a": true}
-	if again := s.step(began, list, holdsA, never); again != 0 || len(s.moved) != 3 {
-		t.Errorf("moved %v, look again in %v", s.moved, again)
+	s.migrated = map[string]bool{"a": true}
+	if again := s.step(began, list, holdsA, never); again != 0 || len(s.migrated) != 3 {
+		t.Errorf("migrated %v, look again in %v", s.migrated, again)
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// move is a move between VRRP settings, instance by instance, in an order that keeps the
+// migration is a change between VRRP settings, instance by instance, in an order that keeps the
 // VIP held: keepalived keeps its state over a reload if version or interval of an
 // instance change, and restarts it without the VIP if the mode changes.
-type move struct {
+type migration struct {
 	from, to v1alpha1.VRRPSettings
 	began    time.Time
-	// all moves all instances at once: to catch up with the others, or to roll back.
+	// all migrates all instances at once: to catch up with the others, or to roll back.
 	all bool
-	// moved has the instances and sync groups with the new settings.
-	moved map[string]bool
-	done  time.Time // when all of them did; zero before
+	// migrated has the instances and sync groups with the new settings.
+	migrated map[string]bool
+	done     time.Time // when all of them did; zero before
 }
 
 const (
@@ -28,12 +28,12 @@ const (
 	headStart = time.Second
 	// spare is more than the duration of a reload on a busy node.
 	spare = 500 * time.Millisecond
-	// settleTime is how long after the end of a move an advert with the old settings
-	// shows that a node did not move. On a busy node the reload takes more than two seconds,
-	// and a needless roll-back disturbs clients twice and delays the move by cooldownTime.
+	// settleTime is how long after the end of a migration an advert with the old settings
+	// shows that a node did not migrate. On a busy node the reload takes more than two seconds,
+	// and a needless roll-back disturbs clients twice and delays the migration by cooldownTime.
 	settleTime = 4 * time.Second
-	// guardTime is how long after a move such an advert causes a roll-back. Later, the
-	// sender is a lagging peer, and has to move.
+	// guardTime is how long after a migration such an advert causes a roll-back. Later, the
+	// sender is a lagging peer, and has to migrate.
 	guardTime = time.Minute
 	// reviewTime is the interval of checks for such adverts.
 	reviewTime = time.Second
@@ -41,7 +41,7 @@ const (
 	cooldownTime = 10 * time.Minute
 )
 
-// unit is an instance, or a sync group, which moves at once.
+// unit is an instance, or a sync group, which migrates at once.
 type unit struct {
 	name string
 	Pair // of one of its instances
@@ -77,8 +77,8 @@ func DownTime(i *keepalived.Instance) time.Duration { return vrrp.LongestDownInt
 // anew reports whether keepalived restarts the instance.
 func (p *Pair) anew() bool { return (len(p.Old.Peers) == 0) != (len(p.New.Peers) == 0) }
 
-// waits returns how long after the beginning an instance moves, and whether it moves
-// sooner when adverts of a moved node arrive.
+// waits returns how long after the beginning an instance migrates, and whether it migrates
+// sooner when adverts of a migrated node arrive.
 func (p *Pair) waits(holds bool) (delay time.Duration, orHeard bool) {
 	old, fresh := DownTime(&p.Old), DownTime(&p.New)
 	switch {
@@ -100,18 +100,18 @@ func (p *Pair) settled() time.Duration {
 	return max(a, b) + settleTime
 }
 
-// step records the units that move by now, and returns the delay of the next step; 0 for
+// step records the units that migrate by now, and returns the delay of the next step; 0 for
 // none.
-func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
+func (s *migration) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
 	for i := range list {
 		u := &list[i]
-		if s.moved[u.name] {
+		if s.migrated[u.name] {
 			continue
 		}
 		wait, orHeard := u.waits(slices.ContainsFunc(u.vips, holds))
 		left := wait - now.Sub(s.began)
 		if s.all || left <= 0 || orHeard && heard(u.Name).After(s.began.Add(-time.Second)) {
-			s.moved[u.name] = true
+			s.migrated[u.name] = true
 			continue
 		}
 		if again == 0 || left < again {
@@ -124,8 +124,8 @@ func (s *move) step(now time.Time, list []unit, holds func(vip string) bool, hea
 	return again
 }
 
-// mix returns the configuration in which only some units have moved.
-func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
+// mix returns the configuration in which only some units have migrated.
+func (s *migration) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 	if !s.done.IsZero() {
 		return fresh
 	}
@@ -138,7 +138,7 @@ func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 				name = g.Name
 			}
 		}
-		if !s.moved[name] {
+		if !s.migrated[name] {
 			continue
 		}
 		for _, n := range fresh.Instances {
@@ -151,8 +151,8 @@ func (s *move) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 }
 
 // lagging returns an instance with adverts that still have the old settings, because a
-// peer has not moved; empty for none.
-func (s *move) lagging(list []unit, heard func(instance string) time.Time) string {
+// peer has not migrated; empty for none.
+func (s *migration) lagging(list []unit, heard func(instance string) time.Time) string {
 	for i := range list {
 		u := &list[i]
 		if heard(u.Name).After(s.began.Add(u.settled())) {
