@@ -186,7 +186,7 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			file, anchor, _ := strings.Cut(m[1], "#")
-			target := page // a heading of its own
+			target := page // a heading of the same page
 			if file != "" {
 				target = filepath.Join(filepath.Dir(page), file)
 			}
@@ -291,7 +291,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// headings gives the anchors of a page.
+// headings returns the anchors of a page.
 func headings(page string) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {

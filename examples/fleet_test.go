@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// fleetSize is how many clusters the repository has.
+// fleetSize is the number of clusters the repository has.
 const fleetSize = 200
 
 const fleetDefaults = `apiVersion: vipgen.io/v1alpha1
@@ -82,7 +82,7 @@ func (r repository) commit(subject string) {
 	r.must("git", "commit", "-q", "-m", subject)
 }
 
-// review is what a reviewer reads of a change.
+// review is the part of a change that a reviewer reads.
 type review struct {
 	Compared int
 	Clusters []struct {
@@ -115,7 +115,7 @@ func (r repository) review() (v review) {
 	return v
 }
 
-// text is what the reviewer reads at a terminal.
+// text is the output at the reviewer's terminal.
 func (r repository) text(wants ...string) {
 	r.Helper()
 	_, out := r.vipgen("diff", "HEAD:clusters", "clusters")
@@ -159,7 +159,7 @@ func TestReview(t *testing.T) {
 	r.text("cluster c004 (c004/rendered)\n  pool master: reload by the agent\n", "spec.groups[ingress].vips[0]: 10.0.4.6 -> 10.0.4.7\n", "1 of 200 clusters differ; pools by what happens to them: reload by the agent: 3\n")
 	r.commit("Move a VIP")
 
-	// The same where nobody asked the operator to keep out of it.
+	// The same where no annotation keeps the operator out of it.
 	r.replace("clusters/c003/install-config.yaml", "[10.0.3.6]", "[10.0.3.7]")
 	r.render()
 	v = r.review()

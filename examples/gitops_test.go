@@ -129,7 +129,7 @@ func TestGitOps(t *testing.T) {
 	r.must("git", "add", ".")
 	r.must("git", "commit", "-q", "-m", "Move the ingress VIP")
 
-	// A file that is no longer rendered, and one of somebody else.
+	// A file that is no longer rendered, and one of another program.
 	r.write("clusters/none/rendered/README", []byte("mine\n"))
 	r.must("rm", "clusters/none/rendered/manifests/role.yaml")
 	r.expect(1, "manifests/role.yaml: missing", "./render-clusters", "--check")

@@ -104,7 +104,7 @@ func (c clusterCase) input(t testing.TB) string {
 	return ""
 }
 
-// args are those of a command that works on the case's input.
+// args returns the arguments of a command that works on the case's input.
 func (c clusterCase) args(t testing.TB, command string, more ...string) []string {
 	t.Helper()
 	args := append([]string{command, c.input(t)}, more...)
@@ -117,7 +117,7 @@ func (c clusterCase) args(t testing.TB, command string, more ...string) []string
 	return args
 }
 
-// nodes gives the flags of preview for every node of the case.
+// nodes returns the flags of preview for every node of the case.
 func (c clusterCase) nodes(t testing.TB) map[string][]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(c.dir, "nodes", "*"))

@@ -76,7 +76,7 @@ func checkMachineConfigs(t *testing.T, r result) {
 	}
 }
 
-// inherits says whether a pool is a custom one, whose nodes get the worker's
+// inherits reports whether a pool is a custom one, whose nodes get the worker's
 // MachineConfigs too; of two files with one path the one in the MachineConfig
 // that is merged last wins. That is the pool's own by its name, as up to OpenShift
 // 4.14, and by its pool, as from 4.15 on (hard case 50).

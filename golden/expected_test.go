@@ -47,7 +47,7 @@ func expected(t testing.TB, r result, encoded bool) files {
 	return out
 }
 
-// pools are those of the result, sorted.
+// pools returns the pools of the result, sorted.
 func (r result) pools() []string {
 	var pools []string
 	for p := range r.rendered.below("files") {
@@ -58,7 +58,7 @@ func (r result) pools() []string {
 	return slices.Compact(pools)
 }
 
-// shared says whether all pools have the same file; the bootstrap host is none,
+// shared reports whether all pools have the same file; the bootstrap host is none,
 // and has the others' file unless it has one of its own.
 func (r result) shared(p string, data []byte) bool {
 	for _, pool := range r.pools() {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// daemons are those that the case's release runs; the oldest where it names none.
+// daemons returns the daemons of the case's release; the oldest where it names none.
 func (c clusterCase) daemons(t testing.TB, n *v1alpha1.Node) assets.Daemons {
 	t.Helper()
 	version := ""

@@ -37,7 +37,7 @@ func checkHAProxy(t *testing.T, r result) {
 	})
 }
 
-// facts are those that a preview was made with. A preview that was made with
+// facts returns the facts of a preview. A preview that was made with
 // flags knows what the cluster's own files say of its nodes.
 func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 	t.Helper()

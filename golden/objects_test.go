@@ -58,7 +58,7 @@ func checkContainer(t *testing.T, path string, pod *corev1.Pod, c *corev1.Contai
 		!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("%s: container %s has a writable root or capabilities that it was not given", path, c.Name)
 	}
-	// A limit is where it can hurt nobody's VIP: docs/security.md.
+	// A limit is where it can hurt no VIP: docs/security.md.
 	if limited := len(c.Resources.Limits) > 0; len(c.Resources.Requests) == 0 || limited != (c.Name == "mdns-publisher") || !c.Resources.Limits.Cpu().IsZero() {
 		t.Errorf("%s: container %s has requests %v and limits %v", path, c.Name, c.Resources.Requests, c.Resources.Limits)
 	}
@@ -69,7 +69,7 @@ func checkContainer(t *testing.T, path string, pod *corev1.Pod, c *corev1.Contai
 	}
 }
 
-// checkManifests: each is an object of its type, in a file of its own.
+// checkManifests: each is an object of its type, in its own file.
 func checkManifests(t *testing.T, r result) {
 	for name, data := range r.rendered.below("manifests") {
 		var into any

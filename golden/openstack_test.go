@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// hinted are what vipgen openstack-hints is asked for, of clusters under cases. What
+// hinted holds the arguments of vipgen openstack-hints, of clusters under cases. What
 // comes out stands in openstack/NAME: hints.sh, hints.tf, hints.json and the
 // warnings.
 var hinted = []struct{ name, cluster, flags string }{

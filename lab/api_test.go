@@ -158,7 +158,7 @@ func testRefused(t *testing.T, c *cluster) {
 	if line := grep(k.Log(), refusal); !strings.Contains(line, "user=system:node:"+n.Name) || !strings.Contains(line, "manifests/clusterrolebinding.yaml") {
 		t.Errorf("the log does not say who lacks what: %s", line)
 	}
-	// The agent that has just started stays out until it hears the holder's adverts.
+	// The agent that has just started stays out until it receives the holder's adverts.
 	testkit.Await(t, "keepalived.conf to be as before", func() bool { return n.read(v1alpha1.KeepalivedConf) == conf },
 		func() string { return n.read(v1alpha1.KeepalivedConf) })
 	c.holder(t, api)

@@ -221,7 +221,7 @@ func (c *cluster) node(name string) *node {
 	return nil
 }
 
-// began is when the test program did.
+// began is the start of the test program.
 var began = time.Now()
 
 // show prints a command and what came back, for those who run the test with -v.

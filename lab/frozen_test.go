@@ -11,11 +11,11 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// freezeTime is for how long no API server answers: longer than an election of etcd
+// freezeTime is how long no API server answers: longer than an election of etcd
 // takes on slow disks.
 const freezeTime = 10 * time.Second
 
-// No API server answers for a while, as while etcd elects: nobody is better, so no VIP
+// No API server answers for a while, as while etcd elects: no node is better, so no VIP
 // moves and no redirect goes. A machine that is late itself may move a VIP, or keep HAProxy
 // from an answer, which says nothing of this.
 func testAllAPIServersFreeze(t *testing.T, c *cluster) {

@@ -20,7 +20,7 @@ import (
 // oneMaster is the demo with one control-plane node, and two workers with routers.
 var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
 
-// Connections of clients to a router last as long as their node and router do: nobody passes
+// Connections of clients to a router last as long as their node and router do: no proxy passes
 // them on. Whoever gets the VIP tells clients that only listen (agent/tickle), so that
 // no client waits for a keep-alive.
 func TestIngressConnections(t *testing.T) {

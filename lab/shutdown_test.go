@@ -21,12 +21,12 @@ const (
 	shutdowns = 3
 	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
-	// atOnceGap is the same where every process is told to end at once: keepalived takes
+	// atOnceGap is the same where every process gets SIGTERM at once: keepalived takes
 	// the VIP away itself then, before another node has it, and its backups wait as they
 	// do for a holder that says goodbye.
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is the longest time until HAProxy detects that an API server drains:
-	// its checks, two of which have to fail (docs/concepts.md).
+	// its checks, two of which must fail (docs/concepts.md).
 	drainSeen = 800 * time.Millisecond
 	// shutdownDelay is the time that the stand-in for an API server continues to serve.
 	shutdownDelay = 5 * time.Second
@@ -47,7 +47,7 @@ func TestHardCase43Shutdown(t *testing.T) {
 	c := newLab(t, ctx, r, plan)
 	for _, way := range []struct {
 		name string
-		// processes are those of a container that are told to end.
+		// processes are those of a container that get SIGTERM.
 		all bool
 		gap time.Duration
 	}{
@@ -113,7 +113,7 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 	return result.Gap(), late
 }
 
-// terminate tells the first process of each container of the node's pods to end, or all
+// terminate sends SIGTERM to the first process of each container of the node's pods, or all
 // of them, at one moment.
 func terminate(t *testing.T, n *Node, all bool) {
 	t.Helper()

@@ -96,7 +96,7 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 }
 
 // TestOperatorContract holds what is rendered against the contract, for every kind
-// of cluster and release: all of it is in the contract, all that is to be replaced
+// of cluster and release: all of it is in the contract, all that must be replaced
 // is, nothing that is kept is touched, and what replaces a unit keeps its promises.
 func TestOperatorContract(t *testing.T) {
 	nodes, rows := 0, map[string]bool{}

@@ -25,7 +25,7 @@ func TestImagesOfAnotherRelease(t *testing.T) {
 		{"4.19", "keepalived: 'r/k:4.18', haproxy: 'r:5000/h:4.19', coredns: 'r/c:v1.12'", nil, "spec.images.keepalived"},
 		{"4.19", "keepalived: 'r/k:4.18.7-1', haproxy: 'r/h:2.8'", nil, "spec.images.keepalived"},
 		{"4.19", "haproxy: 'r.example.com:418/h'", nil, ""}, // a port, no tag
-		{"4.19", "keepalived: r/k" + digest, nil, ""},       // nobody knows
+		{"4.19", "keepalived: r/k" + digest, nil, ""},       // unknown
 		{"4.19", "keepalived: r/k" + digest + ", haproxy: r/x" + digest, rel, "spec.images.haproxy"},
 		{"4.18", "", rel, "--release-info"},
 		{"", "", rel, ""},

@@ -327,7 +327,7 @@ func TestInstallDir(t *testing.T) {
 }
 
 // What is wrong in one place of vipgen.yaml hides nothing elsewhere in it, and
-// brings no complaints of its own.
+// brings no additional complaints.
 func TestRefused(t *testing.T) {
 	list := problem.List{{Severity: problem.Error, Field: "spec.vrrp.profile"}, {Severity: problem.Warning, Field: "spec.ports"}}
 	for field, want := range map[string]bool{

@@ -8,7 +8,7 @@ import (
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
-// FuzzNeighbours takes whatever the mdns job may say, of hosts that nobody vouches for:
+// FuzzNeighbours takes whatever the mdns job may say, of unverified hosts:
 // what becomes of it can be in the hosts file, and takes no name or VIP of the cluster.
 func FuzzNeighbours(f *testing.F) {
 	for _, host := range []string{"master-2 192.0.2.12", "api 192.0.2.5", "localhost ::1", "x 192.0.2.10"} {

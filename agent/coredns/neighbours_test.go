@@ -116,7 +116,7 @@ func TestNeighboursAreBounded(t *testing.T) {
 func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 	tests := []struct {
 		name  string
-		list  string // of nodes; empty where nobody can be asked
+		list  string // of nodes; empty where no server answers
 		lives bool   // the mdns job
 		want  string
 	}{

@@ -93,7 +93,7 @@ func TestApply(t *testing.T) {
 		text           string
 		renders, stuck error
 		stopped        bool
-		disk           string // what somebody else wrote meanwhile
+		disk           string // what another program wrote meanwhile
 		changed        bool
 		err            error
 		want           string
@@ -281,7 +281,7 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// A daemon that ends is started again, after what is to be done then, and no more once
+// A daemon that ends is started again, after the clean-up, and no more once
 // it was closed, for which it is drained.
 func TestDaemonIsKeptRunning(t *testing.T) {
 	b := newBench(t, t.TempDir())

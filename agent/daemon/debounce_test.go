@@ -20,7 +20,7 @@ func newDebouncer(apply func(context.Context) (bool, error)) *Debouncer {
 	return b
 }
 
-// runDebouncer runs a loop, on a clock of its own, against a list of times to
+// runDebouncer runs a loop, on its own clock, against a list of times to
 // trigger at, and returns when it applied, all in milliseconds.
 func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
 	t.Helper()
@@ -97,7 +97,7 @@ func TestHardCase20Storm(t *testing.T) {
 	}
 }
 
-// A loop in an apply that does not end is stuck, one that nobody triggers too,
+// A loop in an apply that does not end is stuck, one without a trigger as well,
 // one that turns is not.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestStuck(t *testing.T) {
 		expect(stuckAfter/2, true)
 		hang <- struct{}{}
 		expect(0, false)
-		expect(stuckAfter+time.Second, true) // nobody triggers it
+		expect(stuckAfter+time.Second, true) // no trigger
 		close(hang)
 		l.Trigger()
 		expect(time.Second, false)

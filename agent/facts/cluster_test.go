@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// source reads a cluster.yaml in a directory of its own.
+// source reads a cluster.yaml in a temporary directory.
 func source(t *testing.T, dir string) (s *Source, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
 	return &Source{

@@ -40,7 +40,7 @@ func (l *lab) move(from, to *netns.Node, list ...netip.Addr) {
 }
 
 // A request that is open when its VIP leaves a living node gets its answer, after which
-// the new holder resets the connection: nobody waits for a time-out of its own.
+// the new holder resets the connection: no client waits for its own time-out.
 func TestHardCase43OpenRequestIsAnswered(t *testing.T) {
 	l := newLab(t)
 	l.ensure(Redirect{VIPs: vips, From: 443, To: 8443, Local: local})

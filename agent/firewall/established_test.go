@@ -62,7 +62,7 @@ func TestEstablishedConnectionsStay(t *testing.T) {
 	allWork(direct, "removed")
 }
 
-// The kernel translates nothing once nobody wants connections tracked. On a
+// The kernel translates nothing once no rule needs tracked connections. On a
 // node, kube-proxy or the network plugin always does.
 func TestRedirectedConnectionsOutliveTheTableBesideOtherNAT(t *testing.T) {
 	l := newLab(t)

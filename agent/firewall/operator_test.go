@@ -39,7 +39,7 @@ func (l *lab) iptables(program string, args ...string) {
 
 // OpenShift's own redirect is left on a node that was adopted without a reboot. It stays
 // until vipgen's is in place, since clients need one of them, and then goes: while HAProxy
-// does not serve, the node's API server is reached, and not a port where nobody listens.
+// does not serve, the node's API server is reached, and not a closed port.
 func TestHardCase58OperatorsRedirect(t *testing.T) {
 	tests := map[string]struct {
 		load func(*lab)

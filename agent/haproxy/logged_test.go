@@ -2,7 +2,7 @@ package haproxy
 
 import "testing"
 
-// HAProxy is asked at once when it has logged that a server changed.
+// HAProxy is polled at once when it has logged that a server changed.
 func TestLogged(t *testing.T) {
 	for line, want := range map[string]int{
 		"Server api-servers/master-1 is DOWN, reason: Layer4 timeout, check duration: 150ms. 2 active and 0 backup servers left.\n":  1,
@@ -13,7 +13,7 @@ func TestLogged(t *testing.T) {
 	} {
 		j := &Job{changes: make(chan struct{}, 1)}
 		j.logged([]byte(line))
-		j.logged([]byte(line)) // nobody has looked yet
+		j.logged([]byte(line)) // not polled yet
 		if got := len(j.changes); got != want {
 			t.Errorf("%q: %d, want %d", line, got, want)
 		}

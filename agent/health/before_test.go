@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// A check that is started anew, because a group came or went, goes on from what was
+// A check that is started anew, because a group came or went, continues from what was
 // known: one bad probe then moves no VIP.
 func TestCheckGoesOn(t *testing.T) {
 	tests := map[string]struct {

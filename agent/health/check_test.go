@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runCheck runs a check on a clock of its own, against a service that answers
+// runCheck runs a check on its own clock, against a service that answers
 // in the given way at a time in milliseconds after a tick, and returns when probes started
 // and what was reported.
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What somebody else has found out counts at once, and only if it is new; probes have to say
+// The result of another check counts at once, and only if it is new; probes have to say
 // otherwise as often as ever.
 func TestCheckFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	}
 }
 
-// A graceful shutdown: readyz answers 500, all else goes on for minutes.
+// A graceful shutdown: readyz answers 500, all else continues for minutes.
 func TestHardCase08ReadyzTurns500(t *testing.T) {
 	s := newService(t, true)
 	h := newProbe(t, s.local()+"/readyz")
@@ -149,7 +149,7 @@ type sealed struct{ fragile }
 
 func (s *sealed) Repeat() error { return errors.New("read-only file system") }
 
-// A turn in which nothing is to be written does not prove that files can be written again.
+// A turn without a file to write does not prove that files can be written again.
 func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -140,7 +140,7 @@ func dropped(s state.Keepalived) (n uint64) {
 }
 
 // TestHardCase35PeersChange: who was let through is so until keepalived has had time to
-// forget it, whoever is new at once; the rules of an agent that was killed go with the
+// forget it, new ones at once; the rules of an agent that was killed go with the
 // next.
 func TestHardCase35PeersChange(t *testing.T) {
 	testkit.Live(t)

@@ -26,7 +26,7 @@ func step(t *testing.T, by time.Duration) {
 // stepBy is far longer than anything that the agent and keepalived wait for.
 const stepBy = 10 * time.Minute
 
-// The clock steps, forward and back: nobody notices, and the VIP still moves when
+// The clock steps, forward and back: no job is affected, and the VIP still moves when
 // its holder goes.
 func TestHardCase27ClockSteps(t *testing.T) {
 	testkit.Only(t, "test-clock")

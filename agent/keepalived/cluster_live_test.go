@@ -305,7 +305,7 @@ func (n *node) awaitProcesses(want int) {
 
 // killAtOnce kills all that runs on the node such that nothing is tidied up: the VIP
 // stays. Stopped first, no process has the time to do anything about it; and the worker
-// of keepalived goes before its parent, since the kernel lets a stopped process go on
+// of keepalived goes before its parent, since the kernel lets a stopped process continue
 // (SIGHUP, SIGCONT) when the end of another leaves its process group an orphan, and then
 // it removes the VIP at its parent's end.
 func (n *node) killAtOnce() {

@@ -125,7 +125,7 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.stop()
-	// A directory where the new group's file is to be.
+	// A directory in the place of the new group's file.
 	more := *spec
 	more.Groups = slices.Clone(spec.Groups)
 	extra := v1alpha1.Group{Name: "extra", Role: v1alpha1.GroupIngress, Instance: "demo_extra", VirtualRouterID: 98}

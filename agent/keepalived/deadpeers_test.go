@@ -47,7 +47,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	c.controlPlane(2)
 	holder := c.nodes[c.holder(c.all()...)]
 	other := c.nodes[c.others(holder.name)[0]]
-	usual := holder.queue("lo", l.apiVIP.Is6()) // where nobody bounds it
+	usual := holder.queue("lo", l.apiVIP.Is6()) // where it is not bounded
 	defer c.neverTwo()()
 	for i := range dead {
 		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())

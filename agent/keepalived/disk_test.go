@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// disk is a small file system of its own in the place of a node's directory.
+// disk is a small file system in the place of a node's directory.
 type disk struct {
 	t   *testing.T
 	dir string
@@ -155,7 +155,7 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 }
 
 // Hard case 54: a full /run does not keep up the priority of a node that lost its load
-// balancer, and the job says so all the same and lives.
+// balancer, and the job reports that all the same and lives.
 func TestHardCase54FullRun(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

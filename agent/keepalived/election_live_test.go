@@ -25,7 +25,7 @@ func (c *cluster) holders() (out []string) {
 	return out
 }
 
-// holder waits until one of the nodes holds the VIP alone, and goes on doing so with the
+// holder waits until one of the nodes holds the VIP alone, and keeps it with the
 // checks of all at an end: what is still to be found out of an API server moves the VIP
 // once more.
 func (c *cluster) holder(among ...string) string {

@@ -173,7 +173,7 @@ func TestHardCase08Bootstrap(t *testing.T) {
 	})
 	c.holder("bootstrap")
 
-	boot.unready() // and lists go on working
+	boot.unready() // and lists still work
 	boot.awaitState("it is over", isLeftOut("has gone"))
 	c.holder("cp-1", "cp-2")
 	boot.awaitProcesses(1)

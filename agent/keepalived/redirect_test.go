@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Each group has a redirect of its own: one that is not placed yet says nothing
+// Each group has its own redirect: one that is not placed yet says nothing
 // about the others.
 func TestRedirectOfEachGroup(t *testing.T) {
 	first, second := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
@@ -45,7 +45,7 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	}
 }
 
-// That HAProxy crashed a moment ago is known for as long as the firewall job says so.
+// That HAProxy crashed a moment ago is known for as long as the firewall job reports it.
 func TestRestarting(t *testing.T) {
 	dir, err := state.Open(t.TempDir())
 	if err != nil {

@@ -129,7 +129,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 	}
 }
 
-// cut has no API server tell a node anything any more, while its own goes on being ready.
+// cut cuts a node off from all API servers, while its own stays ready.
 func cut(c *cluster, n *node) {
 	c.list.Refuse(n.Host, n.name)
 	n.api.Kill() // and with it the watches of all

@@ -37,7 +37,7 @@ func TestHardCase21APIAway(t *testing.T) {
 		what    string
 		routers nodes.Routers
 		known   bool
-		// here: a ready one of its own; foreign: others' alone, so that it must not
+		// here: its own ready one; foreign: others' alone, so that it must not
 		// hold the VIP.
 		here, foreign bool
 	}{

@@ -52,7 +52,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	}
 	defer dir.Close()
 	// No API server is there, and no other node is known to be asked for one:
-	// nothing leaves loopback, where nobody listens on that port.
+	// nothing leaves loopback, where no program listens on that port.
 	good := strings.Replace(string(read(t, "every-pool"+v1alpha1.ClusterConfigPath)), "api: 6443", "api: 1", 1)
 	if !strings.Contains(good, "api: 1\n") || strings.Contains(good, "peers:") {
 		t.Fatal("not the ports and peers of this test")

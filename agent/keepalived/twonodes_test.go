@@ -160,7 +160,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.holder("cp-1", "cp-2")
 }
 
-// A lone node whose agent starts anew while no API server answers goes on
+// A lone node whose agent starts anew while no API server answers continues
 // without the bootstrap, which it knew to be gone.
 func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
 	testkit.Live(t)

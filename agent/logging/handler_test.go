@@ -36,7 +36,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Lines of daemons are records with their level, and without times of their own.
+// Lines of daemons are records with their level, and without their own times.
 func TestLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"Mon Nov  3 06:22:17 2025: (demo_API_0) Entering MASTER STATE\n":                `level=INFO msg="(demo_API_0) Entering MASTER STATE" daemon=d`,

@@ -159,7 +159,7 @@ func sender(i int) netip.Addr {
 func TestHardCase41CacheIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from func(int) netip.Addr
-		stay int // of ten hosts, while the flood goes on
+		stay int // of ten hosts, while the flood continues
 	}{
 		"from one neighbour":  {func(int) netip.Addr { return neighbour }, 10},
 		"from many addresses": {sender, 5},

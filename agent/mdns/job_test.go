@@ -53,8 +53,8 @@ func TestJobEndsAtAnyMoment(t *testing.T) {
 	}
 }
 
-// A probe gets no answer from a job that is stuck, and nobody else on the link
-// hears it.
+// A probe gets no answer from a job that is stuck, and no other host on the link
+// receives it.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -95,7 +95,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// listen takes in what comes to the groups at a node, until heard is called.
+// listen receives what is sent to the groups at a node, until heard is called.
 func (l *lab) listen(node *netns.Node, address string) (heard func() []packet) {
 	l.t.Helper()
 	var g *group

@@ -20,7 +20,7 @@ const (
 	dual    = "link eth0\naddr 192.0.2.10/24\naddr 2001:db8::10/64"
 )
 
-// TestWait runs on a clock of its own: the network becomes the next of the list
+// TestWait runs on its own clock: the network becomes the next of the list
 // every ten seconds.
 func TestWait(t *testing.T) {
 	const both = "192.0.2.0/24 2001:db8::/64"

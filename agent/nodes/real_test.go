@@ -154,7 +154,7 @@ func testControlPlane(t *testing.T, r real) {
 }
 
 // testAnnounce: a node's credentials let it say something on its own Node, and on no
-// other's. The word is there for all nodes, and comes back when somebody removes it.
+// other's. The word is there for all nodes, and comes back when it is removed.
 func testAnnounce(t *testing.T, r real, w *Watcher) {
 	said := func(want string) {
 		t.Helper()
@@ -179,7 +179,7 @@ func testAnnounce(t *testing.T, r real, w *Watcher) {
 }
 
 // testBootstrap begins without the rights for the one ConfigMap, which keeps
-// nobody from watching the nodes.
+// no job from watching the nodes.
 func testBootstrap(t *testing.T, r real) {
 	const (
 		configMaps = "/api/v1/namespaces/openshift-etcd/configmaps"

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// node is a Node as the API sends it, with what nobody here needs beside it.
+// node is a Node as the API sends it, with unneeded fields.
 func node(name, labels, annotations, addresses string) string {
 	return `{"kind":"Node","apiVersion":"v1","metadata":{"name":"` + name + `","resourceVersion":"7","uid":"u",
 		"labels":{` + labels + `},

@@ -226,7 +226,7 @@ func TestRotation(t *testing.T) {
 	c.set("worker-0", "192.0.2.20", "")
 	server := c.api.Replica("127.0.0.1")
 	server.Kill()
-	server.Launch() // nobody is connected who has asked whether it is ready
+	server.Launch() // no connection has asked whether it is ready
 	h := newHost(t, server)
 	w, stop := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")

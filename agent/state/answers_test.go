@@ -26,7 +26,7 @@ func TestAnswers(t *testing.T) {
 		name  string
 		after time.Duration
 		write bool
-		text  string // somebody else's
+		text  string // another program's
 		want  time.Duration
 		fails bool
 	}{

@@ -23,7 +23,7 @@ func hold(t testing.TB, path string) {
 	}
 }
 
-// inJob is where a job says something.
+// inJob is the folder of a job.
 func inJob(t testing.TB, dir string) string {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, value{}.JobName()), 0o755); err != nil {

@@ -22,7 +22,7 @@ import (
 const writerVariable = "STATE_TEST_DIR"
 
 // keep keeps the files of what was published open: the garbage collector closes
-// those that nobody can reach, and their locks go with them.
+// those that are unreachable, and their locks go with them.
 var keep *Dir
 
 func TestMain(m *testing.M) {
@@ -161,7 +161,7 @@ func startWriter(t *testing.T, dir string) *exec.Cmd {
 	return writer
 }
 
-// awaitAlive reads only when it is told to.
+// awaitAlive reads only on request.
 func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 	t.Helper()
 	deadline := time.After(testkit.Patience)

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// roleVariable makes the test binary play an agent of its own.
+// roleVariable makes the test binary play an agent.
 const roleVariable = "SUPERVISE_TEST_ROLE"
 
 func TestMain(m *testing.M) {

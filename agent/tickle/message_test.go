@@ -24,7 +24,7 @@ func read(message []byte) (Clients, error) {
 	return decode(message[headerSize:], four, vips)
 }
 
-// A peer of both families is told of each client once; a VIP without clients needs no entry.
+// A peer of both families gets each client once; a VIP without clients needs no entry.
 func TestMessage(t *testing.T) {
 	for _, c := range []struct {
 		in    Clients

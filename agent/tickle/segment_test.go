@@ -99,7 +99,7 @@ func works(t *testing.T, conn net.Conn) {
 }
 
 // A client that only listens to a machine which is gone has its connection reset by the
-// one that got the VIP; a connection that this one knows goes on, and so does one to a VIP
+// one that got the VIP; a connection that this one knows continues, and so does one to a VIP
 // that is not there.
 func TestTickle(t *testing.T) {
 	for _, tt := range []struct{ vip, first, second, client string }{
@@ -120,7 +120,7 @@ func TestTickle(t *testing.T) {
 
 			testkit.Must(t, first.SetLink(false))
 			second.hold(t, vip)
-			testkit.Must(t, from.Command(t.Context(), "ip", "neighbour", "flush", "dev", "eth0").Run()) // nobody announces the VIP here
+			testkit.Must(t, from.Command(t.Context(), "ip", "neighbour", "flush", "dev", "eth0").Run()) // no announcement of the VIP arrives here
 			alive := connected(t, from, vip)
 			testkit.Must(t, dead.SetKeepAlive(false)) // which would end it as well, though later
 			ports := map[uint16][]netip.AddrPort{6443: {local(dead), local(alive), netip.AddrPortFrom(local(dead).Addr(), 1)}}

@@ -123,7 +123,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A file that somebody removed is made again.
+// A removed file is created again.
 func TestRemoved(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)

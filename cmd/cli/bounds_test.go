@@ -199,7 +199,7 @@ func keys(n int) string {
 	return b.String()
 }
 
-// Nobody waits for a FIFO that nobody writes to.
+// A FIFO without a writer blocks no command.
 func TestInputIsNoFIFO(t *testing.T) {
 	good(t)
 	if err := syscall.Mkfifo("fifo", 0o600); err != nil {

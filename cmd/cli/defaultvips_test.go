@@ -60,7 +60,7 @@ const mirrored = `imageDigestSources: [{source: quay.io/openshift, mirrors: [reg
 `
 
 // Advice on images comes once and last, with a place, after warnings of flags and of
-// other files and clusters too; and not beside an error, whoever found it.
+// other files and clusters too; and not next to an error, wherever it was found.
 func TestUnpinnedImagesComeLast(t *testing.T) {
 	t.Chdir(t.TempDir())
 	outside := strings.ReplaceAll(goodInstallConfig, "192.0.2.0/24", "198.51.100.0/24")

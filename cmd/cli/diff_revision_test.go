@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The configuration of a repository belongs to whoever made it. Git runs what it says to
+// The configuration of a repository belongs to its author. Git runs what it says to
 // fetch an object that is missing; vipgen's Git does not, nor anything else of it.
 func TestHostileRepository(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")

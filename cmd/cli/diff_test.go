@@ -230,7 +230,7 @@ func TestDiffWithWhatRuns(t *testing.T) {
 	if code, _, errOut := run("", "diff", "pool.yaml", "rendered", "--openshift-version", "4.18.3"); code != command.Input || !strings.Contains(errOut, "without a patch level") {
 		t.Errorf("a patch level: exit code %d\n%s", code, errOut)
 	}
-	// The same on both sides is looked at, too.
+	// The same on both sides is also checked.
 	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != command.Shadowed {
 		t.Errorf("shadowed on both sides: exit code %d", code)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// records are those of a lab in which keepalived was killed on one node, and HAProxy
+// records is the folder with records of a lab in which keepalived was killed on one node, and HAProxy
 // stopped on another.
 const records = "../../examples/export/records"
 

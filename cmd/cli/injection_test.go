@@ -142,7 +142,7 @@ var replaced = map[string]string{
 // zoned is an address to which a zone can be added.
 const zoned = "fe80::1%"
 
-// inertWord is what may come out of a hostile text: nothing of it is syntax.
+// inertWord matches the harmless output of a hostile text: nothing of it is syntax.
 var inertWord = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
 // Whatever stands in a field, it is refused with a report that a terminal can
@@ -246,7 +246,7 @@ func TestInjectionArguments(t *testing.T) {
 	}
 }
 
-// cluster.yaml is validated on the node, whoever wrote it.
+// cluster.yaml is validated on the node, whatever its source.
 func TestInjectionClusterConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig,
@@ -309,7 +309,7 @@ func TestInjectionInspect(t *testing.T) {
 }
 
 // Names in OpenStack may hold anything that prints. What is not refused is one word
-// of the script, whatever it holds: bash itself says so.
+// of the script, whatever it holds: bash itself confirms it.
 func TestInjectionOpenStack(t *testing.T) {
 	good(t)
 	commands := map[string]func(text string) []string{

@@ -79,7 +79,7 @@ func TestDefaultImage(t *testing.T) {
 	must(t, "render", "--merge", "master.ign", "--allow-default-image")
 }
 
-// With --strict, warnings are an exit code of their own; errors stay what they are.
+// With --strict, warnings have their own exit code; errors stay what they are.
 func TestStrict(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{

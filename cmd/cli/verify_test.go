@@ -161,7 +161,7 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
-// A profile that nobody chose is explained wherever people look. One that was chosen is no news.
+// A default profile is explained in every output. A chosen one is not.
 func TestProfileIsExplained(t *testing.T) {
 	good(t)
 	for spec, news := range map[string]bool{"{}": true, "{vrrp: {profile: virtual}}": false} {

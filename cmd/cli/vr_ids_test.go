@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
-// at gives a cluster a name and VIPs of its own.
+// at returns a cluster with its own name and VIPs.
 func at(name, api, ingress string) string {
 	return strings.NewReplacer("192.0.2.2", "192.0.2."+api, "192.0.2.3", "192.0.2."+ingress).Replace(clusterNamed(name))
 }

@@ -29,7 +29,7 @@ func (m *measurement) change(nodes int) {
 		waiting := slices.DeleteFunc(slices.Clone(m.list), func(j *job) bool { return j.names == "" })
 		m.node.await("every job to follow", func() bool {
 			waiting = slices.DeleteFunc(waiting, func(j *job) bool {
-				// CoreDNS watches its hosts file by itself.
+				// CoreDNS watches its hosts file.
 				done := j.contains(j.names, address) && (j.names != j.conf || j.applied() > before[j])
 				if done {
 					took[j] = append(took[j], time.Since(began))

@@ -184,7 +184,7 @@ func TestCompareExport(t *testing.T) {
 	}
 }
 
-// Where a policy comes with the change itself, both outcomes are told.
+// Where a policy comes with the change itself, both outcomes are printed.
 func TestNewPolicy(t *testing.T) {
 	a := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=a"))
 	b := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=b"), "---\n", policyObject)

@@ -36,7 +36,7 @@ func record(t *testing.T, dir string, list ...Event) (logged string) {
 	return log.String()
 }
 
-// waiting is how many events were noted that were not looked at yet.
+// waiting returns the number of recorded events that were not read yet.
 func (r *Ring) waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func contiguous(t *testing.T, list []Event) {
 	}
 }
 
-// The record goes on over restarts: numbers count up, and the boot is named.
+// The record continues over restarts: numbers count up, and the boot is named.
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
@@ -241,7 +241,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// What is in the way of the record is logged once, and the agent goes on.
+// What is in the way of the record is logged once, and the agent continues.
 func TestNoRecord(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -267,7 +267,7 @@ func TestNoRecord(t *testing.T) {
 }
 
 // On a full disk and on a read-only one, events are kept until there is room again: then the
-// record goes on, with whole lines. It keeps nobody from remounting the file system.
+// record continues, with whole lines. It does not prevent remounting the file system.
 func TestFullDisk(t *testing.T) {
 	testkit.Privileged(t)
 	dir := t.TempDir()

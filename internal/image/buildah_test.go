@@ -17,7 +17,7 @@ import (
 )
 
 // buildah runs buildah with a storage of the test's own, as root and without
-// what a container of its own would take.
+// what a separate container would take.
 type buildah struct {
 	t   *testing.T
 	dir string

@@ -41,8 +41,8 @@ func readBill(t *testing.T, what described, text []byte) *spdx.Document {
 	return doc
 }
 
-// licensesSeen are those of the modules that vipgen is made of. A new one is for
-// a person to look at.
+// licensesSeen are the licenses of the modules that vipgen is made of. Review a new
+// one by hand.
 var licensesSeen = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-SA-4.0", "ISC", "MIT"}
 
 func TestVipgenBill(t *testing.T) {

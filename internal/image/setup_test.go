@@ -61,7 +61,7 @@ func vipgenImage(t *testing.T) *Image {
 	return i
 }
 
-// daemonImages are those of keepalived, HAProxy and CoreDNS.
+// daemonImages are the images of keepalived, HAProxy and CoreDNS.
 func daemonImages(t *testing.T) []*Image {
 	t.Helper()
 	list, err := Daemons(render.DefaultImages(""), filepath.Join(top, ".cache/bin/coredns"), epoch)

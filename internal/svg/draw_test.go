@@ -14,7 +14,7 @@ const (
 	edge     = 8.0          // around its text
 )
 
-// columns is how many letters fit on a line of a terminal; longer lines are cut.
+// columns is the number of letters fit on a line of a terminal; longer lines are cut.
 const columns = 75
 
 // terminal draws what was typed and printed at a terminal: lines that begin with "$ " are

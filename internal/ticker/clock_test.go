@@ -18,7 +18,7 @@ func inUse(t *testing.T) *clock {
 	return precise.Load()
 }
 
-// nobodyWaits fails if somebody waits for the clock.
+// nobodyWaits fails if a goroutine waits for the clock.
 func (c *clock) nobodyWaits(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()

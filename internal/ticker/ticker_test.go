@@ -27,7 +27,7 @@ func TestUntilNext(t *testing.T) {
 }
 
 // Tickers of one process tick together, whenever they were made and however long
-// somebody takes over a tick.
+// a receiver takes over a tick.
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began = time.Now()

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// What a run that was killed has left goes with the next one; what one that goes on
+// What a run that was killed has left goes with the next one; what one that continues
 // needs stays.
 func TestStagesOfOthers(t *testing.T) {
 	dir := t.TempDir()

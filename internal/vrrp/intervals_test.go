@@ -30,7 +30,7 @@ func TestDownInterval(t *testing.T) {
 
 // The virtual profile's promise, worked out as in RFC 9568 section 6.1 for every priority
 // that a backup may have: a holder that stops just before its next advert, and sends it
-// when it goes on, is not too late; a dead one is replaced well within a second.
+// when it continues, is not too late; a dead one is replaced well within a second.
 func TestVirtualBearsStalls(t *testing.T) {
 	most := BootstrapPriority
 	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {

@@ -33,6 +33,7 @@ func phrases(list [][2]string) (out []phrase) {
 // everywhere are phrases that no comment, string or template has.
 var everywhere = phrases([][2]string{
 	{`\bways? of electing\b`, "VRRP settings"},
+	{`\bcoordinated (move|switch)\b|\bmoves? to other VRRP settings\b`, "migration, migrate"},
 	{`\btwo[- _]?holders`, "split brain"},
 	{`\bcomes? along\b`, "lagging peer"},
 	{`\bword back\b`, "withdraw"},
@@ -59,7 +60,7 @@ var everywhere = phrases([][2]string{
 	{`\bthat takes UserManaged\b`, "requires loadBalancer.type: UserManaged"},
 })
 
-// said are those that logs and the help of metrics do not have either.
+// said are phrases that logs and the help of metrics do not have either.
 var said = phrases([][2]string{
 	{`\b(some|no|every)body\b|\bwhoever\b`, "another host, no node"},
 	{`\bgoes on\b`, "continues"},
@@ -70,7 +71,7 @@ var said = phrases([][2]string{
 	{`\bfor ever\b`, "forever"},
 })
 
-// onPages are those that no page has either, outside of code.
+// onPages are phrases that no page has either, outside of code.
 var onPages = phrases([][2]string{
 	{`\badverts?\b`, "advertisement"},
 	{`\b(some|no|every)body\b|\bwhoever\b`, "the node, no client, everything that"},
@@ -102,8 +103,8 @@ var identifiers = map[string]string{
 // packages are names that say nothing of what is in a package.
 var packages = []string{"alive", "beat", "pulse", "trouble", "urgent", "util", "utils", "common", "helpers"}
 
-// conventional are the folders of the product: their doc comments and names are checked, too.
-var conventional = []string{"agent/", "api/", "assets/", "cmd/", "ignition/", "internal/", "lab/", "render/", "templates/"}
+// conventional are the folders with Go code: its doc comments and names are also checked.
+var conventional = []string{"agent/", "api/", "assets/", "cmd/", "docs/", "examples/", "golden/", "ignition/", "internal/", "lab/", "render/", "templates/"}
 
 // docForms are beginnings of doc comments, after the name, that Go does not have: a function
 // returns, reports whether, writes; a type is, holds, represents.
@@ -131,7 +132,7 @@ var gerunds = []string{
 // root of the repository, from here.
 const root = "../.."
 
-// texts are what people read besides Go: templates, scripts, units, Makefile, docs.
+// texts matches the files that people read besides Go: templates, scripts, units, Makefile, docs.
 var texts = regexp.MustCompile(`(^|/)(Makefile|Containerfile|setup|run)$|\.(tmpl|sh|service|timer|path|conf|tf|html|md)$`)
 
 func TestWords(t *testing.T) {
@@ -173,7 +174,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// check looks for phrases in a text that begins at a line.
+// check finds phrases in a text that begins at a line.
 func check(t *testing.T, name string, line int, text string, list []phrase) {
 	t.Helper()
 	for _, p := range list {
@@ -183,7 +184,7 @@ func check(t *testing.T, name string, line int, text string, list []phrase) {
 	}
 }
 
-// checkGo looks for phrases in comments and strings, which are logs, metrics and help,
+// checkGo finds phrases in comments and strings, which are logs, metrics and help,
 // and for words in names that are declared.
 func checkGo(t *testing.T, path, name string) {
 	t.Helper()
@@ -197,7 +198,7 @@ func checkGo(t *testing.T, path, name string) {
 	if slices.Contains(packages, file.Name.Name) {
 		t.Errorf("%s: package %s says nothing of what is in it", name, file.Name.Name)
 	}
-	if slices.ContainsFunc(conventional, func(dir string) bool { return strings.HasPrefix(name, dir) }) && !strings.HasSuffix(name, "_test.go") {
+	if slices.ContainsFunc(conventional, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 		checkNames(t, set, name, file)
 	}
 	for _, c := range file.Comments {
@@ -211,7 +212,7 @@ func checkGo(t *testing.T, path, name string) {
 			if skips(n) && name != "internal/testkit/kind.go" {
 				t.Errorf("%s:%d: declare a kind of internal/testkit, or call CannotRun", name, line(n.Pos()))
 			}
-			if says(n) && !strings.HasSuffix(name, "_test.go") {
+			if logs(n) && !strings.HasSuffix(name, "_test.go") {
 				for _, a := range n.Args {
 					check(t, name, line(a.Pos()), text(a), said)
 				}
@@ -227,7 +228,7 @@ func checkGo(t *testing.T, path, name string) {
 	})
 }
 
-// checkNames looks at the doc comments and the names of declarations, exported or not.
+// checkNames checks the doc comments and the names of declarations, exported or not.
 func checkNames(t *testing.T, set *token.FileSet, name string, file *ast.File) {
 	t.Helper()
 	doc := func(id *ast.Ident, doc *ast.CommentGroup) {
@@ -264,7 +265,7 @@ func checkNames(t *testing.T, set *token.FileSet, name string, file *ast.File) {
 			}
 		case *ast.CallExpr:
 			for _, a := range n.Args {
-				if says(n) && !strings.HasSuffix(name, "/metrics.go") && !strings.HasPrefix(text(a), "Whether ") {
+				if logs(n) && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, "/metrics.go") && !strings.HasPrefix(text(a), "Whether ") {
 					check(t, name, set.Position(a.Pos()).Line, text(a), logForms)
 				}
 			}
@@ -273,7 +274,7 @@ func checkNames(t *testing.T, set *token.FileSet, name string, file *ast.File) {
 	})
 }
 
-// text is that of a string.
+// text returns the value of a string.
 func text(e ast.Expr) string {
 	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 		text, _ := strconv.Unquote(lit.Value)
@@ -282,8 +283,8 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// says tells whether a call logs or declares a metric.
-func says(c *ast.CallExpr) bool {
+// logs reports whether a call logs or declares a metric.
+func logs(c *ast.CallExpr) bool {
 	f, ok := c.Fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"Info", "Warn", "Error", "Debug", "log", "Gauge", "Counter", "Histogram"}, f.Sel.Name)
 }

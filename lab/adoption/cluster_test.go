@@ -143,7 +143,7 @@ func (m *mixed) holders(vip netip.Addr) []string {
 // settled is the time without a change after which an election is over.
 const settled = time.Second
 
-// awaitHolder waits until a node holds the first VIP alone, and goes on doing so with the
+// awaitHolder waits until a node holds the first VIP alone, and continues doing so with the
 // checks of all at an end: what is still to be found out of an API server moves the VIP once
 // more.
 func (m *mixed) awaitHolder(name string) {

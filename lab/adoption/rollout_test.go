@@ -106,7 +106,7 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			m.awaitPart(boot)
 			first.awaitState("the second is a peer", func(s state.Keepalived) bool { return len(s.Instances) > 0 && len(s.Instances[0].Peers) == 1 })
 			m.awaitHolder("cp-1")
-			// A holder that ends says so, and the first node takes over within the skew of an advert.
+			// A holder that ends announces that, and the first node takes over within the skew of an advert.
 			m.neverNone(m.judge(), both, time.Second)
 		})
 	}

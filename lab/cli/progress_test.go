@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/lab/bench"
 )
 
-// TestBenchProgress: a line for each run, and the scenarios in lines of their own, or in one that
+// TestBenchProgress: a line for each run, and the scenarios in their own lines, or in one that
 // is redrawn below and fits the terminal.
 func TestBenchProgress(t *testing.T) {
 	show := func(p *benchProgress) string {

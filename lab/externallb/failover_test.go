@@ -208,7 +208,7 @@ func (o *outside) install(host *netns.Node) {
 		o.startControl(node)
 	}
 	o.answers(firstHost, append(slices.Clone(allAPIs), bootstrap)...)
-	// The bootstrap's API server says that it goes, and does so when nobody asks it any
+	// The bootstrap's API server reports its shutdown, and ends when no client asks it any
 	// more. A few answers of others do not tell that: this client is not the only one.
 	down := func() int {
 		return strings.Count(o.hosts["lb-0"].proxy.Output(), "Server api/"+bootstrap+" is DOWN")
@@ -217,7 +217,7 @@ func (o *outside) install(host *netns.Node) {
 	o.apis[bootstrap].draining.Store(true)
 	o.await("HAProxy to leave the bootstrap out", func() bool { return down() > before })
 	// What HAProxy sent before may still wait to be accepted. An API server serves on
-	// for its --shutdown-delay-duration; here it is until nobody is connected.
+	// for its --shutdown-delay-duration; here it is until no client is connected.
 	o.await("the last connection to the bootstrap to end", func() bool { return o.connections(host, 6443) == 0 })
 	o.apis[bootstrap].end(o.t)
 	o.configs[bootstrap].kill()
@@ -225,7 +225,7 @@ func (o *outside) install(host *netns.Node) {
 	config(allAPIs...)
 }
 
-// connections counts those that are open at a port of a node, with those that nobody
+// connections counts those that are open at a port of a node, with those that no program
 // accepted yet.
 func (o *outside) connections(node *netns.Node, port int) int {
 	o.t.Helper()

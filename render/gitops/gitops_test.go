@@ -163,7 +163,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A single node has no VIPs of its own, on a platform that has none.
+// A single node has no VIPs, on a platform that has none.
 func TestReadSingleNode(t *testing.T) {
 	f := instance(t)
 	data := string(f.Data)
@@ -277,7 +277,7 @@ func TestInstead(t *testing.T) {
 	}
 }
 
-// Nothing that somebody wrote into such a file makes the reader panic, and what it
+// No content of such a file makes the reader panic, and what it
 // says of it has a place.
 func FuzzRead(f *testing.F) {
 	aci, others := install(f)

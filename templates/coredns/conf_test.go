@@ -144,7 +144,7 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// More API VIPs have names of their own, and those of the API lead to the first VIPs
+// More API VIPs have their own names, and those of the API lead to the first VIPs
 // alone. A name below a wildcard wins over it.
 func TestMoreAPINames(t *testing.T) {
 	c := cluster()

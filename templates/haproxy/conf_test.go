@@ -70,7 +70,7 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// On a compute node it is for the node's own programs: nobody else connects, the backends
+// On a compute node it is for the node's own programs: no other host connects, the backends
 // are the control plane's HAProxy, and no API server is asked whether it is ready.
 func TestComputeNode(t *testing.T) {
 	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))

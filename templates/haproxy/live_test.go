@@ -345,14 +345,14 @@ func testFirstChecksFail(t *testing.T, g daemon.Generation) {
 // frozenFor is how long all API servers stand still in the test of hard case 45.
 const frozenFor = 10 * time.Second
 
-// freeze makes the server stand still, as SIGSTOP would: the kernel goes on taking
+// freeze makes the server stand still, as SIGSTOP would: the kernel keeps taking
 // connections for it, and nothing is answered until thaw is called.
 func (s *apiServer) freeze() (thaw func()) {
 	s.still.Lock()
 	return s.still.Unlock
 }
 
-// Hard case 45: while all API servers stand still for 10 seconds, or none is ready, nobody
+// Hard case 45: while all API servers stand still for 10 seconds, or none is ready, no client
 // is better: HAProxy says all the time that it can serve, takes connections, and what was
 // asked meanwhile is answered afterwards. One that dies alone is out as soon as ever.
 func TestHardCase45AllUnready(t *testing.T) { daemon.EachGeneration(t, testAllUnready) }

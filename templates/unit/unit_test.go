@@ -181,7 +181,7 @@ func TestHardCase31(t *testing.T) {
 			t.Errorf("no %s in\n%s", line, u)
 		}
 	}
-	for _, key := range []string{"TimeoutStartSec", "TimeoutSec", "JobTimeoutSec"} { // a oneshot has none by itself
+	for _, key := range []string{"TimeoutStartSec", "TimeoutSec", "JobTimeoutSec"} { // a oneshot has none by default
 		if strings.Contains(u, key) {
 			t.Errorf("the unit ends waiting by %s:\n%s", key, u)
 		}

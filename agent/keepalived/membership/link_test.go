@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// A node that nobody sends adverts to does not take a VIP that somebody answers
+// A node that receives no adverts does not take a VIP that a host answers
 // for.
 func TestPollHolders(t *testing.T) {
 	testkit.Live(t)

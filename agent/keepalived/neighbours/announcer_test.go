@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A neighbour that takes the word of somebody else after the first announcement is told
-// again, for both families; of an address that is not here nobody hears.
+// A neighbour that accepts another announcement after the first one gets a second one,
+// for both families; an address that is not here is not announced.
 func TestNeighboursAreToldAgain(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -67,7 +67,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	}
 }
 
-// A VIP is announced as often as it is to be, at that pace; again from the beginning when it
+// A VIP is announced the right number of times, at that pace; again from the beginning when it
 // comes once more.
 func TestAnnouncementsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestQueues(t *testing.T) {
 		}
 		return out
 	}
-	const own = 3000 // which somebody chose for eth1
+	const own = 3000 // chosen by an administrator for eth1
 	if err := node.Do(func() error { return limit{"eth1", false, own}.set() }); err != nil {
 		t.Fatal(err)
 	}

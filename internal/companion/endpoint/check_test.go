@@ -36,7 +36,7 @@ func check(ctx context.Context, t Target, want string) *Report {
 	}
 }
 
-// unused is a port of loopback that nobody listens on, and nobody else is given.
+// unused is a port of loopback that no program listens on or gets.
 func unused(t *testing.T) (port uint16) {
 	t.Helper()
 	_, port = bound(t)
@@ -107,7 +107,7 @@ func each(t *testing.T, handle func(net.Conn)) uint16 {
 	t.Helper()
 	l := listen(t)
 	go func() {
-		var open []net.Conn // the garbage collector would close those that nobody knows
+		var open []net.Conn // the garbage collector would close unreferenced ones
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -313,7 +313,7 @@ func refusing(t *testing.T) uint16 {
 	})
 }
 
-// Each address is looked at by itself, and one that is wrong is enough.
+// Each address is checked separately, and one that is wrong is enough.
 func TestSeveralAddresses(t *testing.T) {
 	root := issue(t, "root", nil, authority)
 	port := serve(t, issue(t, "server", root, forNames(apiName)).serving(), ready)

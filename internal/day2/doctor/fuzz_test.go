@@ -76,7 +76,7 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// However much somebody invents, a diagnosis ends soon: a test that does not is stopped by
+// However long invented records are, a diagnosis ends soon: a test that does not is stopped by
 // Go's own limit.
 func TestManyEvents(t *testing.T) {
 	var list []events.Event

@@ -176,7 +176,7 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestExternal: VIPs that somebody else holds stay there.
+// TestExternal: VIPs that another host holds stay there.
 func TestExternal(t *testing.T) {
 	data := []byte(`apiVersion: config.openshift.io/v1
 kind: Infrastructure

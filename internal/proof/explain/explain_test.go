@@ -102,7 +102,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// Every failure has words of its own, and times that follow from the settings.
+// Every failure has its own words, and times that follow from the settings.
 func TestFailures(t *testing.T) {
 	atMost := func(s explain.Stage, what string) int {
 		for _, f := range s.Failures {
@@ -192,7 +192,7 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	}
 }
 
-// Several ingress controllers may take each other's place; a single one has nobody to
+// Several ingress controllers may take each other's place; a single one has none to
 // fear. Their domains are told.
 func TestSeveralIngressControllers(t *testing.T) {
 	foreign := func(s explain.Stage) bool {
@@ -217,7 +217,7 @@ func TestSeveralIngressControllers(t *testing.T) {
 	}
 }
 
-// A node that is alone has nobody to give a VIP to.
+// A node that is alone has no node to give a VIP to.
 func TestOneNode(t *testing.T) {
 	s := stageOf(t, clusterOf(t, oneFamily, "", 1, 0), "api", verify.StageRunning)
 	if len(s.Failures) != 1 || s.Failures[0].WithoutHolderMS+s.Failures[0].WithoutAnswerMS != 0 || s.Holders[0].Count != 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// steps is how many of the situations of a setup are put to the real keepalived.
+// steps is the number of situations of a setup are put to the real keepalived.
 const steps = 10
 
 // Real keepalived daemons, with the configurations that the proof reads, agree with

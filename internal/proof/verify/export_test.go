@@ -10,7 +10,7 @@ import (
 // Foreseen is a situation in which every keepalived runs, and who holds the VIP
 // then, which is the same however the election goes.
 type Foreseen struct {
-	// Files are what the agents write, by node and path.
+	// Files returns the files that the agents write, by node and path.
 	Files   map[string]map[string]string
 	Holders []string
 }

@@ -117,7 +117,7 @@ func TestInformer(t *testing.T) {
 	f.has("b=192.0.2.22", "c=192.0.2.24")
 }
 
-// Whoever missed more changes than are kept is told so, and an informer lists
+// A client that missed more changes than are kept gets an error, and an informer lists
 // again.
 func TestTooFarBehind(t *testing.T) {
 	testkit.Live(t)

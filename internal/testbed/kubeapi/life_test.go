@@ -123,7 +123,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// While it stops, a server says so at /readyz, and answers all else (hard case 8).
+// While it stops, a server reports that at /readyz, and answers all else (hard case 8).
 func TestStop(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)

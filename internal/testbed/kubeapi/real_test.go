@@ -39,7 +39,7 @@ const (
 	nobody  = ""
 )
 
-// groups are those of the users.
+// groups holds the groups of the users.
 var groups = map[string]string{admin: administrators, kubelet: nodeGroup, nobody: ""}
 
 const (
@@ -155,7 +155,7 @@ func requestList() []request {
 	}
 }
 
-// said is what counts of an answer.
+// said holds the compared part of an answer.
 type said struct {
 	Status     int
 	Kind       string
@@ -205,7 +205,7 @@ func (o answerObject) said() said {
 	return s
 }
 
-// details are what the real server says beyond what counts: why one of its
+// details matches what only the real server says: why one of its
 // authorizers refuses, and what its code has no way for.
 var details = []string{
 	": can only list/watch pods with spec.nodeName field selector",
@@ -278,7 +278,7 @@ func TestAsReal(t *testing.T) {
 type happened struct {
 	Type   string
 	Object said
-	// Ended says that this is where what there was at first ends.
+	// Ended marks the end of the initial list.
 	Ended bool
 }
 

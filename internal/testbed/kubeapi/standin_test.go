@@ -74,7 +74,7 @@ func (p *pair) must(err error) {
 	testkit.Must(p.t, err)
 }
 
-// client is one of the API on a node, as who is given; as nobody without a name.
+// client is one of the API on a node, as the given user; anonymous without a name.
 func (p *pair) client(node int, name string, groups ...string) *http.Client {
 	p.t.Helper()
 	config := &tls.Config{RootCAs: p.CA().Pool(), ServerName: internalName(domain)}

@@ -62,7 +62,7 @@ func TestDialTakesNumbersOnly(t *testing.T) {
 	}
 }
 
-// Connections that nobody answers wait without a thread each.
+// Unanswered connections wait without a thread each.
 func TestDialKeepsNoThread(t *testing.T) {
 	testkit.Live(t)
 	node := addNode(t, newNetwork(t), "a", "192.0.2.1/24")

@@ -40,7 +40,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// ask says something and returns what comes back within a time.
+// ask sends a line and returns the answer that arrives in time.
 func ask(t *testing.T, conn net.Conn, within time.Duration) error {
 	t.Helper()
 	if _, err := conn.Write([]byte("x")); err != nil {

@@ -109,7 +109,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// One's own adverts are nobody else's.
+// The node's own adverts are not those of another one.
 func TestOwnAdvertsAreSeen(t *testing.T) {
 	c := cluster("a 192.0.2.0/24 5")
 	vip := netip.MustParseAddr("192.0.2.5")

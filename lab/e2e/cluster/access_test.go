@@ -27,7 +27,7 @@ func (c *cluster) administrator(host string) []byte {
 	return c.kubeconfig(host, "admin", "system:masters")
 }
 
-// kubectlAt is what kubectl says that asks an API server, or the VIP, from the
+// kubectlAt returns the output of kubectl that asks an API server, or the VIP, from the
 // client's host.
 func (c *cluster) kubectlAt(ctx context.Context, addr netip.Addr, args ...string) (string, error) {
 	config := filepath.Join(c.dir, "kubeconfig-"+addr.String())

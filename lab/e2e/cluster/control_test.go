@@ -18,7 +18,7 @@ import (
 )
 
 // The control plane is static pods of real programs. On a real cluster its operators
-// write them; here the tests do, and whoever writes them has the addresses of all nodes.
+// write them; here the tests do, and their author has the addresses of all nodes.
 const (
 	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
@@ -33,7 +33,7 @@ const controlNamespace = "kube-system"
 // controlDir of a node has certificates.
 const controlDir = "/etc/kubernetes/control-plane"
 
-// certificateLifetime is for how long certificates of kubelets are valid. Kubelet asks
+// certificateLifetime is how long certificates of kubelets are valid. Kubelet asks
 // for another one when between 70 and 90 % of it are over.
 const certificateLifetime = "10m"
 

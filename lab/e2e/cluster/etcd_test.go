@@ -20,8 +20,8 @@ func (n *node) etcdURL(port uint16) string {
 	return "https://" + netip.AddrPortFrom(n.addr, port).String()
 }
 
-// startEtcd gives the node a member of etcd: the first one, or one that is to join
-// others, all of which it has to know.
+// startEtcd starts a member of etcd on the node: the first one, or one that is to join
+// others, all of which it must know.
 func (n *node) startEtcd(state string, members []*node) {
 	var peers []string
 	for _, m := range members {

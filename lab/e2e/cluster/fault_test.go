@@ -29,7 +29,7 @@ type fault struct {
 	at func() *node
 }
 
-// haproxyLate is by how much a machine has to be late to move the VIP by itself: two checks
+// haproxyLate is how much a machine must be late to move the VIP without a fault: two checks
 // of a HAProxy that answers then have no answer in time (docs/concepts.md).
 const haproxyLate = 2 * 100 * time.Millisecond
 

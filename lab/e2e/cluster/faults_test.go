@@ -273,7 +273,7 @@ func (n *node) shutDown() {
 	}
 }
 
-// vipChanged gives the API another VIP in two steps (docs/change-a-vip.md). In each, one node after
+// vipChanged changes the VIP of the API in two steps (docs/change-a-vip.md). In each, one node after
 // the other gets another cluster.yaml, as the machine config operator writes files, and nothing else.
 func (c *cluster) vipChanged(to netip.Addr) []fault {
 	from := c.vip

@@ -51,7 +51,7 @@ func (h *heartbeats) read(but string) (longest time.Duration, unready []string) 
 	return longest, unready
 }
 
-// watchNodes looks at all nodes and their Leases, by whichever API server answers, and not
+// watchNodes observes all nodes and their Leases, by whichever API server answers, and not
 // by the VIP.
 func (l *load) watchNodes(ctx context.Context) {
 	first := 0

@@ -39,7 +39,7 @@ const (
 	timeout     = 2 * time.Second
 )
 
-// load is what uses the cluster by its VIPs from the client's host, and who watches.
+// load holds the clients that use the cluster by its VIPs from the client's host, and who watches.
 type load struct {
 	c      *cluster
 	since  time.Time
@@ -52,7 +52,7 @@ type load struct {
 	servers  []*kubernetes.Clientset // of each API server
 	holders  *watch.Watch
 
-	lists  gap // of the nodes, each over a connection of its own
+	lists  gap // of the nodes, each over its own connection
 	events gap // of a watch on what changes all the time
 	lines  gap // of a log that is followed
 	beats  *heartbeats

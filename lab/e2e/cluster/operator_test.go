@@ -49,7 +49,7 @@ var operatorsUnread = map[string]string{
 // operatorsWords are true of the cluster, see assets.Entry.
 var operatorsWords = []string{"baremetal", "vips", "managed"}
 
-// operatorsBundle is what the operator of a release lays on nodes of a pool by the operator
+// operatorsBundle returns the files that the operator of a release lays on nodes of a pool by the operator
 // contract. manifests are those of its pods of keepalived and HAProxy.
 func operatorsBundle(r release, role string, manifests map[string]string) ignition.Bundle {
 	b := ignition.Bundle{Role: role}
@@ -79,7 +79,7 @@ func operatorsBundle(r release, role string, manifests map[string]string) igniti
 	return b
 }
 
-// operatorsManifests are those of the operator's pods on a node, as package lab/testbed/reference
+// operatorsManifests returns the manifests of the operator's pods on a node, as package lab/testbed/reference
 // has them.
 func (n *node) operatorsManifests(r release) map[string]string {
 	c := n.cluster

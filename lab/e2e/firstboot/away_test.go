@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// away is for how long the registry is away; `make e2e` has it away for three minutes.
+// away is how long the registry is away; `make e2e` has it away for three minutes.
 var away = flag.Duration("away", 0, "for how long the registry is away at least; in any case until both units have noticed")
 
 // TestRegistryRefuses: nothing listens at the registry's address.
@@ -36,7 +36,7 @@ func (s *site) nft(rules string) {
 	}
 }
 
-// testAway: the registry is away when a node boots for the first time. Units go on
+// testAway: the registry is away when a node boots for the first time. Units continue
 // trying, kubelet is not started without an address, and all is well soon after the
 // registry's return (hard case 31).
 func testAway(t *testing.T, failure string, times int, soon time.Duration, leave, comeBack func(*site)) {

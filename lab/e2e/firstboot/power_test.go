@@ -161,7 +161,7 @@ func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
 	return out
 }
 
-// kubectl asks an API server until it does what it is told, and returns what it says.
+// kubectl asks an API server until it succeeds, and returns what it says.
 func (c *controlPlane) kubectl(args ...string) (last string) {
 	c.t.Helper()
 	config := c.write("admin.kubeconfig", string(rig.Kubeconfig(c.t, c.ca, controlAddr(0).String(), "admin", "system:masters")))

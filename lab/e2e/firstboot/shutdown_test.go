@@ -25,11 +25,11 @@ var shutdowns = flag.Int("shutdowns", 1, "how often the holder of the API VIP is
 const (
 	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
-	// atOnceGap is the same where every process is told to end at once (docs/concepts.md).
+	// atOnceGap is the same where every process gets SIGTERM at once (docs/concepts.md).
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is the longest time until HAProxy detects that an API server drains.
 	drainSeen = 800 * time.Millisecond
-	// shutdownDelay is for how long an API server that drains serves (its manifest).
+	// shutdownDelay is how long an API server that drains serves (its manifest).
 	shutdownDelay = 10 * time.Second
 )
 

@@ -50,7 +50,7 @@ spec:
 `
 
 // checkProcesses: what of a manifest's security context is in force can be read, and
-// is told from what a container has without one.
+// is told apart from what a container has without one.
 func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
 	t.Helper()
 	plain := n.Await(t, "running", "alive", "plain", rig.Running)

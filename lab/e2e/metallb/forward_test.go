@@ -80,7 +80,7 @@ func newLAN(t *testing.T) lan {
 	return l
 }
 
-// cluster is what kubelet would have made: the worker, with an address, which kube-proxy
+// cluster holds what kubelet would have made: the worker, with an address, which kube-proxy
 // waits for, and the pod that the speaker takes itself for.
 const cluster = `apiVersion: v1
 kind: Node
@@ -105,7 +105,7 @@ func (l lan) vipgen(args ...string) string {
 	return string(out)
 }
 
-// kubectl runs it at the client, until it does what it is told: what the server serves it
+// kubectl runs it at the client, until it succeeds: what the server serves it
 // says that it serves a moment later.
 func (l lan) kubectl(input string, args ...string) {
 	l.Helper()
@@ -122,7 +122,7 @@ func (l lan) kubectl(input string, args ...string) {
 	})
 }
 
-// sees waits until a client who checks the address is told one of some words.
+// sees waits until a client that checks the address gets one of these answers.
 func (l lan) sees(words ...string) {
 	l.Helper()
 	var last string

@@ -59,7 +59,7 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	if pod.Spec.NodeName != nodeName {
 		problems = append(problems, "spec.nodeName is "+pod.Spec.NodeName)
 	}
-	// What kubelet adds by itself, at the end.
+	// What kubelet adds, at the end.
 	if n := len(pod.Spec.Tolerations); n == 0 || pod.Spec.Tolerations[n-1].Effect != corev1.TaintEffectNoExecute {
 		problems = append(problems, "it would be evicted")
 	} else {

@@ -208,7 +208,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// A container that was prepared has what kubelet gives it, and runs when it is told.
+// A container that was prepared has what kubelet gives it, and runs when it is started.
 func TestPrepare(t *testing.T) {
 	r := newRig(t)
 	text := manifest("prepared", `
@@ -265,7 +265,7 @@ func TestLivenessProbe(t *testing.T) {
 }
 
 // When the power goes everything ends at once, and nothing is left; with the
-// power the pods come back, and what they log is told from what they logged before.
+// power the pods come back, and their new log is told apart from the old one.
 func TestPower(t *testing.T) {
 	r := newRig(t)
 	r.put("sleeper", strings.Replace(sleeper, "echo up", "cat /proc/sys/kernel/random/uuid", 1))

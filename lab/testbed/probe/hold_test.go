@@ -67,7 +67,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A server that ends takes connections along, which is not missed even if nobody
+// A server that ends takes connections along, which is not missed even if no client
 // has asked since.
 func TestHoldBroken(t *testing.T) {
 	testkit.Live(t)

@@ -131,7 +131,7 @@ func TestReference(t *testing.T) {
 	testkit.Await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
 }
 
-// change gives all nodes another pair of API VIPs and one more peer, and HAProxy back
+// change configures another pair of API VIPs and one more peer on all nodes, and HAProxy back
 // to the one that lost it; no pod is replaced.
 func (p *plane) change() {
 	p.t.Helper()
