@@ -70,7 +70,6 @@ func TestImportedBesideItsSource(t *testing.T) {
 	}{
 		{"baremetal", "master-0/etc/keepalived/keepalived.conf", "br-ex", "192.0.2.20/24", "192.0.2.21/24", "192.0.2.5", []string{"lb-path", "lb-or-api"}},
 		{"multicast", "node/keepalived.conf", "ens3", "10.1.0.20/24", "10.1.0.21/24", "10.1.0.5", []string{"lb-path", "lb-or-api"}},
-		{"openstack-dns-vip", "master-0/etc/keepalived/keepalived.conf", "ens3", "10.0.0.20/16", "10.0.0.21/16", "10.0.0.6", []string{"dns"}},
 		{"dual-stack", "master-0/etc/keepalived/keepalived.conf", "br-ex", "192.0.2.20/24", "192.0.2.21/24", "192.0.2.5", []string{"lb-path", "lb-or-api"}},
 	}
 	for _, tt := range tests {

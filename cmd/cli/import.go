@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -36,12 +37,13 @@ func (a *app) importCommand() *cobra.Command {
 		Short: "Generate input from an existing cluster",
 		Long: `Read how the VIPs of a running cluster are set up, and generate an
 install-config.yaml and a vipgen.yaml that reproduce it: VIPs, virtual
-router IDs, unicast or multicast, VRRP version and timing, images, DNS records.
+router IDs, unicast or multicast, VRRP version and timing, images.
 
-It takes exported objects: the ControllerConfig, the Infrastructure, MachineConfigs and
-MachineConfigPools, Nodes, Pods, the ConfigMap cluster-config-v1; a must-gather; and
-files of nodes, in a folder each: keepalived.conf, the manifest of its pod, Corefile,
-and templates of these. All of it must be of one cluster; - is standard input.
+It takes exported objects of OpenShift ` + ignition.SupportedOpenShift()[0] + ` and later: the ControllerConfig, the
+Infrastructure, MachineConfigs and MachineConfigPools, Nodes, Pods, the ConfigMap
+cluster-config-v1; a must-gather; and files of nodes, in a folder each: keepalived.conf,
+its template, and the manifest of its pod. All of it must be of one cluster; - is
+standard input.
 
 The report lists what was carried over and from which line, what was assumed because
 the source does not say it, and what was not carried over, with what vipgen does

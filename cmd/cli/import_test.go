@@ -90,7 +90,7 @@ func TestImportStandardInput(t *testing.T) {
 // Whatever is wrong, all of it is said and nothing is written.
 func TestImportRefuses(t *testing.T) {
 	layImport(t, "baremetal")
-	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/coredns/Corefile"} {
+	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/kubernetes/manifests/keepalived.yaml"} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestImportRefuses(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"import baremetal --dir new", command.Input, []string{"keepalived.conf:102:1: error: found unterminated block", "Corefile:34:1: error: found unterminated block", "vipgen: 2 problems; nothing was written\n"}},
+		{"import baremetal --dir new", command.Input, []string{"master-0/etc/keepalived/keepalived.conf:102:1: error: found unterminated block", "manifests/keepalived.yaml:", "vipgen: 2 problems; nothing was written\n"}},
 		{"import baremetal/cluster --dir full", command.Input, []string{"full: error: found files in it"}},
 		{"import no-such", command.Failed, []string{"no-such: error: found no such file or directory"}},
 		{"import", command.Input, []string{"missing: FILE|DIR..."}},

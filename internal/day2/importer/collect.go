@@ -16,8 +16,7 @@ import (
 
 // texts maps names of files to their readers.
 var texts = map[string]func(*importer, string, []byte){
-	"keepalived.conf": (*importer).readKeepalived, "keepalived.conf.tmpl": (*importer).readKeepalived, "keepalived.conf.template": (*importer).readKeepalived,
-	"Corefile": (*importer).readCorefile, "Corefile.tmpl": (*importer).readCorefile,
+	"keepalived.conf": (*importer).readKeepalived, "keepalived.conf.tmpl": (*importer).readKeepalived,
 	"monitor.conf": (*importer).readModeFile, "monitor-user.conf": (*importer).readModeFile,
 }
 

@@ -342,7 +342,7 @@ func TestName(t *testing.T) {
 func TestRelevant(t *testing.T) {
 	for name, want := range map[string]bool{
 		"master-0/etc/keepalived/keepalived.conf":                   true,
-		"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl": true,
+		"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl": false,
 		"exported.json": true,
 		"bootstrap.ign": true,
 		"mg/q/cluster-scoped-resources/machineconfiguration.openshift.io/controllerconfigs/m.yaml": true,
@@ -362,52 +362,6 @@ func TestRelevant(t *testing.T) {
 		if got := importer.Relevant(name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
-	}
-}
-
-// TestHosts: names of a Corefile are carried over, unless they are nodes'.
-func TestHosts(t *testing.T) {
-	files := changed(t, "baremetal", "master-0/etc/coredns/Corefile", "        192.0.2.9 registry.example.com\n",
-		"        192.0.2.21 node-b.example.net node-b.example.net.demo.example.com\n        192.0.2.9 registry.example.com Mirror.demo.example.com\n        2001:db8::9 registry.example.com\n        192.0.2.10 printer\n        127.0.0.1 localhost.localdomain\n        192.0.2.11 api.demo.example.com\n")
-	r := read(t, files, importer.Given{})
-	var got []string
-	for _, rec := range load(t, r).Config.Spec.DNS.Records {
-		got = append(got, rec.Name+" "+strings.Trim(fmt.Sprint(rec.Addresses), "[]"))
-	}
-	testkit.Equal(t, []string{"registry.example.com 192.0.2.9 2001:db8::9", "mirror.demo.example.com 192.0.2.9"}, got)
-	if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
-		return l.What == "Corefile: a name of one label, printer" && l.Places[0].Line == 29
-	}) {
-		t.Errorf("%+v", r.Lost)
-	}
-}
-
-// TestShellTemplate: the templates of the first releases have variables of a shell.
-func TestShellTemplate(t *testing.T) {
-	var text strings.Builder
-	for _, role := range []string{"API", "DNS", "INGRESS"} {
-		low := strings.ToLower(role)
-		fmt.Fprintf(&text, "vrrp_instance ${CLUSTER_NAME}_%s {\n    state BACKUP\n    interface ${INTERFACE}\n    virtual_router_id ${%[1]s_VRID}\n    priority 40\n    advert_int 1\n"+
-			"    authentication {\n        auth_type PASS\n        auth_pass ${CLUSTER_NAME}_%s_vip\n    }\n    virtual_ipaddress {\n        ${%[1]s_VIP}/${NET_MASK}\n    }\n}\n", role, low)
-	}
-	var files []render.File
-	for _, f := range sourceFiles(t, "openstack-dns-vip") {
-		if filepath.Base(f.Name) == "infrastructure.json" {
-			files = append(files, f)
-		}
-	}
-	files = append(files, render.File{Name: "keepalived.conf.template", Data: []byte(text.String())})
-	r := read(t, files, importer.Given{MachineNetworks: prefixes("10.0.0.0/16")})
-	c := load(t, r)
-	var ids []int
-	for _, g := range c.Config.Spec.Groups {
-		ids = append(ids, g.VirtualRouterID)
-	}
-	if diff := cmp.Diff([]int{185, 181, 184}, ids); diff != "" || c.Config.Spec.VRRP.Target.Mode != "multicast" {
-		t.Errorf("%+v\n%s", c.Config.Spec.VRRP, diff)
-	}
-	if slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart }) {
-		t.Errorf("%+v", r.Lost)
 	}
 }
 

@@ -56,7 +56,6 @@ func FuzzKeepalived(f *testing.F) {
 func FuzzTemplate(f *testing.F) {
 	fuzzFile(f, "multicast", "00-master/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl")
 }
-func FuzzCorefile(f *testing.F) { fuzzFile(f, "baremetal", "master-0/etc/coredns/Corefile") }
 func FuzzManifest(f *testing.F) {
 	fuzzFile(f, "baremetal", "master-0/etc/kubernetes/manifests/keepalived.yaml")
 }

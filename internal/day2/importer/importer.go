@@ -111,7 +111,7 @@ type importer struct {
 
 type evidence struct {
 	platform, domain, name           claims[string]
-	api, ingress, dns                claims[[]netip.Addr]
+	api, ingress                     claims[[]netip.Addr]
 	machineNetworks                  claims[[]netip.Prefix]
 	clusterNetworks, serviceNetworks claims[[]netip.Prefix]
 	hostPrefixes                     map[netip.Prefix]int // of cluster networks
@@ -124,8 +124,6 @@ type evidence struct {
 	flag                             claims[v1alpha1.Mode] // ENABLE_UNICAST
 	images                           map[string]claims[string]
 	apiPorts, routerPorts            claims[int]
-	upstreams                        claims[[]netip.Addr]
-	hostLines                        claims[hostLine]
 	hostNetworks                     claims[netip.Prefix] // of nodes
 	vipNetworks                      claims[netip.Prefix] // of VIPs in keepalived.conf
 	confs                            []*keepalivedConf

@@ -128,14 +128,6 @@ var cases = []struct {
 		role: "master", addresses: []string{"10.1.0.20/24"}, peers: []string{"10.1.0.21"},
 		want:    []conf{{"10.1.0.5", 164, 2, 1000, false, "", "old_api_"}, {"10.1.0.7", 83, 2, 1000, false, "", "old_ingr"}},
 		haproxy: 9445, ready: 9444},
-	{name: "openstack-dns-vip", platform: "openstack", topology: v1alpha1.TopologyHighlyAvailable, networks: "10.0.0.0/16",
-		role: "master", addresses: []string{"10.0.0.20/16"}, peers: []string{"10.0.0.21"},
-		want: []conf{
-			{"10.0.0.5", 185, 2, 1000, false, "", "stack_ap"},
-			{"10.0.0.6", 181, 2, 1000, false, "", "stack_dn"},
-			{"10.0.0.7", 184, 2, 1000, false, "", "stack_in"},
-		},
-		haproxy: 9445, ready: 9444},
 	{name: "dual-stack", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailable, networks: "192.0.2.0/24 2001:db8::/64",
 		role: "master", addresses: []string{"192.0.2.20/24", "2001:db8::20/64"}, peers: []string{"192.0.2.21,2001:db8::21", "192.0.2.22,2001:db8::22"},
 		want: []conf{

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
@@ -32,9 +31,9 @@ type vrrpInstance struct {
 func (k *keepalivedConf) at(line int) Place { return Place{k.file, line} }
 
 // instanceName matches the operator's names of instances: <cluster>_API, <cluster>_API_0.
-var instanceName = lazy.Regexp(`^(.*)_(API|INGRESS|DNS)(?:_(?:[0-9]+|` + blocks.Hole + `))?$`)
+var instanceName = lazy.Regexp(`^(.*)_(API|INGRESS)(?:_(?:[0-9]+|` + keepalivedconf.Hole + `))?$`)
 
-var groupRoles = map[string]v1alpha1.GroupRole{"API": v1alpha1.GroupAPI, "INGRESS": v1alpha1.GroupIngress, "DNS": v1alpha1.GroupDNS}
+var groupRoles = map[string]v1alpha1.GroupRole{"API": v1alpha1.GroupAPI, "INGRESS": v1alpha1.GroupIngress}
 
 // parseKeepalived parses a keepalived.conf, rendered or a template. It is untrusted; invalid
 // values are problems, which quote nothing of the file.
@@ -53,7 +52,7 @@ func parseKeepalived(file string, text []byte) (*keepalivedConf, problem.List) {
 		i := vrrpInstance{Instance: &conf.Instances[n]}
 		if m := instanceName().FindStringSubmatch(i.Name); m != nil {
 			i.role = groupRoles[m[2]]
-			if !blocks.HasHole(m[1]) {
+			if !keepalivedconf.HasHole(m[1]) {
 				i.cluster = m[1]
 			}
 		}
@@ -95,7 +94,7 @@ func (k *keepalivedConf) claim(e *evidence) {
 			unicast = line
 		}
 	}
-	for role, list := range map[v1alpha1.GroupRole]*claims[[]netip.Addr]{v1alpha1.GroupAPI: &e.api, v1alpha1.GroupIngress: &e.ingress, v1alpha1.GroupDNS: &e.dns} {
+	for role, list := range map[v1alpha1.GroupRole]*claims[[]netip.Addr]{v1alpha1.GroupAPI: &e.api, v1alpha1.GroupIngress: &e.ingress} {
 		if len(byRole[role]) > 0 {
 			list.add(byRole[role], k.at(first[role]), byConf)
 		}

@@ -3,20 +3,18 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/blocks"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/render"
 )
 
 // loseVRRP lists the settings in the keepalived.conf files that separate nodes, and instances
-// that are not the operator's. `vipgen diff` compares everything else. roles are the groups
-// that are carried over.
-func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
+// that are not the operator's. `vipgen diff` compares everything else.
+func (i *importer) loseVRRP(cluster string) {
 	for _, k := range i.confs {
 		for n := range k.instances {
-			if v := &k.instances[n]; slices.Contains(roles, v.role) {
+			if v := &k.instances[n]; v.role != "" {
 				i.losePassword(k, v, cluster, words[v.role]+" VIP")
 			} else {
 				i.lose(k.at(v.Block.Line), "vrrp_instance "+shown(v.Name)+", with "+count(len(v.VIPs), "VIP"),
@@ -27,7 +25,7 @@ func (i *importer) loseVRRP(cluster string, roles []v1alpha1.GroupRole) {
 }
 
 // words name groups in reports.
-var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress", v1alpha1.GroupDNS: "DNS"}
+var words = map[v1alpha1.GroupRole]string{v1alpha1.GroupAPI: "API", v1alpha1.GroupIngress: "ingress"}
 
 // losePassword compares the part that is in an advert, without showing it.
 func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vips string) {
@@ -40,7 +38,7 @@ func (i *importer) losePassword(k *keepalivedConf, v *vrrpInstance, cluster, vip
 		// VRRPv3 has none.
 	case v.AuthType == "":
 		i.loseApart(at, vips+": no authentication", "PASS, as OpenShift's own")
-	case blocks.HasHole(v.Password):
+	case keepalivedconf.HasHole(v.Password):
 	case v.Password != render.Password(cluster, v.role):
 		i.loseApart(at, vips+": its own password", "the one that OpenShift derives from the cluster's name")
 	}

@@ -4,12 +4,10 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -31,9 +29,6 @@ type controllerConfig struct {
 		DNS          dnsConfig         `json:"dns"`
 		Images       map[string]string `json:"images"`
 		ReleaseImage string            `json:"releaseImage"`
-		// In the first releases.
-		EtcdDiscoveryDomain string `json:"etcdDiscoveryDomain"`
-		Platform            string `json:"platform"`
 	} `json:"spec"`
 }
 
@@ -46,9 +41,7 @@ type dnsConfig struct {
 type infrastructure struct {
 	Status struct {
 		APIServerInternalURI string         `json:"apiServerInternalURI"`
-		EtcdDiscoveryDomain  string         `json:"etcdDiscoveryDomain"`
 		ControlPlaneTopology string         `json:"controlPlaneTopology"`
-		Platform             string         `json:"platform"`
 		PlatformStatus       platformStatus `json:"platformStatus"`
 	} `json:"status"`
 }
@@ -65,11 +58,7 @@ type platformStatus struct {
 type platformVIP struct {
 	APIServerInternalIPs []netip.Addr `json:"apiServerInternalIPs"`
 	IngressIPs           []netip.Addr `json:"ingressIPs"`
-	// Before 4.12, and kept for old clients.
-	APIServerInternalIP netip.Addr `json:"apiServerInternalIP"`
-	IngressIP           netip.Addr `json:"ingressIP"`
-	NodeDNSIP           netip.Addr `json:"nodeDNSIP"`
-	LoadBalancer        struct {
+	LoadBalancer         struct {
 		Type string `json:"type"`
 	} `json:"loadBalancer"`
 	DNSRecords      string         `json:"dnsRecordsType"` // of the Infrastructure, since 4.21
@@ -176,8 +165,6 @@ func (i *importer) readControllerConfig(doc *source.Document, _ header) {
 	i.found = true
 	i.infrastructure(doc, "spec.infra.", &c.Spec.Infra)
 	i.clusterDomain(doc, "spec.dns.spec.baseDomain", c.Spec.DNS.Spec.BaseDomain)
-	i.clusterDomain(doc, "spec.etcdDiscoveryDomain", c.Spec.EtcdDiscoveryDomain)
-	i.platformName(doc, "spec.platform", c.Spec.Platform)
 	for _, name := range daemons {
 		for _, key := range []string{name + "Image", name} {
 			if image := c.Spec.Images[key]; image != "" {
@@ -209,7 +196,6 @@ func (i *importer) readInfrastructure(doc *source.Document, f *infrastructure) {
 func (i *importer) infrastructure(doc *source.Document, at string, f *infrastructure) {
 	s := &f.Status
 	status := at + "status."
-	i.clusterDomain(doc, status+"etcdDiscoveryDomain", s.EtcdDiscoveryDomain)
 	if u, err := url.Parse(s.APIServerInternalURI); err == nil && s.APIServerInternalURI != "" {
 		if domain, ok := strings.CutPrefix(u.Hostname(), "api-int."); ok {
 			i.clusterDomain(doc, status+"apiServerInternalURI", domain)
@@ -220,11 +206,7 @@ func (i *importer) infrastructure(doc *source.Document, at string, f *infrastruc
 		i.topology.add(s.ControlPlaneTopology, position(doc, status+"controlPlaneTopology"), byState)
 	}
 	p := &s.PlatformStatus
-	if p.Type != "" {
-		i.platformName(doc, status+"platformStatus.type", p.Type)
-	} else {
-		i.platformName(doc, status+"platform", s.Platform)
-	}
+	i.platformName(doc, status+"platformStatus.type", p.Type)
 	for _, v := range []struct {
 		name string
 		*platformVIP
@@ -236,20 +218,12 @@ func (i *importer) infrastructure(doc *source.Document, at string, f *infrastruc
 }
 
 func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP) {
-	one := func(c *claims[[]netip.Addr], list []netip.Addr, many string, single netip.Addr, field string) {
-		switch {
-		case len(list) > 0:
-			c.add(list, position(doc, at+many), byState)
-			if single.IsValid() && !slices.Contains(list, single) {
-				i.contradiction(field, single.String(), position(doc, at+field), lists.Join(list, ", "), position(doc, at+many), "")
-			}
-		case single.IsValid():
-			c.add([]netip.Addr{single}, position(doc, at+field), byState)
-		}
+	if len(p.APIServerInternalIPs) > 0 {
+		i.api.add(p.APIServerInternalIPs, position(doc, at+"apiServerInternalIPs"), byState)
 	}
-	one(&i.api, p.APIServerInternalIPs, "apiServerInternalIPs", p.APIServerInternalIP, "apiServerInternalIP")
-	one(&i.ingress, p.IngressIPs, "ingressIPs", p.IngressIP, "ingressIP")
-	one(&i.dns, nil, "", p.NodeDNSIP, "nodeDNSIP")
+	if len(p.IngressIPs) > 0 {
+		i.ingress.add(p.IngressIPs, position(doc, at+"ingressIPs"), byState)
+	}
 	if t := p.LoadBalancer.Type; t != "" {
 		i.external.add(t == "UserManaged", position(doc, at+"loadBalancer.type"), byState)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
-	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/internal/lazy"
+	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -90,7 +90,7 @@ var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // shown returns a name for reports: one that is no plain word may hold anything.
 func shown(name string) string {
-	name = strings.ReplaceAll(name, blocks.Hole, "*")
+	name = strings.ReplaceAll(name, keepalivedconf.Hole, "*")
 	if plainName().MatchString(strings.ReplaceAll(name, "*", "x")) {
 		return name
 	}

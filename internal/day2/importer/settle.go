@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
@@ -33,7 +34,6 @@ func (i *importer) settle() *Result {
 	if vc.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerExternal {
 		i.settleVRRP(&ic, &vc)
 	}
-	i.settleDNS(&ic, &vc)
 	i.settleRoutes("apps."+ic.Metadata.Name+"."+ic.BaseDomain, &vc)
 	i.settleVersion(&vc)
 	ic.setFeatureSet(vc.Spec.OpenShiftVersion)
@@ -131,14 +131,13 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 	api, _ := i.agreedVIPs("the API VIPs", i.api)
 	ingress, _ := i.agreedVIPs("the ingress VIPs", i.ingress)
 	if len(api.value) == 0 || len(ingress.value) == 0 {
-		i.add(problem.Problem{Code: problem.NoVIPs, Found: "no API VIP, or no ingress VIP", Expected: "both, in the ControllerConfig or Infrastructure, or a rendered keepalived.conf",
+		i.add(problem.Problem{Code: problem.NoVIPs, Found: "no API VIP, or no ingress VIP", Expected: "both, in the ControllerConfig or Infrastructure of OpenShift " + ignition.SupportedOpenShift()[0] + " or later, or a rendered keepalived.conf",
 			Hint: "a cluster that carries no VIPs itself needs nothing from vipgen"})
 		return
 	}
 	i.carry("API VIPs", lists.Join(api.value, ", "), api.at)
 	i.carry("ingress VIPs", lists.Join(ingress.value, ", "), ingress.at)
 	p := platformFile{APIVIPs: api.value, IngressVIPs: ingress.value}
-	p.DNSVIP = i.dnsVIP()
 	external := i.settleLoadBalancer()
 	if external {
 		vc.Spec.LoadBalancer.Type = v1alpha1.LoadBalancerExternal
@@ -153,25 +152,6 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 		p = platformFile{}
 	}
 	ic.setPlatform(platform, p)
-}
-
-// dnsVIP returns the DNS VIP of clusters of the first releases. Later ones name an address
-// without a holder, so an instance has to exist.
-func (i *importer) dnsVIP() *netip.Addr {
-	state, claimed := i.agreedVIPs("the DNS VIP", i.dns)
-	held := slices.ContainsFunc(i.confs, func(k *keepalivedConf) bool {
-		return slices.ContainsFunc(k.instances, func(v vrrpInstance) bool { return v.role == v1alpha1.GroupDNS })
-	})
-	switch {
-	case held && claimed:
-		i.carry("DNS VIP", state.value[0].String(), state.at)
-		return &state.value[0]
-	case held:
-		i.add(problem.Problem{Code: problem.NoVIPs, Field: "dnsVIP", Found: "a VRRP instance of a DNS VIP, and no address of it", Expected: "a rendered keepalived.conf, or the ControllerConfig or Infrastructure"})
-	case claimed:
-		i.lose(state.at, "a DNS address, "+lists.Join(state.value, ", ")+", for which there is no VRRP instance", "nothing: every node answers for itself. If a node does hold it, give its keepalived.conf")
-	}
-	return nil
 }
 
 // settleLoadBalancer reports whether an external load balancer holds the VIPs. Where keepalived

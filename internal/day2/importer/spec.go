@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -106,45 +107,6 @@ func (i *importer) settlePort(what string, c claims[int], field *int, otherwise 
 	}
 }
 
-// settleDNS takes fixed upstreams, and names that are neither the cluster's own nor its nodes'.
-func (i *importer) settleDNS(ic *installFile, vc *v1alpha1.VIPConfig) {
-	if u, ok := i.upstreams.best(); ok {
-		vc.Spec.DNS.Upstreams = u.value
-		i.carry("upstream servers", lists.Join(u.value, ", "), u.at)
-	}
-	domain := ic.Metadata.Name + "." + ic.BaseDomain
-	at := map[string]int{}
-	for _, l := range i.hostLines.sorted() {
-		if l.value.isNode(domain) {
-			continue // vipgen answers for nodes by itself
-		}
-		if why := v1alpha1.UsableAddress(l.value.addr); why != "" {
-			i.lose(l.at, "Corefile: names at "+why, "nothing: records have addresses of hosts")
-			continue
-		}
-		for _, name := range l.value.names {
-			switch {
-			case !strings.Contains(name, "."):
-				i.lose(l.at, "Corefile: a name of one label, "+shown(name), "nothing: records have full names")
-				continue
-			case name == "api."+domain, name == "api-int."+domain:
-				i.lose(l.at, "Corefile: another answer for "+name, "the API VIPs")
-				continue
-			}
-			n, known := at[name]
-			if !known {
-				n = len(vc.Spec.DNS.Records)
-				at[name] = n
-				vc.Spec.DNS.Records = append(vc.Spec.DNS.Records, v1alpha1.DNSRecord{Name: name})
-				i.carry("DNS record", name, l.at)
-			}
-			if rec := &vc.Spec.DNS.Records[n]; !slices.Contains(rec.Addresses, l.value.addr) {
-				rec.Addresses = append(rec.Addresses, l.value.addr)
-			}
-		}
-	}
-}
-
 // settleRoutes determines the domains of routes besides the usual one.
 func (i *importer) settleRoutes(usual string, vc *v1alpha1.VIPConfig) {
 	if d, ok := agreed(i, "the domain of routes that name no host", i.appsDomain, "leave out what is of another cluster"); ok && d.value != usual {
@@ -162,16 +124,29 @@ func (i *importer) settleRoutes(usual string, vc *v1alpha1.VIPConfig) {
 	i.carry("ingress domain", d.value, d.at)
 }
 
+// settleVersion takes the release. Clusters of older ones than vipgen renders for are refused:
+// what they have in other fields and files is not read.
 func (i *importer) settleVersion(vc *v1alpha1.VIPConfig) {
 	v, ok := i.version.best()
 	known := ignition.SupportedOpenShift()
 	switch {
 	case !ok:
 		i.assume("OpenShift version", "any", "no ClusterVersion; what is rendered is for "+known[0]+" to "+known[len(known)-1])
-	case !slices.Contains(known, v.value):
-		i.lose(v.at, "OpenShift "+v.value, "what is rendered is for "+known[0]+" to "+known[len(known)-1]+"; apply it to a cluster of these")
-	default:
+	case slices.Contains(known, v.value):
 		vc.Spec.OpenShiftVersion = v.value
 		i.carry("OpenShift version", v.value, v.at)
+	case slices.Compare(numbers(v.value), numbers(known[0])) > 0:
+		i.lose(v.at, "OpenShift "+v.value, "what is rendered is for "+known[0]+" to "+known[len(known)-1]+"; apply it to a cluster of these")
+	default:
+		i.add(problem.Problem{File: v.at.File, Line: v.at.Line, Code: problem.UnsupportedVersion, Field: "openshiftVersion", Found: v.value,
+			Expected: known[0] + " or later", Hint: "update the cluster first, then export it again"})
 	}
+}
+
+// numbers returns the numbers of a release, such as "4.18".
+func numbers(release string) []int {
+	return lists.Map(strings.Split(release, "."), func(s string) int {
+		n, _ := strconv.Atoi(s) // releases match a pattern of numbers
+		return n
+	})
 }

@@ -21,7 +21,7 @@ func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
 	}
 	settings := i.settleTiming(vc)
 	derived := v1alpha1.RouterIDs(ic.Metadata.Name)
-	roles := i.settleIDs(ic, vc, derived)
+	i.settleIDs(vc, derived)
 	// Next to OpenShift's own keepalived vipgen would start with its settings.
 	other := mode != v1alpha1.ModeUnicast || settings != v1alpha1.ProfileClassic || vc.Spec.VRRP.VirtualRouterIDs.API != 0
 	if other && len(vc.Spec.APIVIPs) == 0 {
@@ -29,7 +29,7 @@ func (i *importer) settleVRRP(ic *installFile, vc *v1alpha1.VIPConfig) {
 		vc.Spec.VRRP.Interoperable = &no
 	}
 	i.settleMembers(vc)
-	i.loseVRRP(ic.Metadata.Name, roles)
+	i.loseVRRP(ic.Metadata.Name)
 }
 
 func (i *importer) settleMode() v1alpha1.Mode {
@@ -134,45 +134,34 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	return v.Profile
 }
 
-// settleIDs writes the virtual router IDs that differ from those derived from the name, and
-// returns the existing groups.
-func (i *importer) settleIDs(ic *installFile, vc *v1alpha1.VIPConfig, derived v1alpha1.VirtualRouterIDs) []v1alpha1.GroupRole {
-	roles := []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress}
-	for _, p := range ic.Platform {
-		if p.DNSVIP != nil {
-			roles = append(roles, v1alpha1.GroupDNS)
-		}
-	}
+// settleIDs writes the virtual router IDs that differ from those derived from the name.
+func (i *importer) settleIDs(vc *v1alpha1.VIPConfig, derived v1alpha1.VirtualRouterIDs) {
 	own := &vc.Spec.VRRP.VirtualRouterIDs
-	for _, role := range roles {
-		field, want := &own.API, derived.API
-		switch role {
-		case v1alpha1.GroupIngress:
-			field, want = &own.Ingress, derived.Ingress
-		case v1alpha1.GroupDNS:
-			field, want = &own.DNS, derived.DNS
-		}
+	for _, g := range []struct {
+		role  v1alpha1.GroupRole
+		field *int
+		want  int
+	}{{v1alpha1.GroupAPI, &own.API, derived.API}, {v1alpha1.GroupIngress, &own.Ingress, derived.Ingress}} {
 		var all claims[int]
 		for _, k := range i.confs {
 			for _, v := range k.instances {
-				if v.role == role && v.RouterID != 0 {
+				if v.role == g.role && v.RouterID != 0 {
 					all.add(v.RouterID, k.at(v.Block.LineOf("virtual_router_id")), byConf)
 				}
 			}
 		}
-		what := "virtual router ID, " + words[role]
+		what := "virtual router ID, " + words[g.role]
 		id, ok := agreed(i, what, all, "leave out what is of another cluster")
 		switch {
 		case !ok:
-			i.assume(what, strconv.Itoa(want), "derived from the cluster's name as OpenShift derives it; no rendered keepalived.conf says another")
+			i.assume(what, strconv.Itoa(g.want), "derived from the cluster's name as OpenShift derives it; no rendered keepalived.conf says another")
 		default:
 			i.carry(what, strconv.Itoa(id.value), id.at)
-			if id.value != want {
-				*field = id.value
+			if id.value != g.want {
+				*g.field = id.value
 			}
 		}
 	}
-	return roles
 }
 
 var routerPort = lazy.Regexp(`http://(?:localhost|127\.0\.0\.1|0):([0-9]{1,5})/healthz`)

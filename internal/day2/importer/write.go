@@ -75,7 +75,6 @@ type loadBalancerFile struct {
 type platformFile struct {
 	APIVIPs      []netip.Addr      `json:"apiVIPs,omitempty"`
 	IngressVIPs  []netip.Addr      `json:"ingressVIPs,omitempty"`
-	DNSVIP       *netip.Addr       `json:"dnsVIP,omitempty"`
 	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
 	DNSRecords   string            `json:"dnsRecordsType,omitempty"`
 }
@@ -84,7 +83,6 @@ type platformFile struct {
 type ovirtFile struct {
 	APIVIPs      []netip.Addr      `json:"api_vips,omitempty"`
 	IngressVIPs  []netip.Addr      `json:"ingress_vips,omitempty"`
-	DNSVIP       *netip.Addr       `json:"dns_vip,omitempty"`
 	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
 }
 
@@ -126,7 +124,7 @@ func (f *installFile) text() []byte {
 		v = struct {
 			plain
 			Platform map[string]ovirtFile `json:"platform"`
-		}{plain(*f), map[string]ovirtFile{"ovirt": {p.APIVIPs, p.IngressVIPs, p.DNSVIP, p.LoadBalancer}}}
+		}{plain(*f), map[string]ovirtFile{"ovirt": {p.APIVIPs, p.IngressVIPs, p.LoadBalancer}}}
 	}
 	return append([]byte(head), marshal(v)...)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -97,7 +96,7 @@ func TestParse(t *testing.T) {
 					if n.OpenShifts {
 						want.RouterID = "" // which it leaves to keepalived
 					}
-					if diff := cmp.Diff(want, got, sameAddresses, cmpopts.IgnoreTypes(blocks.Statement{}, []blocks.Statement{})); diff != "" {
+					if diff := cmp.Diff(want, got, sameAddresses, cmpopts.IgnoreTypes(keepalivedconf.Statement{}, []keepalivedconf.Statement{})); diff != "" {
 						t.Errorf("%s, %s, %s:\n%s", s.Group.Name, s.Stage, n.Facts.Name, diff)
 					}
 				}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/internal/blocks"
 )
 
 // Config is the content of a keepalived.conf. In a template, values known only on the
@@ -23,7 +22,7 @@ type Config struct {
 	// Template reports that the text contains template actions.
 	Template bool
 	// Blocks are all blocks of the text, in order.
-	Blocks []blocks.Statement
+	Blocks []Statement
 	// Unread lists everything else that may affect who holds a VIP.
 	Unread []Problem
 }
@@ -45,7 +44,7 @@ type SyncGroup struct {
 	// Tracks apply to all members; keepalived ignores those of members.
 	Tracks []Track
 	// Block is the group in the text.
-	Block blocks.Statement
+	Block Statement
 }
 
 // Track adds a file's value times Weight to a priority. With weight 0 a value other than
@@ -79,7 +78,7 @@ type Instance struct {
 	Group  netip.Addr
 	VIPs   []VIP
 	Tracks []Track
-	Block  blocks.Statement
+	Block  Statement
 }
 
 // Peer is a unicast peer. MinTTL is the least TTL of its adverts; 0 for any.
@@ -92,11 +91,11 @@ type Peer struct {
 type VIP struct {
 	netip.Prefix
 	// Statement holds further parameters: link, label, scope.
-	Statement blocks.Statement
+	Statement Statement
 }
 
 // Named returns the blocks that begin with a word.
-func (c *Config) Named(word string) (out []blocks.Statement) {
+func (c *Config) Named(word string) (out []Statement) {
 	for _, b := range c.Blocks {
 		if b.Word(0) == word {
 			out = append(out, b)

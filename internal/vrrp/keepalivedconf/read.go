@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -19,15 +18,15 @@ import (
 // refuses; with any, the Config is incomplete.
 func Read(text []byte) (*Config, []Problem) {
 	r := &reader{conf: &Config{}}
-	masked, template, err := blocks.Mask(text)
+	masked, template, err := mask(text)
 	if err == nil {
 		r.conf.Template = template
-		r.conf.Blocks, err = blocks.Parse(masked, "#!")
+		r.conf.Blocks, err = parse(masked)
 	}
 	if err != nil {
 		p := Problem{Line: 1, Code: problem.Syntax, Found: err.Error()}
-		if at := (*blocks.Error)(nil); errors.As(err, &at) {
-			p.Line = at.Line
+		if at := (*syntaxError)(nil); errors.As(err, &at) {
+			p.Line = at.line
 		}
 		return r.conf, []Problem{p}
 	}
@@ -46,12 +45,12 @@ type reader struct {
 }
 
 // refuse records a value that keepalived refuses.
-func (r *reader) refuse(s blocks.Statement, code problem.Code, expected string) {
+func (r *reader) refuse(s Statement, code problem.Code, expected string) {
 	r.problems = append(r.problems, Problem{s.Line, code, s.Word(0), s.Word(1), expected})
 }
 
 // unread records something that is not read.
-func (r *reader) unread(s blocks.Statement, format string, args ...any) {
+func (r *reader) unread(s Statement, format string, args ...any) {
 	r.conf.Unread = append(r.conf.Unread, Problem{Line: s.Line, Code: problem.Syntax, Found: fmt.Sprintf(format, args...)})
 }
 
@@ -62,7 +61,7 @@ var ignored = []string{
 	"vrrp_garp_lower_prio_delay", "vrrp_garp_lower_prio_repeat", "vrrp_higher_prio_send_advert",
 }
 
-func (r *reader) block(b blocks.Statement) {
+func (r *reader) block(b Statement) {
 	switch word := b.Word(0); {
 	case word == "global_defs":
 		r.global(b)
@@ -82,10 +81,10 @@ func (r *reader) block(b blocks.Statement) {
 }
 
 // handlers maps the keywords of a block to the functions that read their statements.
-type handlers map[string]func(blocks.Statement)
+type handlers map[string]func(Statement)
 
 // each passes every statement of a block to its handler, and records the others.
-func (r *reader) each(b blocks.Statement, known handlers) {
+func (r *reader) each(b Statement, known handlers) {
 	seen := map[string]bool{}
 	for _, s := range b.Body {
 		word := s.Word(0)
@@ -96,7 +95,7 @@ func (r *reader) each(b blocks.Statement, known handlers) {
 			continue
 		case seen[word]:
 			r.unread(s, "%q is in %s twice", word, b.Word(0))
-		case slices.ContainsFunc(s.Words, blocks.HasHole):
+		case slices.ContainsFunc(s.Words, HasHole):
 			r.unread(s, "%s: its value is not known", word)
 		}
 		seen[word] = true
@@ -104,18 +103,18 @@ func (r *reader) each(b blocks.Statement, known handlers) {
 	}
 }
 
-func (r *reader) global(b blocks.Statement) {
+func (r *reader) global(b Statement) {
 	known := handlers{
 		"router_id": r.word(&r.conf.RouterID), "vrrp_version": r.number(&r.version, 2, 3),
 		"vrrp_mcast_group4": r.group, "vrrp_mcast_group6": r.group,
 	}
 	for _, word := range ignored {
-		known[word] = func(blocks.Statement) {}
+		known[word] = func(Statement) {}
 	}
 	r.each(b, known)
 }
 
-func (r *reader) group(s blocks.Statement) {
+func (r *reader) group(s Statement) {
 	var a netip.Addr
 	if r.address(&a)(s); a.IsValid() && a.Is4() != strings.HasSuffix(s.Word(0), "4") {
 		r.unread(s, "%s: expected an address of that family", s.Word(0))
@@ -124,20 +123,20 @@ func (r *reader) group(s blocks.Statement) {
 	}
 }
 
-func (r *reader) file(b blocks.Statement) {
+func (r *reader) file(b Statement) {
 	f := File{Name: b.Word(1), Weight: 1}
 	r.each(b, handlers{
 		"file":      r.word(&f.Path),
-		"weight":    func(s blocks.Statement) { f.Weight = r.weight(s, s.Words[1:]) },
-		"init_file": func(s blocks.Statement) { f.Initial = r.weight(s, s.Words[1:]) },
+		"weight":    func(s Statement) { f.Weight = r.weight(s, s.Words[1:]) },
+		"init_file": func(s Statement) { f.Initial = r.weight(s, s.Words[1:]) },
 	})
 	r.conf.Files = append(r.conf.Files, f)
 }
 
-func (r *reader) syncGroup(b blocks.Statement) {
+func (r *reader) syncGroup(b Statement) {
 	g := SyncGroup{Name: b.Word(1), Block: b}
 	r.each(b, handlers{
-		"group": func(s blocks.Statement) {
+		"group": func(s Statement) {
 			for _, m := range s.Body {
 				if len(m.Words) != 1 || m.Open {
 					r.unread(m, "expected the name of an instance")
@@ -145,22 +144,22 @@ func (r *reader) syncGroup(b blocks.Statement) {
 				g.Members = append(g.Members, m.Word(0))
 			}
 		},
-		"track_file": func(blocks.Statement) {}, // when all files are known
+		"track_file": func(Statement) {}, // when all files are known
 	})
 	r.conf.SyncGroups = append(r.conf.SyncGroups, g)
 }
 
-func (r *reader) instance(b blocks.Statement) {
+func (r *reader) instance(b Statement) {
 	i := Instance{Name: b.Word(1), AdvertMS: 1000, Priority: 100, Block: b}
 	r.each(b, handlers{
-		"state": func(s blocks.Statement) {
+		"state": func(s Statement) {
 			var word string
 			r.word(&word)(s)
 			if i.Master = word == "MASTER"; !i.Master && word != "BACKUP" {
 				r.unread(s, "state %q: expected BACKUP or MASTER", word)
 			}
 		},
-		"nopreempt": func(s blocks.Statement) {
+		"nopreempt": func(s Statement) {
 			if i.NoPreempt = true; len(s.Words) > 1 || s.Open {
 				r.unread(s, "nopreempt: takes no value")
 			}
@@ -168,23 +167,23 @@ func (r *reader) instance(b blocks.Statement) {
 		"version": r.number(&i.Version, 2, 3), "interface": r.word(&i.Interface),
 		"virtual_router_id": r.number(&i.RouterID, 1, 255), "priority": r.number(&i.Priority, 1, 255),
 		"advert_int": r.milliseconds(&i.AdvertMS),
-		"authentication": func(s blocks.Statement) {
-			r.each(s, handlers{"auth_pass": r.word(&i.Password), "auth_type": func(s blocks.Statement) {
+		"authentication": func(s Statement) {
+			r.each(s, handlers{"auth_pass": r.word(&i.Password), "auth_type": func(s Statement) {
 				if r.word(&i.AuthType)(s); i.AuthType != "PASS" {
 					r.unread(s, "auth_type %q: expected PASS", i.AuthType)
 				}
 			}})
 		},
 		"unicast_src_ip": r.address(&i.Source), "unicast_ttl": r.number(&i.TTL, 1, 255),
-		"unicast_peer":      func(s blocks.Statement) { r.peers(&i, s) },
-		"virtual_ipaddress": func(s blocks.Statement) { r.vips(&i, s) },
-		"track_file":        func(blocks.Statement) {}, // when all files are known
+		"unicast_peer":      func(s Statement) { r.peers(&i, s) },
+		"virtual_ipaddress": func(s Statement) { r.vips(&i, s) },
+		"track_file":        func(Statement) {}, // when all files are known
 	})
 	i.Password = vrrp.AdvertisedPassword(i.Password)
 	r.conf.Instances = append(r.conf.Instances, i)
 }
 
-func (r *reader) peers(i *Instance, b blocks.Statement) {
+func (r *reader) peers(i *Instance, b Statement) {
 	for _, s := range b.Body {
 		a, err := netip.ParseAddr(s.Word(0))
 		p := Peer{Address: a}
@@ -205,7 +204,7 @@ func (r *reader) peers(i *Instance, b blocks.Statement) {
 	}
 }
 
-func (r *reader) vips(i *Instance, b blocks.Statement) {
+func (r *reader) vips(i *Instance, b Statement) {
 	for _, s := range b.Body {
 		more := s.Words[min(1, len(s.Words)):]
 		for _, word := range []string{"dev", "label"} {
@@ -217,7 +216,7 @@ func (r *reader) vips(i *Instance, b blocks.Statement) {
 			r.unread(s, "expected a VIP, its interface and a label at most")
 		}
 		word, length, has := strings.Cut(s.Word(0), "/")
-		if blocks.HasHole(word) {
+		if HasHole(word) {
 			r.unread(s, "the VIP is not known")
 			continue
 		}
@@ -227,7 +226,7 @@ func (r *reader) vips(i *Instance, b blocks.Statement) {
 			continue
 		}
 		bits := a.BitLen()
-		if has && !blocks.HasHole(length) {
+		if has && !HasHole(length) {
 			if bits, err = strconv.Atoi(length); err != nil || bits < 0 || bits > a.BitLen() {
 				r.problems = append(r.problems, Problem{s.Line, problem.BadNetwork, b.Word(0), s.Word(0), a.String() + " with a prefix length from 0 to " + strconv.Itoa(a.BitLen())})
 				continue
@@ -237,7 +236,7 @@ func (r *reader) vips(i *Instance, b blocks.Statement) {
 	}
 }
 
-// finish evaluates what depends on several blocks.
+// finish evaluates what depends on several
 func (r *reader) finish() {
 	for n := range r.conf.Instances {
 		i := &r.conf.Instances[n]
@@ -260,7 +259,7 @@ func (r *reader) finish() {
 
 // tracks reads the trackers of an instance or a sync group. Files may be defined later in
 // the text.
-func (r *reader) tracks(of blocks.Statement) (out []Track) {
+func (r *reader) tracks(of Statement) (out []Track) {
 	for _, b := range of.Body {
 		if b.Word(0) != "track_file" {
 			continue
@@ -286,8 +285,8 @@ func (r *reader) tracks(of blocks.Statement) (out []Track) {
 }
 
 // word reads the value of a statement with one.
-func (r *reader) word(to *string) func(blocks.Statement) {
-	return func(s blocks.Statement) {
+func (r *reader) word(to *string) func(Statement) {
+	return func(s Statement) {
 		if *to = s.Word(1); len(s.Words) != 2 || s.Open {
 			r.unread(s, "%s: expected one value", s.Word(0))
 		}
@@ -296,45 +295,45 @@ func (r *reader) word(to *string) func(blocks.Statement) {
 
 // value reads the value of a statement with one; a value that is invalid, or known only
 // on the node, is zero.
-func value[T any](r *reader, to *T, parse func(string) (T, bool), refuse func(s blocks.Statement)) func(blocks.Statement) {
-	return func(s blocks.Statement) {
+func value[T any](r *reader, to *T, parse func(string) (T, bool), refuse func(s Statement)) func(Statement) {
+	return func(s Statement) {
 		var text string
 		var ok bool
 		r.word(&text)(s)
 		if *to, ok = parse(text); !ok {
 			*to = *new(T)
-			if !blocks.HasHole(text) {
+			if !HasHole(text) {
 				refuse(s)
 			}
 		}
 	}
 }
 
-func (r *reader) number(to *int, least, most int) func(blocks.Statement) {
+func (r *reader) number(to *int, least, most int) func(Statement) {
 	return value(r, to, func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
 		return n, err == nil && least <= n && n <= most
-	}, func(s blocks.Statement) {
+	}, func(s Statement) {
 		r.refuse(s, problem.BadValue, fmt.Sprintf("a number from %d to %d", least, most))
 	})
 }
 
-func (r *reader) milliseconds(to *int) func(blocks.Statement) {
+func (r *reader) milliseconds(to *int) func(Statement) {
 	return value(r, to, func(text string) (int, bool) {
 		n, err := strconv.ParseFloat(text, 64)
 		return int(math.Round(n * 1000)), err == nil && n >= 0.01 && n <= 255
-	}, func(s blocks.Statement) { r.refuse(s, problem.BadTiming, "0.01 to 255 seconds") })
+	}, func(s Statement) { r.refuse(s, problem.BadTiming, "0.01 to 255 seconds") })
 }
 
-func (r *reader) address(to *netip.Addr) func(blocks.Statement) {
+func (r *reader) address(to *netip.Addr) func(Statement) {
 	return value(r, to, func(text string) (netip.Addr, bool) {
 		a, err := netip.ParseAddr(text)
 		return a, err == nil
-	}, func(s blocks.Statement) { r.unread(s, "%s %q: expected an address", s.Word(0), s.Word(1)) })
+	}, func(s Statement) { r.unread(s, "%s %q: expected an address", s.Word(0), s.Word(1)) })
 }
 
 // weight reads a weight, or the initial value of a file.
-func (r *reader) weight(s blocks.Statement, words []string) int {
+func (r *reader) weight(s Statement, words []string) int {
 	n, err := strconv.Atoi(strings.Join(words, " "))
 	if err != nil || n < -254 || n > 254 {
 		r.unread(s, "%s: expected a number from -254 to 254", s.Word(0))

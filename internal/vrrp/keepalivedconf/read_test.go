@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/vipgen/vipgen/internal/blocks"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
@@ -85,7 +84,7 @@ var forms = map[string]string{
 }
 
 var ignoreText = cmp.Options{
-	cmpopts.IgnoreTypes(blocks.Statement{}, []blocks.Statement{}),
+	cmpopts.IgnoreTypes(keepalivedconf.Statement{}, []keepalivedconf.Statement{}),
 	cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
 
@@ -198,7 +197,7 @@ global_defs {
 	if line := i.Block.LineOf("advert_int"); line != 4 {
 		t.Errorf("advert_int is in line %d", line)
 	}
-	if !strings.HasSuffix(i.Name, "_API") || !blocks.HasHole(i.Name) {
+	if !strings.HasSuffix(i.Name, "_API") || !keepalivedconf.HasHole(i.Name) {
 		t.Errorf("the name %q", i.Name)
 	}
 }

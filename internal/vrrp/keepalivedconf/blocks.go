@@ -1,6 +1,4 @@
-// Package blocks parses statements of words, with blocks of more statements in braces:
-// keepalived.conf and Corefiles, and templates of them.
-package blocks
+package keepalivedconf
 
 import (
 	"errors"
@@ -17,17 +15,16 @@ const (
 	maxBlocks = 100_000
 )
 
-// Hole replaces an action of a Go template, or a variable of a shell, whose value only the node
-// knows.
+// Hole replaces an action of a template, whose value only the node knows.
 const Hole = "\x01"
 
 // HasHole reports whether a word has a hole.
 func HasHole(word string) bool { return strings.Contains(word, Hole) }
 
-// Mask replaces template actions by holes, keeping lines. found is set if there was one.
-// Strings in an action may hold braces. The error is an [Error], or says that the text cannot
-// be a template.
-func Mask(text []byte) (out string, found bool, err error) {
+// mask replaces template actions by holes, keeping lines. found is set if there was one.
+// Strings in an action may hold braces. The error is a syntaxError, or says that the text
+// cannot be a template.
+func mask(text []byte) (out string, found bool, err error) {
 	if len(text) > maxText {
 		return "", false, fmt.Errorf("larger than %d MiB", maxText>>20)
 	}
@@ -47,7 +44,7 @@ func Mask(text []byte) (out string, found bool, err error) {
 		line += strings.Count(rest[:start], "\n")
 		end := actionEnd(rest[start:])
 		if end < 0 {
-			return "", true, &Error{line, "unterminated template action"}
+			return "", true, &syntaxError{line, "unterminated template action"}
 		}
 		found = true
 		b.WriteString(Hole)
@@ -78,13 +75,13 @@ func actionEnd(s string) int {
 	return -1
 }
 
-// Error is an error on a line. It quotes nothing of the file.
-type Error struct {
-	Line int
-	Text string
+// syntaxError is an error on a line. It quotes nothing of the file.
+type syntaxError struct {
+	line int
+	text string
 }
 
-func (e *Error) Error() string { return e.Text }
+func (e *syntaxError) Error() string { return e.text }
 
 // Statement is a line of words, with the statements in its braces.
 type Statement struct {
@@ -117,15 +114,14 @@ func (s Statement) LineOf(word string, more ...string) (line int) {
 	return line
 }
 
-// Parse parses a masked text. comments are the characters that begin a comment. The error is an
-// [Error].
-func Parse(text, comments string) ([]Statement, error) {
+// parse parses a masked text. The error is a syntaxError.
+func parse(text string) ([]Statement, error) {
 	stack := []Statement{{Open: true}}
 	line, count := 0, 0
 	var current Statement
 	push := func() {
 		top := &stack[len(stack)-1]
-		if len(current.Words) > 0 && !OnlyHoles(current.Words) {
+		if len(current.Words) > 0 && !onlyHoles(current.Words) {
 			top.Body = append(top.Body, current)
 			count++
 		}
@@ -133,15 +129,15 @@ func Parse(text, comments string) ([]Statement, error) {
 	}
 	for s := range strings.Lines(text) {
 		line++
-		words, err := wordsOf(s, comments)
+		words, err := wordsOf(s)
 		if err != nil {
-			return nil, &Error{line, err.Error()}
+			return nil, &syntaxError{line, err.Error()}
 		}
 		for _, w := range words {
 			switch w {
 			case open:
 				if current.Words == nil && !reopen(&stack[len(stack)-1], &current) || len(stack) > maxDepth {
-					return nil, &Error{line, "unexpected \"{\""}
+					return nil, &syntaxError{line, "unexpected \"{\""}
 				}
 				current.Open = true
 				stack = append(stack, current)
@@ -149,7 +145,7 @@ func Parse(text, comments string) ([]Statement, error) {
 			case closing:
 				push()
 				if len(stack) == 1 {
-					return nil, &Error{line, "unexpected \"}\""}
+					return nil, &syntaxError{line, "unexpected \"}\""}
 				}
 				done := stack[len(stack)-1]
 				stack = stack[:len(stack)-1]
@@ -164,11 +160,11 @@ func Parse(text, comments string) ([]Statement, error) {
 		}
 		push()
 		if count > maxBlocks {
-			return nil, &Error{line, "too many statements"}
+			return nil, &syntaxError{line, "too many statements"}
 		}
 	}
 	if len(stack) > 1 {
-		return nil, &Error{stack[len(stack)-1].Line, "unterminated block"}
+		return nil, &syntaxError{stack[len(stack)-1].Line, "unterminated block"}
 	}
 	return stack[0].Body, nil
 }
@@ -183,10 +179,13 @@ func reopen(top, current *Statement) bool {
 	return true
 }
 
-// OnlyHoles reports whether all words are holes.
-func OnlyHoles(words []string) bool {
+// onlyHoles reports whether all words are holes.
+func onlyHoles(words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return strings.Trim(w, Hole) != "" })
 }
+
+// comments are the characters that begin a comment.
+const comments = "#!"
 
 // Marks of wordsOf: braces, and the beginning of a quoted word.
 const (
@@ -197,7 +196,7 @@ const (
 
 // wordsOf splits a line into words. They are separated by white space or in double quotes; a
 // brace is a word by itself, or at the end of a word.
-func wordsOf(line, comments string) ([]string, error) {
+func wordsOf(line string) ([]string, error) {
 	line = strings.ReplaceAll(line, "\x02", "?")
 	var out []string
 	for {
@@ -228,26 +227,11 @@ func wordsOf(line, comments string) ([]string, error) {
 				out = append(out, open)
 			case word == "}":
 				out = append(out, closing)
-			case strings.HasSuffix(word, "{") && !strings.HasSuffix(word, "${"):
+			case strings.HasSuffix(word, "{"):
 				out = append(out, word[:len(word)-1], open)
 			default:
-				out = append(out, shellHoles(word))
+				out = append(out, word)
 			}
 		}
-	}
-}
-
-// shellHoles replaces ${NAME}, as in templates of the first releases.
-func shellHoles(word string) string {
-	for {
-		before, rest, ok := strings.Cut(word, "${")
-		if !ok {
-			return word
-		}
-		_, after, closed := strings.Cut(rest, "}")
-		if !closed {
-			return word
-		}
-		word = before + Hole + after
 	}
 }
