@@ -102,18 +102,17 @@ func TestTemplatesEscapeNothing(t *testing.T) {
 		}
 	}
 	count := 0
-	err := filepath.WalkDir(filepath.Join("..", "templates"), func(path string, e os.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".tmpl" {
-			return err
-		}
-		count++
-		if found := escaped.Find(testkit.ReadFile(t, path)); found != nil {
-			t.Errorf("%s has escaped delimiters: %q", path, found)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"../templates", "../internal/companion"} {
+		testkit.Must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".tmpl" {
+				return err
+			}
+			count++
+			if found := escaped.Find(testkit.ReadFile(t, path)); found != nil {
+				t.Errorf("%s has escaped delimiters: %q", path, found)
+			}
+			return nil
+		}))
 	}
 	if count == 0 {
 		t.Error("no template found")

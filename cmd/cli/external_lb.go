@@ -20,7 +20,6 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/externallb"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
-	templates "github.com/vipgen/vipgen/templates/externallb"
 )
 
 // externalFlags are the facts about an external load balancer that the files of a cluster lack.
@@ -293,7 +292,7 @@ func externalText(out *printer, p *externallb.Plan) {
 	}
 }
 
-func clientsOf(s templates.Service, b templates.Backend) string {
+func clientsOf(s externallb.Service, b externallb.Backend) string {
 	switch {
 	case len(s.Only) > 0:
 		return list(s.Only) + " only"
@@ -303,7 +302,7 @@ func clientsOf(s templates.Service, b templates.Backend) string {
 	return "all clients"
 }
 
-func health(s templates.Service, c templates.Check) string {
+func health(s externallb.Service, c externallb.Check) string {
 	scheme, port := "http", s.Port
 	if c.TLS {
 		scheme = "https"

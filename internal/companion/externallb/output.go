@@ -8,7 +8,6 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/externallb"
 )
 
 // singleHost is the name of a load balancer without a pair.
@@ -109,7 +108,7 @@ type daemon struct {
 	dir, file string
 	config    func(p *Plan, host string, w Want) ([]byte, error)
 	image     func(p *Plan) string
-	unit      externallb.Unit
+	unit      Unit
 }
 
 var haproxy = daemon{
@@ -119,10 +118,10 @@ var haproxy = daemon{
 		if w.Format == render.FormatFiles {
 			conf.User = "haproxy" // as in Debian's and Red Hat's packages
 		}
-		return externallb.HAProxy(&conf)
+		return HAProxy(&conf)
 	},
 	image: func(p *Plan) string { return p.images.HAProxy },
-	unit: externallb.Unit{
+	unit: Unit{
 		Name: "vipgen-lb-haproxy", Capabilities: []string{"NET_BIND_SERVICE"}, Reload: "USR2",
 		Program: "haproxy", Args: "-W -db -f /etc/haproxy/haproxy.cfg",
 	},
@@ -132,10 +131,10 @@ var keepalived = daemon{
 	dir: "/etc/keepalived", file: "keepalived.conf",
 	config: func(p *Plan, host string, _ Want) ([]byte, error) {
 		i := slices.IndexFunc(p.Pair, func(h Host) bool { return h.Name == host })
-		return externallb.KeepalivedConf(&p.Pair[i].keepalived)
+		return KeepalivedConf(&p.Pair[i].keepalived)
 	},
 	image: func(p *Plan) string { return p.images.Keepalived },
-	unit: externallb.Unit{
+	unit: Unit{
 		Name: "vipgen-lb-keepalived", Capabilities: []string{"IPC_LOCK", "KILL", "NET_ADMIN", "NET_RAW", "SETGID", "SETUID", "SYS_NICE"}, Reload: "HUP",
 		Program: "keepalived", Args: "--dont-fork --vrrp --log-console --use-file /etc/keepalived/keepalived.conf",
 	},

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/externallb"
 )
 
 // Services of a load balancer.
@@ -52,12 +51,12 @@ type Plan struct {
 	// Cluster is the cluster's domain.
 	Cluster string `json:"cluster"`
 	// DNS holds the names that clients use, with their addresses.
-	DNS      []Name               `json:"dns"`
-	Services []externallb.Service `json:"services"`
+	DNS      []Name    `json:"dns"`
+	Services []Service `json:"services"`
 	// Pair is empty where the VIPs are held in another way.
 	Pair []Host `json:"pair,omitempty"`
 
-	proxy externallb.Proxy
+	proxy Proxy
 	// Images are those of the daemons' containers.
 	images v1alpha1.Images
 }
@@ -76,5 +75,5 @@ type Host struct {
 	Addresses []netip.Prefix `json:"addresses"`
 	RouterID  int            `json:"virtualRouterID"`
 
-	keepalived externallb.Keepalived
+	keepalived Keepalived
 }

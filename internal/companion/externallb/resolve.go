@@ -12,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/externallb"
 )
 
 // Load plans the load balancer of a cluster. The list has every problem and warning of the
@@ -210,18 +209,18 @@ func (r *resolver) claimed(g *v1alpha1.Group, p v1alpha1.Peer) bool {
 func (r *resolver) plan() *Plan {
 	ports := r.c.Config.Spec.Ports
 	p := &Plan{Cluster: r.c.Config.Spec.Domain, Pair: r.hosts, images: r.c.Images}
-	add := func(name string, port int, only []netip.Prefix, backends []externallb.Backend) {
+	add := func(name string, port int, only []netip.Prefix, backends []Backend) {
 		if len(backends) > 0 {
-			p.Services = append(p.Services, externallb.Service{Name: name, Port: port, Only: only, Backends: backends})
+			p.Services = append(p.Services, Service{Name: name, Port: port, Only: only, Backends: backends})
 		}
 	}
 	api := v1alpha1.Group{Role: v1alpha1.GroupAPI}
 	if r.x.serves(serveAPI) {
-		add(serveAPI, ports.API, nil, []externallb.Backend{r.backend(serveAPI, &api, ports.API, externallb.Check{Path: "/readyz", TLS: true})})
+		add(serveAPI, ports.API, nil, []Backend{r.backend(serveAPI, &api, ports.API, Check{Path: "/readyz", TLS: true})})
 	}
 	if r.x.serves(serveMachineConfig) {
 		add(serveMachineConfig, ports.MachineConfig, r.clusterHosts(),
-			[]externallb.Backend{r.backend(serveMachineConfig, &api, ports.MachineConfig, externallb.Check{Path: "/healthz", TLS: true})})
+			[]Backend{r.backend(serveMachineConfig, &api, ports.MachineConfig, Check{Path: "/healthz", TLS: true})})
 	}
 	add("ingress-https", v1alpha1.HTTPSPort, nil, r.routers("https", v1alpha1.HTTPSPort))
 	add("ingress-http", v1alpha1.HTTPPort, nil, r.routers("http", v1alpha1.HTTPPort))
@@ -231,13 +230,13 @@ func (r *resolver) plan() *Plan {
 }
 
 // routers returns the routers of every ingress controller, at a port, the default one first.
-func (r *resolver) routers(protocol string, port int) []externallb.Backend {
-	var out []externallb.Backend
+func (r *resolver) routers(protocol string, port int) []Backend {
+	var out []Backend
 	for _, g := range r.groups {
 		if g.Role != v1alpha1.GroupIngress {
 			continue
 		}
-		b := r.backend(g.Name+"-"+protocol, g.Group, port, externallb.Check{Path: "/healthz/ready", Port: g.HealthPort})
+		b := r.backend(g.Name+"-"+protocol, g.Group, port, Check{Path: "/healthz/ready", Port: g.HealthPort})
 		b.Sticky = true
 		if g.SharedWithOperator() {
 			out = slices.Insert(out, 0, b)
@@ -249,10 +248,10 @@ func (r *resolver) routers(protocol string, port int) []externallb.Backend {
 	return out
 }
 
-func (r *resolver) backend(name string, g *v1alpha1.Group, port int, check externallb.Check) externallb.Backend {
-	b := externallb.Backend{Name: name, Check: check}
+func (r *resolver) backend(name string, g *v1alpha1.Group, port int, check Check) Backend {
+	b := Backend{Name: name, Check: check}
 	for _, p := range r.behind(g) {
-		b.Servers = append(b.Servers, externallb.Server{Name: p.Name, Address: netip.AddrPortFrom(r.address(p), uint16(port))})
+		b.Servers = append(b.Servers, Server{Name: p.Name, Address: netip.AddrPortFrom(r.address(p), uint16(port))})
 	}
 	return b
 }
@@ -285,8 +284,8 @@ func (r *resolver) names() []Name {
 
 // proxy listens on the families of the VIPs, or, without known ones, on those of the machine
 // networks.
-func (r *resolver) proxy(services []externallb.Service) externallb.Proxy {
-	p := externallb.Proxy{Cluster: r.c.Config.Spec.Domain, ReadyPort: r.c.Config.Spec.Ports.HAProxyReady, Services: services}
+func (r *resolver) proxy(services []Service) Proxy {
+	p := Proxy{Cluster: r.c.Config.Spec.Domain, ReadyPort: r.c.Config.Spec.Ports.HAProxyReady, Services: services}
 	for _, a := range r.allVIPs() {
 		p.IPv4, p.IPv6 = p.IPv4 || a.Is4(), p.IPv6 || a.Is6()
 	}
@@ -317,8 +316,8 @@ const (
 )
 
 // keepalived returns the configuration of one host of a pair.
-func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalived {
-	k := externallb.Keepalived{
+func (r *resolver) keepalived(self, other Balancer, id int) Keepalived {
+	k := Keepalived{
 		Cluster: r.c.Config.Spec.Domain, Host: self.Name, Priority: priority, Points: points,
 		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/ready", r.c.Config.Spec.Ports.HAProxyReady),
 	}
@@ -326,7 +325,7 @@ func (r *resolver) keepalived(self, other Balancer, id int) externallb.Keepalive
 		name string
 		is   func(netip.Addr) bool
 	}{{"4", netip.Addr.Is4}, {"6", netip.Addr.Is6}} {
-		inst := externallb.Instance{
+		inst := Instance{
 			Name: r.c.Config.Metadata.Name + "_LB_" + family.name, Interface: r.x.Interface, RouterID: id,
 			AdvertInterval: vrrp.Seconds(v1alpha1.FastIntervalMS),
 			Source:         own(self, family.is), Peer: own(other, family.is),

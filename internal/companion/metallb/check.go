@@ -7,14 +7,13 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/templates/metallb"
 )
 
 func (r *resolver) checkCluster() {
 	for _, a := range r.plan.params.Addresses {
 		r.checkAddress(a)
-		r.checkServiceFamily(metallb.Family(a))
-		r.checkPeerFamily(metallb.Family(a))
+		r.checkServiceFamily(Family(a))
+		r.checkPeerFamily(Family(a))
 	}
 	r.checkNodes()
 }
@@ -64,7 +63,7 @@ func (r *resolver) inUse(a netip.Addr) string {
 // checkServiceFamily requires a family of the cluster's Services.
 func (r *resolver) checkServiceFamily(family string) {
 	networks := r.c.ServiceNetworks
-	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return metallb.Family(n.Addr()) == family }) {
+	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return Family(n.Addr()) == family }) {
 		return
 	}
 	r.badFlag(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+lists.Join(networks, " or ")+": the cluster has no other Services")
@@ -74,7 +73,7 @@ func (r *resolver) checkServiceFamily(family string) {
 // settings that differ between its versions.
 func (r *resolver) checkPeerFamily(family string) {
 	peers := r.plan.params.Peers
-	if len(peers) == 0 || slices.ContainsFunc(peers, func(p metallb.Peer) bool { return metallb.Family(p.Address.Addr()) == family }) {
+	if len(peers) == 0 || slices.ContainsFunc(peers, func(p Peer) bool { return Family(p.Address.Addr()) == family }) {
 		return
 	}
 	r.badFlag(problem.FamilyOrder, "--bgp-peer", "no router with an "+family+" address", "one, for the "+family+" address: it is announced in sessions of its family")

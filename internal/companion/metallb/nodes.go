@@ -9,11 +9,10 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates/metallb"
 )
 
 // nodes returns the nodes with API servers: the given ones, or else those of the input.
-func (r *resolver) nodes() []metallb.Node {
+func (r *resolver) nodes() []Node {
 	if len(r.q.Selector) > 0 {
 		if len(r.q.Nodes) > 0 {
 			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers alone")
@@ -32,7 +31,7 @@ func (r *resolver) nodes() []metallb.Node {
 	return r.knownNodes()
 }
 
-func (r *resolver) givenNodes() (out []metallb.Node) {
+func (r *resolver) givenNodes() (out []Node) {
 	const flag = "--node"
 	names := map[string]bool{}
 	taken := map[netip.Addr]bool{}
@@ -50,7 +49,7 @@ func (r *resolver) givenNodes() (out []metallb.Node) {
 			continue
 		}
 		names[name] = true
-		n := metallb.Node{Name: name}
+		n := Node{Name: name}
 		for part := range strings.SplitSeq(list, ",") {
 			a, ok := r.address(flag, part)
 			if !ok {
@@ -70,13 +69,13 @@ func (r *resolver) givenNodes() (out []metallb.Node) {
 
 // knownNodes returns the control-plane nodes whose addresses the input has. The arbiter runs no
 // API server, and the bootstrap host's goes away.
-func (r *resolver) knownNodes() (out []metallb.Node) {
+func (r *resolver) knownNodes() (out []Node) {
 	if r.c == nil {
 		return nil
 	}
 	for _, p := range r.c.Config.Spec.Peers {
 		if p.Role == v1alpha1.RoleMaster {
-			out = append(out, metallb.Node{Name: p.Name, Addresses: p.Addresses})
+			out = append(out, Node{Name: p.Name, Addresses: p.Addresses})
 		}
 	}
 	return out
@@ -111,7 +110,7 @@ func (r *resolver) checkNodes() {
 }
 
 // peers returns the routers that the addresses are announced to.
-func (r *resolver) peers() (out []metallb.Peer) {
+func (r *resolver) peers() (out []Peer) {
 	const flag = "--bgp-peer"
 	seen := map[netip.AddrPort]bool{}
 	for _, text := range r.q.Peers {
@@ -133,7 +132,7 @@ func (r *resolver) peers() (out []metallb.Peer) {
 			continue
 		}
 		seen[addr] = true
-		out = append(out, metallb.Peer{
+		out = append(out, Peer{
 			Name:     r.plan.params.Name + "-" + strconv.Itoa(len(out)+1),
 			Address:  addr,
 			ASN:      uint32(asn),

@@ -2,8 +2,6 @@
 // (seed 000), from the cluster's input and a request, and checks both.
 package metallb
 
-import "github.com/vipgen/vipgen/templates/metallb"
-
 // Modes of announcing an address.
 const (
 	ModeL2  = "l2"
@@ -54,19 +52,10 @@ type Request struct {
 
 // Plan is a valid request.
 type Plan struct {
-	params metallb.Params
+	params Params
 	// own: includes the pool and its advertisement
 	own, bgp, endpoints bool
 }
-
-// Objects returns the objects of the cluster, in the order in which they are applied.
-func (p *Plan) Objects() ([]metallb.Object, error) {
-	return p.params.Objects(p.own, p.bgp, p.endpoints)
-}
-
-// Certificate describes what clients need, in comments, with the APIServer object for names
-// that are in no certificate yet.
-func (p *Plan) Certificate() ([]byte, error) { return p.params.Certificate() }
 
 // NeedsCertificate reports whether there is such an object.
 func (p *Plan) NeedsCertificate() bool { return len(p.params.Hostnames) > 0 }

@@ -17,7 +17,6 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/installconfig"
-	"github.com/vipgen/vipgen/templates/openstack"
 )
 
 // Options are the facts that the cluster's files lack. Names are names or IDs in OpenStack.
@@ -50,7 +49,7 @@ type Plan struct {
 	Network string     `json:"network,omitempty"`
 	Ports   []NodePort `json:"ports"`
 	VIPs    []VIP      `json:"vips"`
-	hints   openstack.Hints
+	hints   hints
 }
 
 // NodePort is a node's port with its allowed addresses besides its own.
@@ -70,11 +69,12 @@ type VIP struct {
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 }
 
-// Script returns a script of openstack commands.
-func (p *Plan) Script() ([]byte, error) { return p.hints.Script() }
+// Script returns a bash script of openstack commands, which prints them and runs them only on
+// request.
+func (p *Plan) Script() ([]byte, error) { return parsed.Run("hints.sh", &p.hints) }
 
-// Terraform returns a Terraform configuration.
-func (p *Plan) Terraform() ([]byte, error) { return p.hints.Terraform() }
+// Terraform returns a configuration for Terraform or OpenTofu.
+func (p *Plan) Terraform() ([]byte, error) { return parsed.Run("hints.tf", &p.hints) }
 
 // Load plans the settings. The list has every problem and warning of the files and of the
 // options; the plan is nil if one of them is an error. Problems of options have fields named
@@ -124,7 +124,7 @@ func (r *resolver) options() {
 	for _, p := range r.x.VIPPorts {
 		r.name("--vip-port", p.Name)
 		once("--vip-port", p.Name)
-		if r.x.Network != "" && openstack.Name(p.Name).ID() {
+		if r.x.Network != "" && Name(p.Name).ID() {
 			r.Add(problem.BadName, "--vip-port", problem.Quote(p.Name), "a name for a port to be made, not an ID", "without --network the port exists already")
 		}
 	}
@@ -154,9 +154,9 @@ func (r *resolver) plan() *Plan {
 		return nil
 	}
 	p := &Plan{Cluster: spec.Domain, Network: r.x.Network, Ports: r.ports(), VIPs: r.vips()}
-	p.hints = openstack.Hints{Cluster: p.Cluster, Network: openstack.Name(r.x.Network)}
+	p.hints = hints{Cluster: p.Cluster, Network: Name(r.x.Network)}
 	for _, port := range p.Ports {
-		p.hints.Ports = append(p.hints.Ports, openstack.Port{Name: openstack.Name(port.Port), VIPs: port.Allowed})
+		p.hints.Ports = append(p.hints.Ports, hintPort{Name: Name(port.Port), VIPs: port.Allowed})
 	}
 	for _, v := range p.VIPs {
 		p.hints.VIPs = append(p.hints.VIPs, r.hint(v))
@@ -321,13 +321,13 @@ func fixed(vips []netip.Addr) netip.Addr {
 }
 
 // hint returns a group in the templates' form.
-func (r *resolver) hint(v VIP) openstack.VIP {
-	out := openstack.VIP{Group: v.Group, Port: openstack.Name(v.Port)}
+func (r *resolver) hint(v VIP) hintVIP {
+	out := hintVIP{Group: v.Group, Port: Name(v.Port)}
 	if v.FloatingIP != nil {
 		out.FloatingIP, out.Fixed = *v.FloatingIP, fixed(v.Addresses)
 	}
 	for _, a := range v.Addresses {
-		address := openstack.Address{Addr: a}
+		address := hintAddress{Addr: a}
 		for _, n := range r.c.Config.Spec.MachineNetworks {
 			if n.Contains(a) {
 				address.Subnet = n

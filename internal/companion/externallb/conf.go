@@ -1,8 +1,3 @@
-// Package externallb renders the configuration of a load balancer outside of a cluster:
-// HAProxy in front of API servers, machine config servers and routers, and keepalived for
-// a pair of such hosts (seeds 001 and 003).
-//
-// Unlike node templates, these are executed offline, and not shipped to nodes.
 package externallb
 
 import (

@@ -1,5 +1,3 @@
-// Package metallb renders the objects with which MetalLB provides an additional address
-// for the API of a cluster (seed 000), and the certificate for its clients.
 package metallb
 
 import (
@@ -169,14 +167,12 @@ type Object struct {
 	Data []byte
 }
 
-// Objects returns the manifests, in the order in which they are applied. own includes the
-// pool and its advertisement, with bgp by BGP; endpoints selects Endpoints in place of an
-// EndpointSlice.
-func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
-	m := maker{}
+// Objects returns the objects of the cluster, in the order in which they are applied.
+func (plan *Plan) Objects() ([]Object, error) {
+	p, m := plan.params, maker{}
 	switch {
-	case !own:
-	case bgp:
+	case !plan.own:
+	case plan.bgp:
 		m.add(kindIPAddressPool, kindIPAddressPool, p)
 		for i, peer := range p.Peers {
 			m.add(kindBGPPeer, kindBGPPeer+"-"+strconv.Itoa(i+1), struct {
@@ -192,7 +188,7 @@ func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 	m.add(kindService, kindService, p)
 	switch {
 	case len(p.Selector) > 0:
-	case endpoints:
+	case plan.endpoints:
 		m.add(kindEndpoints, kindEndpoints, endpointsData{p, "", p.Endpoints("")})
 	default:
 		for _, family := range p.Families() {
@@ -202,10 +198,10 @@ func (p Params) Objects(own, bgp, endpoints bool) ([]Object, error) {
 	return m.objects, m.err
 }
 
-// Certificate returns comments on the clients' certificate check, and the API server's
-// certificate for Hostnames, if any.
-func (p Params) Certificate() ([]byte, error) {
-	m := maker{}
+// Certificate describes what clients need, in comments, with the APIServer object for names
+// that are in no certificate yet.
+func (plan *Plan) Certificate() ([]byte, error) {
+	p, m := plan.params, maker{}
 	m.add(kindCertificate, kindCertificate, p)
 	if m.err != nil {
 		return nil, m.err

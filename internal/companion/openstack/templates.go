@@ -1,6 +1,3 @@
-// Package openstack renders the OpenStack configuration of a cluster's VIPs: the allowed
-// addresses of the nodes' ports, the ports that reserve the VIPs, and their floating IPs
-// (seed 002). A script and a Terraform configuration share the same data.
 package openstack
 
 import (
@@ -17,46 +14,46 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Hints is the data of both templates.
-type Hints struct {
+// hints is the data of both templates: of a script and of a Terraform configuration.
+type hints struct {
 	Cluster string
 	// Network is the network in which missing ports of VIPs are created; empty if they
 	// exist.
 	Network Name
 	// Subnets are the subnets of Network that contain VIPs.
 	Subnets []netip.Prefix
-	Ports   []Port
-	VIPs    []VIP
+	Ports   []hintPort
+	VIPs    []hintVIP
 }
 
 // Reserves reports whether ports of VIPs are created.
-func (h *Hints) Reserves() bool { return h.Network != "" }
+func (h *hints) Reserves() bool { return h.Network != "" }
 
 // Kept returns the VIPs whose port is known.
-func (h *Hints) Kept() []VIP {
-	return slices.DeleteFunc(slices.Clone(h.VIPs), func(v VIP) bool { return v.Port == "" })
+func (h *hints) Kept() []hintVIP {
+	return slices.DeleteFunc(slices.Clone(h.VIPs), func(v hintVIP) bool { return v.Port == "" })
 }
 
-// Port is a node's port.
-type Port struct {
+// hintPort is a node's port.
+type hintPort struct {
 	Name Name
 	// VIPs are the VIPs that the node can hold.
 	VIPs []netip.Addr
 }
 
-// VIP is a set of VIPs that share a Neutron port, which no server has.
-type VIP struct {
+// hintVIP is a set of VIPs that share a Neutron port, which no server has.
+type hintVIP struct {
 	// Group is the name of the cluster's group of VIPs.
 	Group string
 	// Port is empty if unknown.
 	Port      Name
-	Addresses []Address
+	Addresses []hintAddress
 	// FloatingIP leads to the IPv4 address Fixed; both are zero if there is none.
 	FloatingIP, Fixed netip.Addr
 }
 
-// Address is a VIP with its subnet.
-type Address struct {
+// hintAddress is a VIP with its subnet.
+type hintAddress struct {
 	netip.Addr
 	Subnet netip.Prefix
 }
@@ -97,9 +94,3 @@ func (n Name) HCL() string {
 	text = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text)
 	return `"` + text + `"`
 }
-
-// Script renders a bash script that prints its commands, and runs them only on request.
-func (h *Hints) Script() ([]byte, error) { return parsed.Run("hints.sh", h) }
-
-// Terraform renders a configuration for Terraform or OpenTofu.
-func (h *Hints) Terraform() ([]byte, error) { return parsed.Run("hints.tf", h) }

@@ -72,12 +72,12 @@ func TestID(t *testing.T) {
 	}
 }
 
-func example(port Name) *Hints {
+func example(port Name) *Plan {
 	vip := netip.MustParseAddr("192.0.2.5")
-	return &Hints{Cluster: "demo.example.com", Network: port, Subnets: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
-		Ports: []Port{{port, []netip.Addr{vip}}},
-		VIPs: []VIP{{Group: "api", Port: port, Addresses: []Address{{vip, netip.MustParsePrefix("192.0.2.0/24")}},
-			FloatingIP: netip.MustParseAddr("203.0.113.5"), Fixed: vip}}}
+	return &Plan{hints: hints{Cluster: "demo.example.com", Network: port, Subnets: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		Ports: []hintPort{{port, []netip.Addr{vip}}},
+		VIPs: []hintVIP{{Group: "api", Port: port, Addresses: []hintAddress{{vip, netip.MustParsePrefix("192.0.2.0/24")}},
+			FloatingIP: netip.MustParseAddr("203.0.113.5"), Fixed: vip}}}}
 }
 
 // Whatever a port is called, the configuration has the same blocks, and the name is
