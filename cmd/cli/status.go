@@ -22,11 +22,10 @@ func (a *app) statusCommand() *cobra.Command {
 which node holds each VIP, which nodes take no part and why, versions, VRRP settings,
 and where nodes disagree.
 
-It takes the JSON of 'vipgen-agent status -o json', a file for each node or all in one;
-copies of /run/vipgen, each below a directory that is called like its node; and exported
-Nodes, also in a must-gather, so that a node without state is missed. Of a directory,
-what is below it counts; - is standard input. A file that is torn or empty is a finding,
-and the others count.
+It takes the JSON of 'vipgen-agent status -o json', a file for each node or all in one,
+and exported Nodes, also in a must-gather, so that a node without state is missed. Of a
+directory, what is below it counts; - is standard input. A file that is torn or empty is
+a finding, and the others count.
 
 Exit code 0: no findings; checks that fail do not change it. 1: something is wrong, or
 the state of a node is missing. 2: bad usage, or no state of any node. 3: could not read.
@@ -54,7 +53,7 @@ func (a *app) status(names []string, o command.Format) error {
 	c := r.Cluster()
 	if len(c.Nodes) == 0 && len(c.Findings) == 0 {
 		return problem.List{{File: names[0], Severity: problem.Error, Code: problem.WrongKind, Found: "no state of any node",
-			Expected: "what 'vipgen-agent status -o json' printed, copies of /run/vipgen, or exported Nodes"}}
+			Expected: "what 'vipgen-agent status -o json' printed, or exported Nodes"}}
 	}
 	return found(show(a, o, c, statusText), len(c.Findings) > 0)
 }
@@ -66,7 +65,7 @@ func (a *app) readStatus(r *status.Reader, names []string) error {
 			r.Unreadable(name, err)
 		} else if !r.Add(filepath.ToSlash(name), data) && !inFolder {
 			return problem.List{{File: name, Severity: problem.Error, Code: problem.WrongKind, Found: "no state of a node",
-				Expected: "what 'vipgen-agent status -o json' printed, a state.json of /run/vipgen/<job>, or exported Nodes"}}
+				Expected: "what 'vipgen-agent status -o json' printed, or exported Nodes"}}
 		}
 		return nil
 	})

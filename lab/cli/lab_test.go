@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -336,7 +335,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	}
 }
 
-// testClusterStatus shows a cluster by what its agents print, and by copies of /run/vipgen.
+// testClusterStatus shows a cluster by what its agents print.
 func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	show := func(dir string) (c status.Cluster) {
 		out, code := r.output(exec.CommandContext(r.ctx, r.program, "status", dir, "-o", "json"))
@@ -355,7 +354,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 			return len(v.Holders) != 1 || v.Members[0].Node != v.Holders[0] || v.Members[0].Priority == 0
 		}) && !slices.ContainsFunc(c.Nodes, func(n status.Node) bool { return n.Settings == "" || len(n.Jobs) < 3 })
 	}
-	printed, copied := t.TempDir(), t.TempDir()
+	printed := t.TempDir()
 	// Agents publish what changed within a second, once they run.
 	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
 		for _, n := range s.Nodes {
@@ -368,22 +367,6 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 		}
 		return complete(c)
 	})
-	last := ""
-	testkit.Await(t, "copies of what they publish to say so as well", func() bool {
-		for _, n := range s.Nodes {
-			states, err := filepath.Glob(filepath.Join(n.Root, "run/vipgen/*/state.json"))
-			if err != nil || len(states) == 0 {
-				t.Fatal(n.Name, err)
-			}
-			for _, file := range states {
-				job := filepath.Base(filepath.Dir(file))
-				testkit.WriteFile(t, filepath.Join(copied, n.Name, "run/vipgen", job, "state.json"), testkit.ReadFile(t, file))
-			}
-		}
-		c := show(copied)
-		last = fmt.Sprintf("%+v", c.VIPs)
-		return complete(c)
-	}, func() string { return last })
 }
 
 func testLabKill(t *testing.T, r *labRunner, printed func() string) {

@@ -30,9 +30,6 @@ type Reader struct {
 	full bool
 }
 
-// rawName is the file in the directory of each job.
-const rawName = "state.json"
-
 // Relevant reports whether a file of a directory may hold state, by its path: JSON, and in a
 // must-gather only the Nodes.
 func Relevant(name string) bool {
@@ -44,20 +41,15 @@ func Relevant(name string) bool {
 }
 
 // Add reads a file, named with slashes: the output of `vipgen-agent status -o json` on one node
-// or on several; a job's state.json from a copy of /run/vipgen, below a directory named after
-// the node; exported Nodes. It reports whether it was any of them. Torn or invalid files become
-// findings.
+// or on several, or exported Nodes. It reports whether it was either. Torn or invalid files
+// become findings.
 func (r *Reader) Add(name string, data []byte) bool {
 	switch trimmed := bytes.TrimSpace(data); {
 	case len(trimmed) == 0:
 		r.Unreadable(name, errors.New("it is empty"))
 		return true
-	case len(data) > maxState && !mayBeNodes(name, data):
+	case len(data) > maxState && !bytes.Contains(data, []byte("kind")): // exported Nodes are large in large clusters
 		return r.broken(name, data, fmt.Errorf("more than %d MiB", maxState>>20))
-	}
-	if job := path.Base(path.Dir(name)); path.Base(name) == rawName && slices.Contains(jobNames(), job) {
-		r.addRaw(name, job, data)
-		return true
 	}
 	// Reports of early agents have no kind.
 	report := bytes.Contains(data, []byte(`"`+state.ReportKind+`"`)) || !bytes.Contains(data, []byte(`"kind"`))
@@ -75,16 +67,11 @@ const maxOther = 64 << 10
 // node. A must-gather contains unrelated JSON.
 func (r *Reader) broken(name string, data []byte, err error) bool {
 	mentions := func(job string) bool { return bytes.Contains(data, []byte(`"`+job+`"`)) }
-	if len(data) > maxOther && path.Base(name) != rawName && !slices.ContainsFunc(jobNames(), mentions) {
+	if len(data) > maxOther && !slices.ContainsFunc(jobNames(), mentions) {
 		return false
 	}
 	r.Unreadable(name, err)
 	return true
-}
-
-// mayBeNodes reports whether a file may hold exported Nodes, which are large in large clusters.
-func mayBeNodes(name string, data []byte) bool {
-	return path.Base(name) != rawName && bytes.Contains(data, []byte("kind"))
 }
 
 // addReports reads the output of agents, one after the other.
@@ -116,37 +103,7 @@ func (r *Reader) addReport(name string, report state.Report) {
 	if n == nil || report.Time.Before(n.Time) {
 		return // the latest counts
 	}
-	n.report, n.raw = report, false
-	n.Version, n.Time = report.Version, report.Time
-}
-
-func (r *Reader) addRaw(name, job string, data []byte) {
-	// The directory of a node ends with run/vipgen, or with less of it.
-	dir := path.Dir(path.Dir(name))
-	for slices.Contains([]string{"vipgen", "run", "var", "host"}, path.Base(dir)) {
-		dir = path.Dir(dir)
-	}
-	var report state.Report
-	text := append(append([]byte(`{"`+job+`":`), data...), '}')
-	if err := json.Unmarshal(text, &report); err != nil || report.Empty() {
-		r.Unreadable(name, cmp.Or(err, errors.New("no state of a job")))
-		return
-	}
-	n := r.node(cmp.Or(valid(path.Base(dir)), "unknown"), name)
-	if n == nil {
-		return
-	}
-	n.raw = true
-	n.merge(&report)
-}
-
-func (n *Node) merge(from *state.Report) {
-	to := &n.report
-	to.Keepalived = cmp.Or(from.Keepalived, to.Keepalived)
-	to.HAProxy = cmp.Or(from.HAProxy, to.HAProxy)
-	to.Firewall = cmp.Or(from.Firewall, to.Firewall)
-	to.CoreDNS = cmp.Or(from.CoreDNS, to.CoreDNS)
-	to.MDNS = cmp.Or(from.MDNS, to.MDNS)
+	n.report, n.Version, n.Time = report, report.Version, report.Time
 }
 
 // addNodes reads exported Nodes with the reports of their agents.

@@ -69,8 +69,6 @@ type Node struct {
 	Unhealthy []string `json:"unhealthy,omitempty"`
 
 	report state.Report
-	// raw is set for a copy of /run/vipgen, which does not show whether the jobs still ran.
-	raw bool
 	// exported is set where the cluster has a Node with that name.
 	exported bool
 }

@@ -200,9 +200,7 @@ func TestForms(t *testing.T) {
 	add("all.json", string(text(t, all["master-0"]))+"\n"+string(text(t, older)))
 	add("again.json", string(text(t, older)))
 	add("gather/master-1/status.json", string(text(t, plain)))
-	// A copy of /run/vipgen.
-	add("gather/master-2/host/run/vipgen/keepalived/state.json", string(text(t, all["master-2"].Keepalived)))
-	add("gather/master-2/host/run/vipgen/coredns/state.json", string(text(t, all["master-2"].CoreDNS)))
+	add("gather/master-2.json", string(text(t, all["master-2"])))
 	add("nodes.yaml", "apiVersion: v1\nkind: List\nitems:\n- kind: Node\n  metadata: {name: worker-0, annotations: {vipgen.io/vrrp: '{\"running\":\"fast/unicast/v3/40ms\"}'}}\n- kind: Node\n  metadata: {name: master-0}\n")
 	if r.Add("other.json", []byte(`{"hello": 1}`)) || r.Add("pod.json", []byte(`{"kind": "Pod"}`)) {
 		t.Error("something else is taken for a state")
@@ -212,7 +210,7 @@ func TestForms(t *testing.T) {
 	for _, n := range c.Nodes {
 		names = append(names, n.Name+" "+n.Version+" "+n.Settings)
 	}
-	want := []string{"master-0 v1.2.0 fast/unicast/v3/40ms", "master-1 v1.2.0 fast/unicast/v3/40ms", "master-2  fast/unicast/v3/40ms", "worker-0  fast/unicast/v3/40ms"}
+	want := []string{"master-0 v1.2.0 fast/unicast/v3/40ms", "master-1 v1.2.0 fast/unicast/v3/40ms", "master-2 v1.2.0 fast/unicast/v3/40ms", "worker-0  fast/unicast/v3/40ms"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
@@ -226,7 +224,6 @@ func TestUnreadable(t *testing.T) {
 	whole := string(text(t, nodeReport("master-0", true)))
 	for name, data := range map[string]string{
 		"empty.json": "", "torn.json": whole[:len(whole)/2], "list.json": `{"keepalived": []}`, "text.txt": "{keepalived  takes part",
-		"run/vipgen/keepalived/state.json": `{"instances": [`, "run/vipgen/mdns/state.json": "null",
 		"large.json": `{"keepalived": ` + strings.Repeat(" ", maxState) + "{}}", "address.json": `{"keepalived": {"instances": [{"vip": "x"}]}}`,
 	} {
 		var r Reader
@@ -250,7 +247,7 @@ func TestUnreadable(t *testing.T) {
 
 func TestRelevant(t *testing.T) {
 	for name, want := range map[string]bool{
-		"master-0.json": true, "master-0/run/vipgen/haproxy/state.json": true, "mg/cluster-scoped-resources/core/nodes/master-0.yaml": true,
+		"master-0.json": true, "master-0/status.json": true, "mg/cluster-scoped-resources/core/nodes/master-0.yaml": true,
 		"mg/cluster-scoped-resources/core/persistentvolumes/a.yaml": false, "mg/namespaces/x/core/pods.json": false, "notes.txt": false,
 	} {
 		if Relevant(name) != want {
@@ -262,7 +259,7 @@ func TestRelevant(t *testing.T) {
 // FuzzAdd reads any file under any name.
 func FuzzAdd(f *testing.F) {
 	f.Add("master-0.json", text(f, nodeReport("master-0", true)))
-	f.Add("n/run/vipgen/keepalived/state.json", []byte(`{"wanted":true,"instances":[{"vip":"192.0.2.5","peers":["192.0.2.6"]},{"vip":""}]}`))
+	f.Add("master-1.json", []byte(`{"keepalived":{"wanted":true,"instances":[{"vip":"192.0.2.5","peers":["192.0.2.6"]},{"vip":""}]}}`))
 	f.Add("nodes.yaml", []byte("kind: List\nitems:\n- {kind: Node, metadata: {name: a}}"))
 	f.Add("x.json", []byte("{}{\"kind\""))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
