@@ -38,7 +38,7 @@ func TestFleetVRIDs(t *testing.T) {
 	if out := must(t, "vr-ids", "clusters", "--fix"); !strings.Contains(out, "\nWritten:\n") {
 		t.Error(out)
 	}
-	want := fleetHead + "spec:\n  # fast enough\n  vrrp:\n    virtualRouterIDs:\n      ingress: 148\n    profile: fast\n"
+	want := fleetHead + "spec:\n  # fast enough\n  vrrp:\n    profile: fast\n    virtualRouterIDs:\n      ingress: 148\n"
 	if got := read(t, "clusters/cnf11/vipgen.yaml"); got != want {
 		t.Errorf("vipgen.yaml:\n%s", got)
 	}

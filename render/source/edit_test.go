@@ -10,15 +10,15 @@ import (
 func TestSetNumber(t *testing.T) {
 	const api = "spec.vrrp.virtualRouterIDs.api"
 	tests := []struct{ name, field, in, want string }{
-		{"over another", api, "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 7   # old\n", "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 9   # old\n"},
-		{"beside another", api, "spec:\n  vrrp:\n    virtualRouterIDs:\n      ingress: 7\n", "spec:\n  vrrp:\n    virtualRouterIDs:\n      api: 9\n      ingress: 7\n"},
-		{"a part is there", api, "kind: X\nspec:\n    # timing\n    vrrp:\n        profile: fast\n", "kind: X\nspec:\n    # timing\n    vrrp:\n        virtualRouterIDs:\n          api: 9\n        profile: fast\n"},
+		{"over another", api, "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 7   # old\n", "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 9 # old\n"},
+		{"beside another", api, "spec:\n  vrrp:\n    virtualRouterIDs:\n      ingress: 7\n", "spec:\n  vrrp:\n    virtualRouterIDs:\n      ingress: 7\n      api: 9\n"},
+		{"a part is there", api, "kind: X\nspec:\n    # timing\n    vrrp:\n        profile: fast\n", "kind: X\nspec:\n  # timing\n  vrrp:\n    profile: fast\n    virtualRouterIDs:\n      api: 9\n"},
 		{"nothing is there", api, "kind: X # y", "kind: X # y\nspec:\n  vrrp:\n    virtualRouterIDs:\n      api: 9\n"},
 		{"an empty key", api, "spec:\nkind: X\n", "spec:\n  vrrp:\n    virtualRouterIDs:\n      api: 9\nkind: X\n"},
-		{"braces", api, "spec: {vrrp: {profile: fast}}\n", "spec: {vrrp: {virtualRouterIDs: {api: 9}, profile: fast}}\n"},
+		{"braces", api, "spec: {vrrp: {profile: fast}}\n", "spec: {vrrp: {profile: fast, virtualRouterIDs: {api: 9}}}\n"},
 		{"empty braces", api, "spec: {}\n", "spec: {vrrp: {virtualRouterIDs: {api: 9}}}\n"},
 		{"an item of a list", "spec.ingress[1].virtualRouterID", "spec:\n  ingress:\n  - name: a\n    vips: [x]\n  - name: b\n    vips: [y]\n",
-			"spec:\n  ingress:\n  - name: a\n    vips: [x]\n  - name: b\n    virtualRouterID: 9\n    vips: [y]\n"},
+			"spec:\n  ingress:\n  - name: a\n    vips: [x]\n  - name: b\n    vips: [y]\n    virtualRouterID: 9\n"},
 		{"an item of one key", "spec.ingress[0].virtualRouterID", "spec:\n  ingress:\n  - name: a\n", "spec:\n  ingress:\n  - name: a\n    virtualRouterID: 9\n"},
 		{"an item that is not there", "spec.ingress[0].virtualRouterID", "spec: {}\n", ""},
 		{"text in the way", api, "spec: x\n", ""},
