@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/vipgen/vipgen/cmd/command"
 )
@@ -50,6 +51,23 @@ func show[T any](a *app, o command.Format, v T, text func(*printer, T)) error {
 		text(p, v)
 		out.Write(p.Bytes())
 	})
+}
+
+// reportInterval is the time before and between reports of progress.
+const reportInterval = 2 * time.Second
+
+// progress returns a function that reports at a terminal how much of long work is done.
+func (a *app) progress() func(what string, done, total int) {
+	if !command.Terminal(a.Err) {
+		return func(string, int, int) {}
+	}
+	said := time.Now()
+	return func(what string, done, total int) {
+		if time.Since(said) >= reportInterval {
+			said = time.Now()
+			fmt.Fprintf(a.Err, "vipgen: %s: %d%%\n", what, 100*done/total)
+		}
+	}
 }
 
 // found returns the error of a command that has printed its findings.

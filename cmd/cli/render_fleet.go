@@ -24,8 +24,6 @@ type fleetRun struct {
 	flags    *renderFlags
 	options  render.Options
 	renderer render.Renderer
-	progress *progress
-
 	// The results so far.
 	problems problem.List
 	failed   int // clusters with problems
@@ -68,16 +66,7 @@ func (a *app) renderFleet(c *cobra.Command, fleet input.Fleet, f *renderFlags) e
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
 	run := &fleetRun{app: a, Fleet: fleet, flags: f, options: o}
-	if command.Terminal(a.Err) {
-		total := len(fleet.Clusters)
-		if f.allOrNothing {
-			total *= 2
-		}
-		run.progress = startProgress(a.Err, "clusters", total, patience, progressInterval)
-	}
-	err = run.renderAll()
-	run.progress.end()
-	if err != nil {
+	if err := run.renderAll(); err != nil {
 		return err
 	}
 	return run.finish()
@@ -99,9 +88,10 @@ func distinctFolders(members []input.Cluster) error {
 
 // renderAll renders every cluster; the error is one of the output as a whole.
 func (r *fleetRun) renderAll() error {
+	progress, total := r.progress(), len(r.Clusters)
 	if r.flags.allOrNothing {
-		err := ordered(len(r.Clusters), func(i int) outcome { return r.renderOne(r.Clusters[i], true) }, func(_ int, o outcome) error {
-			r.progress.step()
+		err := ordered(total, func(i int) outcome { return r.renderOne(r.Clusters[i], true) }, func(i int, o outcome) error {
+			progress("checking clusters", i, total)
 			r.add(o)
 			return nil
 		})
@@ -110,8 +100,8 @@ func (r *fleetRun) renderAll() error {
 		}
 		r.problems = nil
 	}
-	if err := ordered(len(r.Clusters), func(i int) outcome { return r.renderOne(r.Clusters[i], false) }, func(_ int, o outcome) error {
-		r.progress.step()
+	if err := ordered(total, func(i int) outcome { return r.renderOne(r.Clusters[i], false) }, func(i int, o outcome) error {
+		progress("rendering clusters", i, total)
 		r.add(o)
 		_, err := r.Out.Write(o.text)
 		return err

@@ -290,22 +290,3 @@ func TestOrdered(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestProgress(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	p := startProgress(w, "clusters", 4, 0, time.Millisecond)
-	p.step()
-	buf := make([]byte, 1<<10)
-	n, err := r.Read(buf) // waits for the bar
-	if got := string(buf[:n]); err != nil || !strings.HasPrefix(got, "\r[") || !strings.Contains(got, " of 4 clusters") {
-		t.Errorf("%q, %v", got, err)
-	}
-	p.end()
-	quick := startProgress(nil, "clusters", 4, time.Hour, time.Hour) // shows nothing: it would panic
-	quick.step()
-	quick.end()
-}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +83,8 @@ type proven struct {
 
 // prove runs the proof. A template that cannot be read back is bad input.
 func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
-	o := verify.Options{Nodes: v.nodes, Progress: a.progress()}
+	progress := a.progress()
+	o := verify.Options{Nodes: v.nodes, Progress: func(group string, done, total int) { progress("group "+group, done, total) }}
 	if v.template == "" {
 		return verify.Cluster(c, o)
 	}
@@ -99,23 +99,6 @@ func (a *app) prove(c *render.Cluster, v *verifyFlags) (*verify.Report, error) {
 			Expected: "a keepalived.conf.tmpl with the keywords of vipgen's, see 'vipgen render --format files'"}}
 	}
 	return report, err
-}
-
-// reportInterval is the time before and between reports of progress at a terminal.
-const reportInterval = 2 * time.Second
-
-// progress reports at a terminal how far a long proof is.
-func (a *app) progress() func(group string, done, total int) {
-	if !command.Terminal(a.Err) {
-		return nil
-	}
-	said := time.Now()
-	return func(group string, done, total int) {
-		if time.Since(said) >= reportInterval {
-			said = time.Now()
-			fmt.Fprintf(a.Err, "vipgen: group %s: %d%%\n", group, 100*done/total)
-		}
-	}
 }
 
 // proofText prints the tables of holders by failure, or counterexamples.
