@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
@@ -28,7 +28,7 @@ import (
 
 // initFlags are the contents of a new file.
 type initFlags struct {
-	from, dir, lab       string
+	from, dir            string
 	output               command.Format
 	agent                string
 	version, profile     string
@@ -41,13 +41,11 @@ func (a *app) initCommand() *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
 		Use:   "init [install-config.yaml]",
-		Short: "Write a first vipgen.yaml, or an install-config for the lab",
+		Short: "Write a first vipgen.yaml",
 		Long: `Write a commented vipgen.yaml into the working directory, or that of --dir. Values
 come from flags; at a terminal and without flags, init asks for them. Given an
 install-config, or another file that describes a cluster (--from says the same), it
 proposes what goes with it, and writes nothing that does not.
-
-With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instead.
 
 -o yaml prints the file and writes nothing. An existing file is kept unless
 --overwrite is given.`,
@@ -59,21 +57,15 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
     --agent-image registry.example.com/vipgen-agent@sha256:...
 
   # For nodes on platform none
-  vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o yaml
-
-  # A cluster for the lab
-  vipgen init --lab 192.0.2.0/24 --dir lab`,
+  vipgen init --api-vip 192.0.2.5 --ingress-vip 192.0.2.7 -o yaml`,
 		Args: command.Args(0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.Writes = true
 			if len(args) == 1 {
-				if f.from != "" || f.lab != "" {
-					return command.Usagef(c, "%s and --from or --lab cannot be used together", args[0])
+				if f.from != "" {
+					return command.Usagef(c, "%s and --from cannot be used together", args[0])
 				}
 				f.from = args[0]
-			}
-			if f.lab != "" {
-				return a.initLab(c, &f)
 			}
 			return a.initConfig(c, &f)
 		},
@@ -82,7 +74,6 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 	flags.StringVar(&f.from, "from", "", "`file` that describes the cluster: an install-config, a ClusterInstance, a SiteConfig or an AgentClusterInstall")
 	command.Dir(c, &f.dir, "`directory` to write to (default: the working directory)")
 	f.output.AddOptional(c, "yaml")
-	flags.StringVar(&f.lab, "lab", "", "write an install-config for the lab, with nodes in this `network`")
 	flags.StringVar(&f.agent, "agent-image", "", "`image` of vipgen's agent in your registry, by digest")
 	flags.StringVar(&f.version, "openshift-version", "", "OpenShift `version`, "+inputflags.Versions())
 	flags.StringVar(&f.profile, "profile", "", "VRRP `profile`: fast, virtual or classic (default: by platform)")
@@ -94,7 +85,6 @@ With --lab NETWORK, write a small install-config.yaml for 'vipgen lab up' instea
 	command.Complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	command.Complete(c, "load-balancer", string(v1alpha1.LoadBalancerInCluster), string(v1alpha1.LoadBalancerExternal), string(v1alpha1.LoadBalancerNone))
 	_ = c.MarkFlagFilename("from", "yaml", "yml")
-	c.MarkFlagsMutuallyExclusive("from", "lab")
 	c.MarkFlagsMutuallyExclusive("dir", "output")
 	return c
 }
@@ -256,11 +246,7 @@ func quotedList(items []string) string {
 	if len(items) == 0 {
 		return ""
 	}
-	out := make([]string, len(items))
-	for i, s := range items {
-		out[i] = quoted(s)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
+	return "[" + strings.Join(lists.Map(items, quoted), ", ") + "]"
 }
 
 func mapping(key, value string) string {
@@ -268,51 +254,4 @@ func mapping(key, value string) string {
 		return ""
 	}
 	return "{" + key + ": " + quoted(value) + "}"
-}
-
-// initLab writes a small install-config.
-func (a *app) initLab(c *cobra.Command, f *initFlags) error {
-	network, err := netip.ParsePrefix(f.lab)
-	if err != nil || network != network.Masked() || network.Bits() > network.Addr().BitLen()-5 {
-		return command.Usagef(c, "--lab %s: expected a network of at least 32 addresses, such as 192.0.2.0/24", f.lab)
-	}
-	at := func(n int) netip.Addr {
-		addr := network.Addr()
-		for range n {
-			addr = addr.Next()
-		}
-		return addr
-	}
-	inner := "" // the installer's defaults of internal networks are IPv4
-	if network.Addr().Is6() {
-		inner = "  clusterNetwork:\n  - cidr: fd01::/48\n    hostPrefix: 64\n  serviceNetwork:\n  - fd02::/112\n"
-	}
-	text := fmt.Sprintf(`# A cluster for the lab, with just what vipgen reads.
-apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: lab
-networking:
-  machineNetwork:
-  - cidr: %s
-%scontrolPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 2
-platform:
-  baremetal:
-    apiVIPs:
-    - %s
-    ingressVIPs:
-    - %s
-    loadBalancer:
-      type: UserManaged # the nodes' VIPs are vipgen's from the start
-`, network, inner, at(5), at(7))
-	file := render.File{Name: filepath.Join(f.dir, input.InstallConfigName), Data: []byte(text)}
-	if _, _, err := render.Load(render.Sources{InstallConfig: file}, render.Options{}); err != nil {
-		return err
-	}
-	return a.initWrite(f, file)
 }

@@ -69,16 +69,6 @@ func TestInitExamplesAreValid(t *testing.T) {
 	}
 }
 
-func TestInitLab(t *testing.T) {
-	for _, network := range []string{"192.0.2.0/24", "2001:db8::/64", "10.9.8.32/27"} {
-		t.Chdir(t.TempDir())
-		must(t, "init", "--lab", network)
-		if out := must(t, "validate"); !strings.Contains(out, "from the first packet") {
-			t.Errorf("%s: %s", network, out)
-		}
-	}
-}
-
 // Text from a flag never becomes more than a value, and what does not go with the
 // cluster is not written.
 func TestInitRefuses(t *testing.T) {
@@ -86,13 +76,10 @@ func TestInitRefuses(t *testing.T) {
 		"--profile slow":                                  "spec.vrrp.profile: found \"slow\", expected",
 		"--openshift-version 3.11":                        "--openshift-version 3.11: expected 4.12 to 5.2",
 		"--api-vip a],b:[":                                "expected an IP address",
-		"--lab 192.0.2.1/24":                              "expected a network of at least 32 addresses",
-		"--lab 192.0.2.0/30":                              "expected a network of at least 32 addresses",
 		"--from install-config.yaml --api-vip 192.0.2.9":  "spec.apiVIPs",
 		"--from install-config.yaml --load-balancer None": "expected no VIP with spec.loadBalancer.type: None",
 		"install-config.yaml more":                        "unexpected argument",
 		"install-config.yaml --from install-config.yaml":  "cannot be used together",
-		"install-config.yaml --lab 192.0.2.0/24":          "cannot be used together",
 	} {
 		t.Chdir(t.TempDir())
 		lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
