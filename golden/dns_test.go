@@ -12,7 +12,6 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -54,7 +53,7 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 			api = n.Name + "." + s.Domain
 		}
 		for _, a := range addresses {
-			ask(t, dns.At(a), strings.ToUpper(api), "A", daemon.Answer{Rcode: "NOERROR", Records: typed(own[api], "A")})
+			ask(t, dns.at(a), strings.ToUpper(api), "A", answer{Rcode: "NOERROR", Records: typed(own[api], "A")})
 		}
 	})
 }
@@ -62,7 +61,7 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 // startCoreDNS runs CoreDNS on a node with the addresses that the facts say,
 // and with the first of its upstreams in reach, if it has one. It returns the
 // addresses to ask at.
-func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known []string) (dns *daemon.Resolver, at []netip.Addr, upstream bool) {
+func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known []string) (dns *resolver, at []netip.Addr, upstream bool) {
 	t.Helper()
 	var prefixes []netip.Prefix
 	for _, i := range n.Interfaces {
@@ -75,7 +74,7 @@ func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known 
 	for _, p := range prefixes {
 		at = append(at, p.Addr())
 	}
-	var options []daemon.DNSOption
+	var server *siteServer
 	if a, ok := forwardsTo(t, corefile); ok {
 		where, reached := netip.Prefix{}, false
 		for _, p := range prefixes {
@@ -87,11 +86,9 @@ func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known 
 			where = netip.PrefixFrom(a, a.BitLen()-8)
 			prefixes = append(prefixes, netip.PrefixFrom(a.Next(), where.Bits()))
 		}
-		options = append(options, daemon.WithUpstream(site(where, known)))
-		upstream = true
+		server = site(where, known)
 	}
-	options = append(options, daemon.WithAddresses(prefixes...))
-	return daemon.CoreDNS(t, corefile, map[string][]byte{v1alpha1.HostsFile: hosts}, options...), at, upstream
+	return coreDNS(t, corefile, map[string][]byte{v1alpha1.HostsFile: hosts}, prefixes, server), at, server != nil
 }
 
 // forwardsTo finds the first address that a Corefile forwards to.
@@ -110,30 +107,30 @@ func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
 }
 
 // site knows every name, and each as a foreign one.
-func site(where netip.Prefix, known []string) daemon.Upstream {
-	u := daemon.Upstream{Address: where}
+func site(where netip.Prefix, known []string) *siteServer {
+	s := &siteServer{address: where}
 	slices.Sort(known)
 	for _, name := range slices.Compact(known) {
 		for _, record := range []string{elsewhere, elsewhere6, "MX 10 mail.example.net.", `TXT "elsewhere"`, "HTTPS 1 .", elsewhereBack} {
-			u.Records = append(u.Records, name+". 60 IN "+record)
+			s.records = append(s.records, name+". 60 IN "+record)
 		}
 	}
-	return u
+	return s
 }
 
-func ask(t *testing.T, dns *daemon.Resolver, name, qtype string, want daemon.Answer) {
+func ask(t *testing.T, dns *resolver, name, qtype string, want answer) {
 	t.Helper()
-	if diff := cmp.Diff(want, dns.Query(name, qtype)); diff != "" {
+	if diff := cmp.Diff(want, dns.query(name, qtype)); diff != "" {
 		t.Errorf("%s %s (-want +got):\n%s", name, qtype, diff)
 	}
 }
 
 // askOwn: a family or type that a name lacks is an empty answer, neither "no
 // such name" nor a question to another server.
-func askOwn(t *testing.T, dns *daemon.Resolver, own names) {
+func askOwn(t *testing.T, dns *resolver, own names) {
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		for _, qtype := range []string{"A", "AAAA", "MX", "TXT", "HTTPS"} {
-			want := daemon.Answer{Rcode: "NOERROR"}
+			want := answer{Rcode: "NOERROR"}
 			if qtype == "A" || qtype == "AAAA" {
 				want.Records = typed(own[name], qtype)
 			}
@@ -144,13 +141,13 @@ func askOwn(t *testing.T, dns *daemon.Resolver, own names) {
 
 // askForeign: all other names are the upstream's. Without one the server says
 // that it cannot tell, so that the client asks the next server.
-func askForeign(t *testing.T, dns *daemon.Resolver, foreign []string, upstream bool) {
-	want := map[string]daemon.Answer{
+func askForeign(t *testing.T, dns *resolver, foreign []string, upstream bool) {
+	want := map[string]answer{
 		"A":    {Rcode: "NOERROR", Records: []string{elsewhere}},
 		"AAAA": {Rcode: "NOERROR", Records: []string{elsewhere6}},
 	}
 	if !upstream {
-		want = map[string]daemon.Answer{"A": {Rcode: "SERVFAIL"}, "AAAA": {Rcode: "SERVFAIL"}}
+		want = map[string]answer{"A": {Rcode: "SERVFAIL"}, "AAAA": {Rcode: "SERVFAIL"}}
 	}
 	for _, name := range foreign {
 		for _, qtype := range slices.Sorted(maps.Keys(want)) {
@@ -161,18 +158,18 @@ func askForeign(t *testing.T, dns *daemon.Resolver, foreign []string, upstream b
 
 // askReverse: addresses of nodes and API VIPs lead back to their names, all others are the
 // upstream's to know.
-func askReverse(t *testing.T, dns *daemon.Resolver, own map[netip.Addr][]string, foreign []netip.Addr, upstream bool) {
+func askReverse(t *testing.T, dns *resolver, own map[netip.Addr][]string, foreign []netip.Addr, upstream bool) {
 	for a, names := range own {
-		want := daemon.Answer{Rcode: "NOERROR"}
+		want := answer{Rcode: "NOERROR"}
 		for _, name := range names {
 			want.Records = append(want.Records, "PTR "+name+".")
 		}
 		slices.Sort(want.Records)
 		ask(t, dns, arpa(t, a), "PTR", want)
 	}
-	want := daemon.Answer{Rcode: "NOERROR", Records: []string{elsewhereBack}}
+	want := answer{Rcode: "NOERROR", Records: []string{elsewhereBack}}
 	if !upstream {
-		want = daemon.Answer{Rcode: "SERVFAIL"}
+		want = answer{Rcode: "SERVFAIL"}
 	}
 	for _, a := range foreign {
 		ask(t, dns, arpa(t, a), "PTR", want)

@@ -1,6 +1,6 @@
 // Package daemon lets tests put what vipgen renders to the real programs:
-// keepalived's and HAProxy's own parsers, a started CoreDNS, the Ignition
-// engine, and a cluster of running keepalived daemons.
+// keepalived's and HAProxy's own parsers, the Ignition engine, and a cluster of
+// running keepalived daemons.
 //
 // Everything runs in network namespaces of its own and in a private view of the
 // file system in which the rendered files lie at the paths that they have on a

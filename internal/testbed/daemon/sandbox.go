@@ -92,13 +92,6 @@ func (s *sandbox) share(t testing.TB, root, dir string) {
 	}
 }
 
-func (s *sandbox) addProgram(t testing.TB, program string) string {
-	t.Helper()
-	inside := filepath.Join("/programs", filepath.Base(program))
-	s.bind(t, program, inside)
-	return inside
-}
-
 func (s *sandbox) bind(t testing.TB, file, inside string) {
 	t.Helper()
 	s.write(t, inside, nil)
