@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,28 +48,6 @@ func findPlugin(name string) string {
 	return ""
 }
 
-func allPlugins() (names []string) {
-	for _, dir := range pluginDirs() {
-		found, _ := filepath.Glob(filepath.Join(globEscape(dir), pluginPrefix+"*"))
-		for _, path := range found {
-			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), pluginPrefix), ".exe")
-			if _, err := exec.LookPath(path); err == nil && pluginName().MatchString(name) {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// globEscape returns a pattern that matches exactly dir.
-func globEscape(dir string) string {
-	if runtime.GOOS == "windows" {
-		return dir // patterns have no escapes there
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
-}
-
 // plugin returns the program that runs a command line, "" for vipgen itself, and its arguments.
 // Only vipgen-lab is assumed to support help and completion.
 func plugin(root *cobra.Command, args []string) (path string, rest []string) {
@@ -89,15 +66,6 @@ func plugin(root *cobra.Command, args []string) (path string, rest []string) {
 		return "", nil
 	}
 	return findPlugin(name), slices.Delete(slices.Clone(args), at, at+1)
-}
-
-// addPlugins adds the programs to a shell's completion.
-func addPlugins(root *cobra.Command) {
-	for _, name := range allPlugins() {
-		if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name }) {
-			root.AddCommand(&cobra.Command{Use: name, Short: "Run " + pluginPrefix + name, Run: func(*cobra.Command, []string) {}})
-		}
-	}
 }
 
 // labName is the command of the lab, a program that vipgen knows.

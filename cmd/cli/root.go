@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +26,6 @@ func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 			return a.Exit(fmt.Errorf("running %s: %w", program, err))
 		}
 		return code
-	}
-	if len(args) == 2 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		addPlugins(root)
 	}
 	return a.Exit(command.Execute(context.Background(), root, args))
 }

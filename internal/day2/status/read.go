@@ -129,7 +129,6 @@ func (r *Reader) addNodes(name string, data []byte) (known bool) {
 		}
 		known = true
 		if n := r.node(o.Metadata.Name, ""); n != nil {
-			n.exported = true
 			var said struct {
 				Running string `json:"running"`
 			}

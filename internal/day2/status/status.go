@@ -69,8 +69,6 @@ type Node struct {
 	Unhealthy []string `json:"unhealthy,omitempty"`
 
 	report state.Report
-	// exported is set where the cluster has a Node with that name.
-	exported bool
 }
 
 // Paths of a node's programs to the API when they connect to a VIP.
