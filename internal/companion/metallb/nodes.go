@@ -15,10 +15,10 @@ import (
 func (r *resolver) nodes() []Node {
 	if len(r.q.Selector) > 0 {
 		if len(r.q.Nodes) > 0 {
-			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector finds the API servers alone")
+			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector is enough to find the API servers")
 		}
 		if r.q.Endpoints {
-			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector finds the API servers alone")
+			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector is enough to find the API servers")
 		}
 		if r.q.Namespace == "" {
 			r.badFlag(problem.MissingField, "--namespace", "nothing", "the namespace of the pods that --selector is to find, such as openshift-kube-apiserver")
