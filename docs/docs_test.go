@@ -48,9 +48,7 @@ func TestDefaultPortsAreDocumented(t *testing.T) {
 	ports := reflect.ValueOf(v1alpha1.DefaultPorts)
 	for f, v := range ports.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if row := fmt.Sprintf("| `%s` | %d |", name, v.Int()); !strings.Contains(page, row) {
-			t.Errorf("input.md has no row %q", row)
-		}
+		testkit.Contains(t, page, fmt.Sprintf("| `%s` | %d |", name, v.Int()))
 	}
 }
 
@@ -96,9 +94,7 @@ var (
 func TestHardCasesAreListed(t *testing.T) {
 	page := read(t, "hard-cases.md")
 	for n := 1; n <= 60; n++ {
-		if !strings.Contains(page, fmt.Sprintf("\n| %d | ", n)) {
-			t.Errorf("hard-cases.md has no row %d", n)
-		}
+		testkit.Contains(t, page, fmt.Sprintf("\n| %d | ", n))
 	}
 	tests, folders := map[string]bool{}, map[string]bool{} // folders with tests of a case: "03 agent/nodes"
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -120,9 +116,7 @@ func TestHardCasesAreListed(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(page, -1) {
 		if !tests[m[1]] {
 			t.Errorf("hard-cases.md: no such test: %s", m[1])
@@ -153,9 +147,7 @@ func TestPathsAreCalls(t *testing.T) {
 	}
 	for _, row := range rows {
 		files, err := filepath.Glob(filepath.Join("..", row[1], "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		function := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + row[2] + `\(`)
 		if !slices.ContainsFunc(files, func(f string) bool { return function.MatchString(read(t, f)) }) {
 			t.Errorf("architecture.md: no function %s in %s", row[2], row[1])
@@ -166,14 +158,10 @@ func TestPathsAreCalls(t *testing.T) {
 // TestLinks follows links between pages, and to their headings.
 func TestLinks(t *testing.T) {
 	top, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	agent := agentPages(t)
 	project, err := filepath.Glob("../*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	decisions, err := filepath.Glob("adr/*.md")
 	if err != nil || len(decisions) == 0 {
 		t.Fatal("no decisions", err)
@@ -273,9 +261,7 @@ func TestFiguresOfReadme(t *testing.T) {
 	}
 	drawn := read(t, "pictures/failover.svg")
 	for _, m := range regexp.MustCompile(`(\d+) ms`).FindAllString(regexp.MustCompile(`!\[[^\]]*\]`).FindString(read(t, "../README.md")), -1) {
-		if !strings.Contains(drawn, "no answer for "+m) {
-			t.Errorf("README.md: the picture does not have %s", m)
-		}
+		testkit.Contains(testkit.In(t, m), drawn, "no answer for "+m)
 	}
 }
 

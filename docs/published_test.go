@@ -16,9 +16,7 @@ import (
 // unmarshal reads a YAML or JSON file of the project.
 func unmarshal(t *testing.T, name string, into any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, name)), into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	testkit.Must(testkit.In(t, name), yaml.Unmarshal([]byte(read(t, name)), into))
 }
 
 // TestWorkflow: continuous integration runs a script of the project, with the project's Go, and

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestRooms: the drawing in architecture.md has an arrow for each folder that imports
@@ -60,10 +60,6 @@ func TestRooms(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(drawn)), slices.Sorted(maps.Keys(there))); diff != "" {
-		t.Errorf("architecture.md (- drawn, + there):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, slices.Sorted(maps.Keys(drawn)), slices.Sorted(maps.Keys(there)))
 }

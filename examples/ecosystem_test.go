@@ -21,9 +21,7 @@ import (
 func (r repository) output(name string, args ...string) string {
 	r.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	c := exec.Command(name, args...)
 	var errOut bytes.Buffer
 	c.Dir, c.Stderr = r.dir, &errOut
@@ -66,16 +64,12 @@ func TestKustomizeFunction(t *testing.T) {
 			}
 		}
 	}
-	if configs != 2 {
-		t.Errorf("%d MachineConfigs", configs)
-	}
+	testkit.Equal(t, 2, configs)
 	r.output("sh", "-c", `"$VIPGEN" render install-config.yaml --dir tree --kustomization`)
 	fromTree := r.output(testkit.Tool(t, "kustomize"), "build", "tree")
 	sorted := strings.Replace(string(testkit.ReadFile(t, "gitops/kustomize/kustomization.yaml")), "sortOptions:\n  order: fifo\n", "", 1)
 	r.write("kustomization.yaml", []byte(sorted))
-	if diff := cmp.Diff(fromTree, r.output(testkit.Tool(t, "kustomize"), "build", "--enable-alpha-plugins", "--enable-exec", ".")); diff != "" {
-		t.Errorf("from the tree (-), by the function (+):\n%s", diff)
-	}
+	testkit.Equal(t, fromTree, r.output(testkit.Tool(t, "kustomize"), "build", "--enable-alpha-plugins", "--enable-exec", "."))
 }
 
 // The plugin, run as Argo CD's server for plugins does: discover by file name,
@@ -108,9 +102,7 @@ func TestArgoCDPlugin(t *testing.T) {
 func (r repository) inPath() {
 	r.Helper()
 	r.write("vipgen", []byte("#!/bin/sh\nexec \"$VIPGEN\" \"$@\"\n"))
-	if err := os.Chmod(filepath.Join(r.dir, "vipgen"), 0o755); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.Chmod(filepath.Join(r.dir, "vipgen"), 0o755))
 }
 
 // TestCI runs the steps of the GitHub Action and of the GitLab component by a shell in a
@@ -154,13 +146,9 @@ func TestCI(t *testing.T) {
 				r.output("sh", "-e", "-c", vars+"CI_API_V4_URL="+gitlab.URL+"\n"+step)
 			}
 			comment := string(testkit.ReadFile(t, filepath.Join(r.dir, "vipgen-diff.md")))
-			if !strings.Contains(comment, "| reload by the agent |") || !strings.Contains(comment, "spec.groups[ingress].vips[0]: 192.0.2.6 -> 192.0.2.7") {
-				t.Errorf("comment:\n%s", comment)
-			}
+			testkit.Contains(t, comment, "| reload by the agent |", "spec.groups[ingress].vips[0]: 192.0.2.6 -> 192.0.2.7")
 			if name == "GitLab" {
-				if diff := cmp.Diff("/projects/3/merge_requests/5/notes token\n"+comment, <-comments); diff != "" {
-					t.Errorf("sent to GitLab:\n%s", diff)
-				}
+				testkit.Equal(t, "/projects/3/merge_requests/5/notes token\n"+comment, <-comments)
 			}
 			r.replace("clusters/baremetal/install-config.yaml", "192.0.2.7", "192.0.2.8")
 			if code, _ := r.run("sh", "-e", "-c", vars+steps[1]); code != 1 {

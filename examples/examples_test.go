@@ -49,11 +49,7 @@ func TestExamplesRender(t *testing.T) {
 			if code != 0 || errOut != "" {
 				t.Fatalf("validate: exit code %d\n%s", code, errOut)
 			}
-			for _, s := range tt.says {
-				if !strings.Contains(out, s) {
-					t.Errorf("validate does not say %q:\n%s", s, out)
-				}
-			}
+			testkit.Contains(t, out, tt.says...)
 			code, out, errOut = vipgen("render", filepath.Join(tt.name, "install-config.yaml"))
 			if code != 0 || errOut != "" {
 				t.Fatalf("render: exit code %d\n%s", code, errOut)
@@ -62,9 +58,7 @@ func TestExamplesRender(t *testing.T) {
 				t.Errorf("%d MachineConfigs, want %d", n, len(tt.pools))
 			}
 			for _, pool := range tt.pools {
-				if !strings.Contains(out, "machineconfiguration.openshift.io/role: "+pool+"\n") {
-					t.Errorf("no MachineConfig of pool %s", pool)
-				}
+				testkit.Contains(testkit.In(t, pool), out, "machineconfiguration.openshift.io/role: "+pool+"\n")
 			}
 		})
 	}

@@ -52,9 +52,7 @@ func TestExport(t *testing.T) {
 		}
 		delete(want, args[0])
 	}
-	if len(want) > 0 {
-		t.Errorf("not on the page: %v", want)
-	}
+	testkit.Empty(t, want)
 }
 
 // TestExportIsCurrent holds the export to what agents write: states as 'vipgen-agent status -o
@@ -75,7 +73,7 @@ func TestExportIsCurrent(t *testing.T) {
 		decode(t, name, testkit.ReadFile(t, name), &s)
 		var out bytes.Buffer
 		testkit.Must(t, command.Object(&out, state.ReportKind, s.Report))
-		same(t, name, out.Bytes())
+		testkit.Kept(t, name, out.Bytes(), *update)
 		pool, _, _ := strings.Cut(s.Node, "-")
 		v := s.Keepalived.VRRP
 		items = append(items, object{"apiVersion": "v1", "kind": "Node",
@@ -85,7 +83,7 @@ func TestExportIsCurrent(t *testing.T) {
 	}
 	nodes, err := json.MarshalIndent(object{"apiVersion": "v1", "kind": "List", "items": items}, "", "  ")
 	testkit.Must(t, err)
-	same(t, "export/nodes/nodes.json", append(nodes, '\n'))
+	testkit.Kept(t, "export/nodes/nodes.json", append(nodes, '\n'), *update)
 	records, err := filepath.Glob("export/records/*.jsonl")
 	if err != nil || len(records) != 3 {
 		t.Fatalf("%d records, %v", len(records), err)
@@ -105,13 +103,4 @@ func decode(t *testing.T, name string, data []byte, v any) {
 	if err := strict.Decode(v); err != nil {
 		t.Fatalf("%s: %v\n%s", name, err, data)
 	}
-}
-
-// same compares a file of the export, or with -update writes it.
-func same(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		testkit.WriteFile(t, name, got)
-	}
-	testkit.Equal(t, string(testkit.ReadFile(t, name)), string(got))
 }

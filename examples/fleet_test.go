@@ -106,9 +106,7 @@ func (r repository) review() (v review) {
 	if code != 1 {
 		r.Fatalf("diff: exit code %d\n%s", code, out)
 	}
-	if err := json.Unmarshal([]byte(out), &v); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, json.Unmarshal([]byte(out), &v))
 	if v.Compared != fleetSize {
 		r.Errorf("%d clusters compared", v.Compared)
 	}
@@ -119,11 +117,7 @@ func (r repository) review() (v review) {
 func (r repository) text(wants ...string) {
 	r.Helper()
 	_, out := r.vipgen("diff", "HEAD:clusters", "clusters")
-	for _, want := range wants {
-		if !strings.Contains(out, want) {
-			r.Errorf("no %q in\n%.4000s", want, out)
-		}
-	}
+	testkit.Contains(r, out, wants...)
 }
 
 // expectEffects wants so many pools for each effect.
@@ -243,7 +237,5 @@ platform: {baremetal: {apiVIPs: [192.0.2.%d], ingressVIPs: [192.0.2.%d], loadBal
 	r.expect(0, "?? clusters/cnf11/vipgen.yaml", "git", "status", "--porcelain")
 	r.render()
 	_, out = r.vipgen("diff", "HEAD:clusters", "clusters")
-	if !strings.Contains(out, "spec.groups[ingress].virtualRouterID: 147 -> 148\n") || !strings.Contains(out, "1 of 202 clusters differ") {
-		t.Errorf("diff:\n%s", out)
-	}
+	testkit.Contains(t, out, "spec.groups[ingress].virtualRouterID: 147 -> 148\n", "1 of 202 clusters differ")
 }

@@ -41,13 +41,9 @@ func (r repository) copyFile(from, to string) {
 	r.Helper()
 	data := testkit.ReadFile(r, from)
 	info, err := os.Stat(from)
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	r.write(to, data)
-	if err := os.Chmod(filepath.Join(r.dir, to), info.Mode()); err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, os.Chmod(filepath.Join(r.dir, to), info.Mode()))
 }
 
 func (r repository) write(name string, data []byte) {
@@ -71,9 +67,7 @@ func (r repository) replace(name, old, new string) {
 func (r repository) run(name string, args ...string) (code int, output string) {
 	r.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		r.Fatal(err)
-	}
+	testkit.Must(r, err)
 	c := exec.Command(name, args...)
 	c.Dir = r.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",

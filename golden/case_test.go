@@ -30,9 +30,7 @@ type clusterCase struct {
 func allCases(t testing.TB) []clusterCase {
 	t.Helper()
 	entries, err := os.ReadDir("cases")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var all []clusterCase
 	for _, e := range entries {
 		all = append(all, clusterCase{name: e.Name(), dir: filepath.Join("cases", e.Name())})
@@ -121,9 +119,7 @@ func (c clusterCase) args(t testing.TB, command string, more ...string) []string
 func (c clusterCase) nodes(t testing.TB) map[string][]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(c.dir, "nodes", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	all := map[string][]string{}
 	for _, path := range paths {
 		switch name := filepath.Base(path); filepath.Ext(name) {
@@ -165,9 +161,7 @@ func (r result) cluster(t testing.TB) *v1alpha1.ClusterConfig {
 	t.Helper()
 	path := "files/" + v1alpha1.RoleMaster + v1alpha1.ClusterConfigPath
 	c, err := v1alpha1.LoadClusterConfig(path, r.rendered[path])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -199,9 +193,7 @@ func readTree(t testing.TB, dir string) files {
 		found[filepath.ToSlash(name)] = data
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return found
 }
 

@@ -62,9 +62,7 @@ func checkVIPs(t *testing.T, r result) {
 		}
 	}
 	if r.cluster(t).Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
-		if len(vips) > 0 {
-			t.Errorf("VIPs %q of a cluster that has none", vips)
-		}
+		testkit.Empty(t, vips)
 		return
 	}
 	vip := regexp.MustCompile(`(?:^|[^0-9a-f.:])(?:` + strings.Join(vips, "|") + `)(?:$|[^0-9a-f.:])`)

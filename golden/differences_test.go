@@ -14,6 +14,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // base is the case that those that are not kept whole are compared with.
@@ -80,9 +81,7 @@ var positions = regexp.MustCompile(`(?m)^@@ .* @@$`)
 func lineDiff(t testing.TB, from, to string) string {
 	t.Helper()
 	diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(from), B: difflib.SplitLines(to), Context: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var out strings.Builder
 	for line := range strings.Lines(positions.ReplaceAllString(diff, "@@")) {
 		out.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")

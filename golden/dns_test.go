@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -97,9 +96,7 @@ func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
 	for line := range bytes.Lines(corefile) {
 		if f := strings.Fields(string(line)); len(f) > 2 && f[0] == "forward" {
 			a, err := netip.ParseAddr(f[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			return a, true
 		}
 	}
@@ -120,9 +117,7 @@ func site(where netip.Prefix, known []string) *siteServer {
 
 func ask(t *testing.T, dns *resolver, name, qtype string, want answer) {
 	t.Helper()
-	if diff := cmp.Diff(want, dns.query(name, qtype)); diff != "" {
-		t.Errorf("%s %s (-want +got):\n%s", name, qtype, diff)
-	}
+	testkit.Equal(testkit.In(t, name, qtype), want, dns.query(name, qtype))
 }
 
 // askOwn: a family or type that a name lacks is an empty answer, neither "no

@@ -212,10 +212,7 @@ func label(t *testing.T, g daemon.Generation) {
 	e.set("worker-0-migrated", "ingress-away", "0")
 	e.awaitHolder("worker-0-migrated", "its router alone answers")
 	e.await("the IPv6 VIP there", func() bool { return len(e.HoldersOf(e.vips[1])) == 1 })
-	out, err := e.Node("worker-0-migrated").Command(t.Context(), "ip", "-oneline", "address", "show").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out := testkit.Run(t, e.Node("worker-0-migrated").Command(t.Context(), "ip", "-oneline", "address", "show"))
 	want := map[netip.Addr]string{e.vips[0]: "scope global " + v1alpha1.VIPLabel, e.vips[1]: " deprecated "}
 	for vip, words := range want {
 		shown := false

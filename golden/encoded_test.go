@@ -12,12 +12,12 @@ import (
 
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
-	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const (
@@ -40,9 +40,7 @@ func plain(b ignition.Bundle) files {
 
 func same(t *testing.T, what string, got, want files) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is not what the plain files are (-files +got):\n%s", what, diff)
-	}
+	testkit.Equal(testkit.In(t, what), want, got)
 }
 
 // checkMachineConfigs: each decodes strictly, and what the operator makes of a
@@ -135,12 +133,8 @@ func checkIgnition(t *testing.T, r result) {
 		same(t, "what Ignition writes for pool "+pool, got, want)
 		for path := range got {
 			info, err := os.Stat(filepath.Join(root, path))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if info.Mode() != 0o644 {
-				t.Errorf("pool %s: Ignition writes %s with mode %v", pool, path, info.Mode())
-			}
+			testkit.Must(t, err)
+			testkit.Equal(testkit.In(t, pool, path), 0o644, info.Mode())
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // everyPool is the folder of files that all pools have.
@@ -111,9 +112,7 @@ func decode(t testing.TB, r result, path string) ignition.Bundle {
 func decodeData(t testing.TB, path string, data []byte) ignition.Bundle {
 	t.Helper()
 	documents, err := ignition.Decode(path, data)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	testkit.Must(testkit.In(t, path), err)
 	if len(documents) != 1 {
 		t.Fatalf("%s holds %d documents, want 1", path, len(documents))
 	}
@@ -123,8 +122,6 @@ func decodeData(t testing.TB, path string, data []byte) ignition.Bundle {
 			t.Errorf("%s: %s is not a plain file: %q %q %v", path, f.Path, f.Problem, f.Remote, f.Append)
 		}
 	}
-	if len(d.Notes) > 0 {
-		t.Errorf("%s holds more than files and units: %q", path, d.Notes)
-	}
+	testkit.Empty(testkit.In(t, path), d.Notes)
 	return d.Bundle()
 }

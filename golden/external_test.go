@@ -12,7 +12,6 @@ import (
 
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -106,12 +105,8 @@ func TestExternal(t *testing.T) {
 			if *update {
 				writeTree(t, to, got)
 			}
-			if diff := cmp.Diff(asText(readTree(t, to)), asText(got)); diff != "" {
-				t.Errorf("-expected +got:\n%s\nif that is right: go test ./golden -run TestExternal -update, and read the diff", diff)
-			}
-			if diff := cmp.Diff(asText(got), asText(runExternal(t, dir).expected)); diff != "" {
-				t.Errorf("a second run gives something else:\n%s", diff)
-			}
+			testkit.Equal(t, asText(readTree(t, to)), asText(got))
+			testkit.Equal(t, asText(got), asText(runExternal(t, dir).expected))
 		})
 	}
 }
@@ -165,9 +160,7 @@ func checkExternalIgnition(t *testing.T, r external, host string, config []byte)
 		enabled += fmt.Sprintf("enable %s\n", u.Name)
 	}
 	want["etc/systemd/system-preset/20-ignition.preset"] = []byte(enabled)
-	if diff := cmp.Diff(asText(want), asText(got)); diff != "" {
-		t.Errorf("%s: what Ignition writes (-wanted +got):\n%s", host, diff)
-	}
+	testkit.Equal(testkit.In(t, host), asText(want), asText(got))
 	data, report, err := butane.TranslateBytes(r.butane[host+".bu"], common.TranslateBytesOptions{})
 	if err != nil || len(report.Entries) > 0 {
 		t.Fatalf("%s: Butane: %v\n%s", host, err, report.String())

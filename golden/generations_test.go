@@ -1,7 +1,6 @@
 package golden
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,8 +68,6 @@ func TestGenerationsOfReleases(t *testing.T) {
 				got = append(got, g.Name)
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("HAProxy of release %q: %v, want %v", release, got, want)
-		}
+		testkit.Equal(testkit.In(t, release), want, got)
 	}
 }

@@ -80,9 +80,7 @@ func checkExpected(t *testing.T, c clusterCase, r result) {
 // writeTree replaces a directory.
 func writeTree(t *testing.T, dir string, all files) {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.RemoveAll(dir))
 	for path, data := range all {
 		path = filepath.Join(dir, filepath.FromSlash(path))
 		testkit.WriteFile(t, path, data)
@@ -92,9 +90,7 @@ func writeTree(t *testing.T, dir string, all files) {
 // checkAgain: the same input gives the same bytes, wherever it lies.
 func checkAgain(t *testing.T, c clusterCase, r result) {
 	moved := clusterCase{name: c.name, dir: filepath.Join(t.TempDir(), "moved")}
-	if err := os.CopyFS(moved.dir, os.DirFS(c.dir)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(moved.dir, os.DirFS(c.dir)))
 	if !reflect.DeepEqual(moved.run(t), r) {
 		t.Error("a second run, of a copy of the case, gives something else")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -28,9 +29,7 @@ func importedSource(t *testing.T, name string) []render.File {
 		out = append(out, render.File{Name: filepath.ToSlash(p), Data: data})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -52,9 +51,7 @@ func importedNode(t *testing.T, source []render.File, self netip.Prefix, peer ne
 	files, err := render.Preview(c.Config, &v1alpha1.Node{Name: "new", Role: v1alpha1.RoleMaster, BootstrapGone: true,
 		Interfaces: []v1alpha1.Interface{{Name: link, DefaultRoute4: true, DefaultRoute6: true, Addresses: []netip.Prefix{self}}},
 		Peers:      []v1alpha1.Peer{{Name: "old", Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{peer}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	at := slices.IndexFunc(files, func(f render.OutputFile) bool { return f.Path == v1alpha1.KeepalivedConf })
 	return files[at].Data
 }

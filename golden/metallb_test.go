@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestMetalLB makes what `vipgen metallb` does of every case of the folder metallb:
@@ -37,9 +38,7 @@ func TestMetalLB(t *testing.T) {
 			checkForwards(t, objects)
 			if bytes.Contains(certificate, []byte("\nkind: APIServer")) {
 				var server configv1.APIServer
-				if err := yaml.UnmarshalStrict(certificate, &server); err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, yaml.UnmarshalStrict(certificate, &server))
 			}
 			checkMetalLBTree(t, args, objects)
 		})
@@ -49,14 +48,10 @@ func TestMetalLB(t *testing.T) {
 func checkMetalLBFiles(t *testing.T, dir string, got files) {
 	t.Helper()
 	if *update {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.RemoveAll(dir))
 		writeTree(t, dir, got)
 	}
-	if diff := cmp.Diff(readTree(t, dir), got); diff != "" {
-		t.Errorf("(-expected +got):\n%s\nif that is right: go test ./golden -run TestMetalLB -update, and read the diff", diff)
-	}
+	testkit.Equal(t, readTree(t, dir), got)
 }
 
 // checkForwards: what is behind the Service is what Kubernetes takes as behind it.
@@ -69,9 +64,7 @@ func checkForwards(t *testing.T, stream []byte) {
 	for _, document := range bytes.Split(stream, []byte("---\n"))[1:] {
 		var kind struct{ Kind string }
 		var err error
-		if err := yaml.Unmarshal(document, &kind); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, yaml.Unmarshal(document, &kind))
 		switch kind.Kind {
 		case "Service":
 			err = yaml.UnmarshalStrict(document, &service)
@@ -83,9 +76,7 @@ func checkForwards(t *testing.T, stream []byte) {
 			endpoints = &corev1.Endpoints{}
 			err = yaml.UnmarshalStrict(document, endpoints)
 		}
-		if err != nil {
-			t.Errorf("%s: %v", kind.Kind, err)
-		}
+		testkit.Check(testkit.In(t, kind.Kind), err)
 	}
 	port := service.Spec.Ports[0]
 	for _, s := range slicesOf {

@@ -47,9 +47,7 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 		switch flag, value, _ := strings.Cut(f, "="); flag {
 		case "--facts":
 			n = &v1alpha1.Node{}
-			if err := yaml.UnmarshalStrict(testkit.ReadFile(t, value), n); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, yaml.UnmarshalStrict(testkit.ReadFile(t, value), n))
 			return n
 		case "--node":
 			n.Name = value

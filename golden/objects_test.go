@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // strict reads an object of a known kind as the API server does with strict
@@ -20,9 +22,7 @@ import (
 func strict(t *testing.T, path string, data []byte, into any) {
 	t.Helper()
 	asJSON, err := yaml.YAMLToJSONStrict(data)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	testkit.Must(testkit.In(t, path), err)
 	unknown, err := kjson.UnmarshalStrict(asJSON, into)
 	if err != nil || len(unknown) > 0 {
 		t.Errorf("%s: %v %v", path, err, unknown)

@@ -59,14 +59,10 @@ func TestOpenStack(t *testing.T) {
 			if *update {
 				writeTree(t, dir, got)
 			}
-			if diff := cmp.Diff(asText(readTree(t, dir)), asText(got)); diff != "" {
-				t.Errorf("-expected +got:\n%s\nif that is right: go test ./golden -run TestOpenStack -update, and read the diff", diff)
-			}
+			testkit.Equal(t, asText(readTree(t, dir)), asText(got))
 			check := exec.Command(shellcheck, "-")
 			check.Stdin = bytes.NewReader(got["hints.sh"])
-			if out, err := check.CombinedOutput(); err != nil {
-				t.Errorf("shellcheck: %v\n%s", err, out)
-			}
+			testkit.Run(t, check)
 			if _, diags := hclparse.NewParser().ParseHCL(got["hints.tf"], "hints.tf"); diags.HasErrors() {
 				t.Errorf("HCL: %v", diags)
 			}
@@ -107,12 +103,8 @@ func (s stack) run(script []byte, args ...string) (calls []string, out string, c
 	s.dir = s.t.TempDir()
 	write := func(name, text string) {
 		name = filepath.Join(s.dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			s.t.Fatal(err)
-		}
-		if err := process.WriteProgram(name, []byte(text)); err != nil {
-			s.t.Fatal(err)
-		}
+		testkit.Must(s.t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.Must(s.t, process.WriteProgram(name, []byte(text)))
 	}
 	write("bin/openstack", fakeOpenStack)
 	write("hints.sh", string(script))
@@ -157,9 +149,7 @@ func TestOpenStackDryRun(t *testing.T) {
 			for line := range strings.Lines(shown) {
 				// What is shown can be pasted: bash reads the same arguments.
 				out, err := exec.Command("bash", "-c", `openstack() { printf '<%s>' "$@"; }; `+line).Output()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				want = append(want, string(out))
 			}
 			if diff := cmp.Diff(want, changes); diff != "" || len(want) == 0 {

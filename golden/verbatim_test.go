@@ -37,9 +37,7 @@ func checkVerbatim(t *testing.T, r result) {
 				wanted = balances
 			}
 			got, ok := r.rendered["files/"+pool+"/"+path]
-			if ok != wanted {
-				t.Errorf("pool %s: %s is there: %v, want %v", pool, path, ok, wanted)
-			}
+			testkit.Equal(testkit.In(t, pool, path), wanted, ok)
 			if ok && !bytes.Equal(got, testkit.ReadFile(t, filepath.Join("..", verbatim[path]))) {
 				t.Errorf("pool %s: %s is not %s", pool, path, verbatim[path])
 			}

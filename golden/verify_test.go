@@ -1,12 +1,9 @@
 package golden
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -41,11 +38,5 @@ func TestVerify(t *testing.T) {
 // checkTold compares an output with what is kept of it, or keeps it.
 func checkTold(t *testing.T, path string, got []byte) {
 	t.Helper()
-	if *update {
-		testkit.WriteFile(t, path, got)
-	}
-	if want := testkit.ReadFile(t, path); !bytes.Equal(want, got) {
-		t.Errorf("%s differs (-expected +got):\n%s", path, cmp.Diff(string(want), string(got)))
-		t.Log("if that is right: go test ./golden -run TestVerify -update, and read the diff")
-	}
+	testkit.Kept(t, path, got, *update)
 }

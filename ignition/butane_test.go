@@ -38,9 +38,7 @@ func TestButaneGivesTheSame(t *testing.T) {
 				want, err = e.MachineConfig(sample(), meta)
 			}
 			testkit.Must(t, err)
-			if diff := cmp.Diff(fromYAML(t, want), fromYAML(t, translateButane(t, in, false))); diff != "" {
-				t.Errorf("encoder (-), butane (+):\n%s", diff)
-			}
+			testkit.Equal(t, fromYAML(t, want), fromYAML(t, translateButane(t, in, false)))
 		})
 	}
 }
@@ -57,9 +55,7 @@ func TestButaneCompressed(t *testing.T) {
 	}
 	docs, err := Decode("x", out)
 	testkit.Must(t, err)
-	if diff := cmp.Diff(sample(), docs[0].Bundle(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("bundle (-), decoded (+):\n%s", diff)
-	}
+	testkit.Equal(t, sample(), docs[0].Bundle(), cmpopts.EquateEmpty())
 }
 
 func fromYAML(t *testing.T, text []byte) (v any) {
@@ -134,9 +130,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		mustValidate(t, ign)
 		want := wholeTranslation(t, e.target, b)
-		if diff := cmp.Diff(want, decoded(t, ign)); diff != "" {
-			t.Errorf("Ignition: %s", diff)
-		}
+		testkit.Equal(t, want, decoded(t, ign))
 		mc, err := e.MachineConfig(b, meta)
 		testkit.Must(t, err)
 		config := fromYAML(t, mc).(map[string]any)["spec"].(map[string]any)["config"]

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -103,9 +102,7 @@ func TestDecode(t *testing.T) {
 			got, err := Decode(filepath.Join("some/dir", tt.file), data)
 			testkit.Must(t, err)
 			testkit.Equal(t, tt.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Document{}, "Settings", "Annotations", "Spelling"))
-			if strings.Contains(fmt.Sprintf("%+v", got), "SECRET") {
-				t.Errorf("a secret came out: %+v", got)
-			}
+			testkit.Lacks(t, fmt.Sprintf("%+v", got), "SECRET")
 			if bytes.Count(data, []byte("SECRET")) == 0 {
 				t.Error("the test data holds no secret to hide")
 			}
@@ -221,9 +218,7 @@ func TestDecodeReadsWhatIsEncoded(t *testing.T) {
 			if err != nil || len(docs) != 1 {
 				t.Fatalf("%s %s: %d documents, %v", s, name, len(docs), err)
 			}
-			if diff := cmp.Diff(sample(), docs[0].Bundle(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s %s: encoded (-), decoded (+):\n%s", s, name, diff)
-			}
+			testkit.Equal(testkit.In(t, s, name), sample(), docs[0].Bundle(), cmpopts.EquateEmpty())
 		}
 	}
 }
@@ -264,9 +259,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, d := range docs {
 			b := d.Bundle()
-			if err := b.Sort(); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, b.Sort())
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	ignition "github.com/coreos/ignition/v2/config"
-	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"sigs.k8s.io/yaml"
 
@@ -61,9 +60,7 @@ func TestIgnitionVersionFollowsTarget(t *testing.T) {
 		}
 		// Butane's own word, which the table above must repeat.
 		whole := wholeTranslation(t, s.Target, sample())
-		if got := whole["ignition"].(map[string]any)["version"]; got != s.ignition {
-			t.Errorf("%s: Butane writes Ignition %v, the table says %s", s, got, s.ignition)
-		}
+		testkit.Equal[any](t, s.ignition, whole["ignition"].(map[string]any)["version"])
 	}
 }
 
@@ -74,9 +71,7 @@ func TestIgnitionEqualsWholeTranslation(t *testing.T) {
 			for _, b := range []Bundle{sample(), {Role: "worker"}, {Role: "worker", Units: sample().Units}, {Role: "worker", Files: sample().Files[:1]}, sample()} {
 				got, err := e.Ignition(b)
 				testkit.Must(t, err)
-				if diff := cmp.Diff(wholeTranslation(t, s.Target, b), decoded(t, got)); diff != "" {
-					t.Errorf("whole translation (-), assembled (+):\n%s", diff)
-				}
+				testkit.Equal(t, wholeTranslation(t, s.Target, b), decoded(t, got))
 				mustValidate(t, got)
 				var indented strings.Builder
 				enc := json.NewEncoder(&indented)
@@ -110,9 +105,7 @@ func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
 			mustValidate(t, mc.Spec.Config.Raw)
 			mc.Spec.Config.Raw = nil
 			testkit.Equal(t, want, mc)
-			if diff := cmp.Diff(wholeTranslation(t, s.Target, sample()), config); diff != "" {
-				t.Errorf("whole translation (-), assembled (+):\n%s", diff)
-			}
+			testkit.Equal(t, wholeTranslation(t, s.Target, sample()), config)
 		})
 	}
 }

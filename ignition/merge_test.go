@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -68,9 +66,7 @@ func TestMerge(t *testing.T) {
 					t.Errorf("%s: the base changed to %s", s, got)
 				}
 				if tt.want != "" {
-					if diff := cmp.Diff(exact(t, []byte(tt.want)), exact(t, got)); diff != "" {
-						t.Errorf("%s: want (-), got (+):\n%s", s, diff)
-					}
+					testkit.Equal(testkit.In(t, s), exact(t, []byte(tt.want)), exact(t, got))
 				}
 				again, _, err := Merge(got, mergeBundle(), enc, false)
 				if err != nil || !bytes.Equal(got, again) {
@@ -129,9 +125,7 @@ func TestMergeConflicts(t *testing.T) {
 			testkit.Equal(t, tt.want, got)
 			merged, got, err = Merge([]byte(tt.base), mergeBundle(), enc, true)
 			testkit.Must(t, err)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("overwriting: want (-), got (+):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, got)
 			mustHold(t, merged, mergeBundle())
 			again, got, err := Merge(merged, mergeBundle(), enc, false)
 			if err != nil || len(got) > 0 || !bytes.Equal(again, merged) {
@@ -145,9 +139,7 @@ func TestMergeConflicts(t *testing.T) {
 // bundle is in it.
 func mustHold(t *testing.T, config []byte, b Bundle) {
 	t.Helper()
-	if err := validate(config); err != nil {
-		t.Errorf("not valid: %v\n%s", err, config)
-	}
+	testkit.Check(testkit.In(t, config), validate(config))
 	docs, err := Decode("x.ign", config)
 	if err != nil || len(docs) != 1 {
 		t.Fatalf("%d documents, %v", len(docs), err)
@@ -275,9 +267,5 @@ func TestMergeSeveralUnits(t *testing.T) {
 	if err != nil || len(conflicts) != 1 {
 		t.Fatal(err, conflicts)
 	}
-	for _, want := range []string{`"name":"ours.service"`, `{"contents":"[Unit]\n","name":"05-first.conf"}`, `{"contents":"[Unit]\n","name":"10-ours.conf"}`} {
-		if !strings.Contains(string(got), want) {
-			t.Errorf("%s is not in\n%s", want, got)
-		}
-	}
+	testkit.Contains(t, string(got), `"name":"ours.service"`, `{"contents":"[Unit]\n","name":"05-first.conf"}`, `{"contents":"[Unit]\n","name":"10-ours.conf"}`)
 }

@@ -91,9 +91,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 		p.stays(t, holder[p.vip], c.holder(t, p.vip))
 	}
 	for name, then := range before {
-		if now := c.containers()[name]; now != then {
-			t.Errorf("%s was started again: %s, %s", name, then, now)
-		}
+		testkit.Equal(testkit.In(t, name), then, c.containers()[name])
 	}
 	show(t, "containers started again, of all nodes", "none")
 	show(t, "reloads of keepalived and CoreDNS by the two changes", fmt.Sprint(c.reloads()-reloads))

@@ -94,9 +94,7 @@ func (c *cluster) close() {
 		}
 	}
 	c.nodes = nil
-	if err := c.Close(); err != nil {
-		c.top.Error(err)
-	}
+	testkit.Check(c.top, c.Close())
 }
 
 // record keeps what happens to pods, and shows it if the test fails.

@@ -172,9 +172,8 @@ func TestDoctor(t *testing.T) {
 	if slices.ContainsFunc(moves, func(m doctor.Move) bool { return m.Cause.Code != doctor.SettingsChanged }) {
 		t.Errorf("migration: %+v", moves)
 	}
-	if len(r.Clocks) > 0 || len(r.Missing) > 0 {
-		t.Errorf("all nodes have one clock, and a record: %+v, %+v", r.Clocks, r.Missing)
-	}
+	testkit.Empty(t, r.Clocks)
+	testkit.Empty(t, r.Missing)
 }
 
 // TestDoctorOfManyFaults does the same 50 times, in random order.

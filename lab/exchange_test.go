@@ -30,9 +30,7 @@ func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) t
 	}
 	command := exec.CommandContext(t.Context(), vipgen, append([]string{"render", "install-config.yaml", "--format", "files", outputFlag, "rendered"}, flags...)...)
 	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", command.Args, err, out)
-	}
+	testkit.Run(testkit.In(t, command.Args), command)
 	out, below := tree{}, filepath.Join(dir, "rendered", "files", v1alpha1.RoleMaster)
 	err := filepath.WalkDir(below, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -35,9 +35,7 @@ func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, 
 				t.Log(n.Logs(30))
 			}
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, c.Close())
 		if left, _ := filepath.Glob("/run/netns/" + c.Network().Hub() + "*"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}

@@ -127,9 +127,7 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	t.Helper()
 	seen := o.probe.End()
 	timeline, err := o.watch.End()
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 	outage, two = seen.Outage(), timeline.SplitBrain(0)
 	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); split brain for %v", len(seen.Requests), seen.Lost(),
 		outage.Round(time.Millisecond), seen.Pause().Round(time.Millisecond), two.Round(time.Millisecond))

@@ -106,9 +106,7 @@ func (l *rollout) end() {
 	l.answers(100)
 	seen := l.seen.probe.End()
 	timeline, err := l.seen.watch.End()
-	if err != nil {
-		l.t.Error(err)
-	}
+	testkit.Check(l.t, err)
 	table := "| step | requests | without an answer | longest time without one | split brain |\n|---|---|---|---|---|\n"
 	for i, s := range l.steps {
 		to := time.Duration(math.MaxInt64)

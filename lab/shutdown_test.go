@@ -145,9 +145,7 @@ func terminate(t *testing.T, n *Node, all bool) {
 }
 
 func errorOf(t *testing.T, err error) {
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 }
 
 // awaitWell waits until each control-plane node could serve as the holder of the API VIPs.

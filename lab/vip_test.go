@@ -96,9 +96,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
 	})
 	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
-	if log := n.container(pod.Keepalived, "keepalived").Log(); !strings.Contains(log, "server=https://localhost:6443") {
-		t.Errorf("the nodes were not read from the node's own API server:\n%s", log)
-	}
+	testkit.Contains(t, n.container(pod.Keepalived, "keepalived").Log(), "server=https://localhost:6443")
 	for _, f := range restore[1:] {
 		f()
 	}
@@ -198,9 +196,7 @@ func testHandover(t *testing.T, c *cluster) {
 	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
 	s := k.Status()
 	show(t, n.Name+"$ kill -TERM 1   # in the keepalived container", fmt.Sprintf("exit code %d; the VIP moved from %s to %s", s.LastExit, n.Name, next.Name))
-	if s.LastExit != 0 {
-		t.Errorf("the agent ended with %d", s.LastExit)
-	}
+	testkit.Equal(t, 0, s.LastExit)
 	p.expect(t, inFlight)
 }
 

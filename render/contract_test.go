@@ -107,9 +107,7 @@ func TestOperatorContract(t *testing.T) {
 					continue
 				}
 				bundles, err := s.cluster(t, version).Bundles()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				for _, b := range bundles {
 					if b.Role != "bootstrap" { // the operator never sees that host
 						nodes++
@@ -235,9 +233,7 @@ func TestBroken(t *testing.T) {
 	for promise, want := range map[string]string{
 		"After=a.service c.target": "", "After=b.target d.service": "d.service", "RequiredBy=a.service": "a.service", "Before=d.service": "",
 	} {
-		if got := broken(unit, promise); got != want {
-			t.Errorf("%s: %q, want %q", promise, got, want)
-		}
+		testkit.Equal(testkit.In(t, promise), want, broken(unit, promise))
 	}
 }
 
@@ -249,9 +245,7 @@ func TestBootstrapHost(t *testing.T) {
 	for _, s := range setups() {
 		c := s.cluster(t, "4.20")
 		bundles, err := c.Bundles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == "bootstrap" })
 		if operators := !s.userManaged && slices.Contains(s.words(), "vips"); operators != (i < 0) {
 			t.Errorf("%s: bootstrap host rendered: %t", s.name, i >= 0)
@@ -266,9 +260,7 @@ func TestBootstrapHost(t *testing.T) {
 			}
 		}
 		want := []string{"/etc/kubernetes/manifests/coredns.yaml", "/etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl"}
-		if diff := gocmp.Diff(want, dns); diff != "" {
-			t.Errorf("%s: CoreDNS on the bootstrap host:\n%s", s.name, diff)
-		}
+		testkit.Equal(testkit.In(t, s.name), want, dns)
 	}
 }
 
@@ -286,11 +278,7 @@ func TestOpenShiftPage(t *testing.T) {
 		}
 		text = before + begin + table + end + after
 	}
-	if *update {
-		testkit.WriteFile(t, file, []byte(text))
-	} else if diff := gocmp.Diff(string(data), text); diff != "" {
-		t.Errorf("%s is out of date; run `go test ./render -run OpenShiftPage -update` (-here +tables):\n%s", file, diff)
-	}
+	testkit.Kept(t, file, []byte(text), *update)
 }
 
 func contractTable() string {
@@ -353,9 +341,7 @@ func releaseTable() string {
 
 func TestEveryReleaseIsDescribed(t *testing.T) {
 	have := lists.Map(assets.Releases, func(r assets.Release) string { return r.Version })
-	if diff := gocmp.Diff(ignition.SupportedOpenShift(), have); diff != "" {
-		t.Errorf("supported (-), described (+):\n%s", diff)
-	}
+	testkit.Equal(t, ignition.SupportedOpenShift(), have)
 }
 
 // TestRangeOfReleases: text that says from where to where vipgen goes does not end with the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -108,9 +109,7 @@ func nodeOf(c *v1alpha1.ClusterConfig, role string) *v1alpha1.Node {
 func checkPreview(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) {
 	t.Helper()
 	files, err := render.Preview(c, n)
-	if err != nil {
-		t.Fatalf("preview of a %s: %v", n.Role, err)
-	}
+	testkit.Must(testkit.In(t, n.Role), err)
 	for _, f := range files {
 		checkInert(t, f)
 	}
@@ -124,9 +123,7 @@ func checkCluster(t *testing.T, c *render.Cluster) {
 		t.Fatalf("stream: %v", err)
 	}
 	bundles, err := c.Bundles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, b := range bundles {
 		for _, f := range b.Files {
 			if f.Path != v1alpha1.ClusterConfigPath {
@@ -210,9 +207,7 @@ func clusterConfig(t testing.TB, install, vip string) *v1alpha1.ClusterConfig {
 func FuzzLoadClusterConfig(f *testing.F) {
 	for _, c := range []*v1alpha1.ClusterConfig{clusterConfig(f, baremetalConfig, ""), clusterConfig(f, noneConfig, fullVIPConfig)} {
 		data, err := c.Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.Must(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -221,16 +216,12 @@ func FuzzLoadClusterConfig(f *testing.F) {
 			return
 		}
 		written, err := c.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		again, err := v1alpha1.LoadClusterConfig("cluster.yaml", written)
 		if err != nil {
 			t.Fatalf("what was written is refused: %v\n%s", err, written)
 		}
-		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
-			t.Errorf("not read as it was written:\n%s", diff)
-		}
+		testkit.Equal(t, c, again, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 		for _, role := range []string{"bootstrap", "master", "worker", "arbiter", "infra"} {
 			checkPreview(t, c, nodeOf(c, role))
 		}
@@ -244,9 +235,7 @@ func FuzzNode(f *testing.F) {
 	full.Upstreams = []netip.Addr{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("fe80::1%br-ex")}
 	full.VRRP = &v1alpha1.VRRPSettings{Profile: "fast", Mode: "multicast", Version: 3, AdvertIntervalMS: 100}
 	data, err := yaml.Marshal(full)
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	f.Add(data)
 	clusters := []*v1alpha1.ClusterConfig{clusterConfig(f, baremetalConfig, ""), clusterConfig(f, noneConfig, fullVIPConfig)}
 	f.Fuzz(func(t *testing.T, data []byte) {

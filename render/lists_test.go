@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -53,9 +51,7 @@ func TestPlatforms(t *testing.T) {
 		}
 		got := strings.Split(strings.Replace(string(m[1]), " and ", ", ", 1), ", ")
 		slices.Sort(got)
-		if diff := cmp.Diff(virtual, got); diff != "" {
-			t.Errorf("%s: platforms whose nodes are virtual machines (-table, +text):\n%s", file, diff)
-		}
+		testkit.Equal(testkit.In(t, file), virtual, got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
@@ -56,12 +57,8 @@ func TestPreviousClusterConfig(t *testing.T) {
 		t.Error(err)
 	}
 	now, err := previousCluster(t).Config.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(before), string(now)); diff != "" {
-		t.Errorf("(-before +now):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, string(before), string(now))
 }
 
 // While a node gets its files, its agent may be of another version than its node templates:
@@ -85,9 +82,7 @@ func TestPreviousTemplates(t *testing.T) {
 			continue
 		}
 		now, err := f.render(f.now, c, n)
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		if bytes.Equal(before, now) == f.differs {
 			t.Errorf("%s: (-before +now)\n%s", f.path, cmp.Diff(string(before), string(now)))
 		}
@@ -102,9 +97,7 @@ func TestPreviousAdvertisements(t *testing.T) {
 		for _, pair := range [][2]int{{0, 1}, {1, 0}} {
 			before := instancesOf(t, previous.File(t, fmt.Sprintf("keepalived/master-%d-%s.conf", pair[0], name)))
 			conf, err := keepalived.Render(keepalived.Template, c, previousNode(pair[1], settings))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			now := instancesOf(t, conf)
 			if len(before) != 2 || len(now) != 2 {
 				t.Fatalf("%s: %d instances before, %d now, want 2", name, len(before), len(now))

@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // input returns the files of a cluster: an install-config with a name and the given lines under
@@ -74,9 +75,7 @@ func TestRouterIDs(t *testing.T) {
 			for _, g := range mustLoad(t, input(tt.cluster, tt.platform, tt.spec), Options{}).Config.Spec.Groups {
 				got[g.Name] = g.VirtualRouterID
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -95,9 +94,7 @@ func TestMachineConfigName(t *testing.T) {
 	}
 	for role, want := range tests {
 		got := MachineConfigName(role)
-		if got != want {
-			t.Errorf("%s: %s, want %s", role, got, want)
-		}
+		testkit.Equal(testkit.In(t, role), want, got)
 		pool := role
 		if !slices.Contains([]string{"master", "worker", "arbiter"}, role) {
 			pool = "worker"
@@ -121,12 +118,8 @@ func TestInherit(t *testing.T) {
 	infra := ignition.Bundle{Role: "infra", Files: []ignition.File{f("/a", "1", 0o644), f("/b", "other", 0o644), f("/c", "3", 0o600), f("/d", "4", 0o644)}, Units: []ignition.Unit{{Name: "u"}}}
 	all := []ignition.Bundle{{Role: "master"}, worker, infra}
 	want := ignition.Bundle{Role: "infra", Files: infra.Files[1:]}
-	if diff := cmp.Diff(want, inherit(infra, all)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(worker, inherit(worker, all)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, inherit(infra, all))
+	testkit.Equal(t, worker, inherit(worker, all))
 }
 
 func TestRoles(t *testing.T) {
@@ -143,13 +136,9 @@ func TestRoles(t *testing.T) {
 		s := input("demo", tt.platform, tt.spec)
 		s.InstallConfig.Data = append(s.InstallConfig.Data, tt.more...)
 		c := mustLoad(t, s, Options{})
-		if diff := cmp.Diff(tt.want, c.Roles); diff != "" {
-			t.Errorf("%s:\n%s", tt.name, diff)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, c.Roles)
 		bundles, err := c.Bundles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for i, b := range bundles {
 			proxy := slices.ContainsFunc(b.Files, func(f ignition.File) bool { return f.Path == "/etc/kubernetes/manifests/haproxy.yaml" })
 			if want := b.Role == "master" || b.Role == "arbiter"; b.Role != tt.want[i] || proxy != want {
@@ -183,9 +172,7 @@ func TestImages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := images(tt.user, tt.version, tt.release)
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s:\n%s", tt.name, diff)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, got)
 		for _, i := range ImageList(tt.want) {
 			if i[1] == "" {
 				t.Errorf("%s: no image for %s", tt.name, i[0])
@@ -220,14 +207,10 @@ func TestVersion(t *testing.T) {
 		if tt.spec != "" {
 			spec = `openshiftVersion: "` + tt.spec + `"`
 		}
-		if got := mustLoad(t, input("demo", managed, spec), o).Version; got != tt.want {
-			t.Errorf("%+v: %q", tt, got)
-		}
+		testkit.Equal(t, tt.want, mustLoad(t, input("demo", managed, spec), o).Version)
 	}
 	for in, want := range map[string]string{"4.18.3": "4.18", "4.18.0-rc.1": "4.18", "4.18": "4.18", "4": "", "": ""} {
-		if got := minor(in); got != want {
-			t.Errorf("minor of %q: %q, want %q", in, got, want)
-		}
+		testkit.Equal(testkit.In(t, in), want, minor(in))
 	}
 }
 
@@ -287,13 +270,9 @@ func vips(platform string) string {
 func TestOneFileChanges(t *testing.T) {
 	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.17]}], vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})
 	a, err := before.Bundles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b, err := after.Bundles()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i := range a {
 		var changed []string
 		for j := range a[i].Files {
@@ -311,9 +290,7 @@ func TestOneFileChanges(t *testing.T) {
 func TestInstallDir(t *testing.T) {
 	c := mustLoad(t, input("demo", userManaged, "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, pools: [{name: infra}, {name: x-vipgen}]"), Options{})
 	files, err := new(Renderer).InstallDir(c, Want{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := lists.Map(files, func(f OutputFile) string { return f.Path })
 	want := []string{
 		"openshift/99_vipgen_master_machineconfig.yaml", "openshift/99_vipgen_worker_machineconfig.yaml",
@@ -321,9 +298,7 @@ func TestInstallDir(t *testing.T) {
 		"openshift/99_vipgen_clusterrole.yaml", "openshift/99_vipgen_clusterrolebinding.yaml", "openshift/99_vipgen_role.yaml", "openshift/99_vipgen_rolebinding.yaml",
 		"openshift/99_vipgen_node-disruption-policy.yaml",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // What is wrong in one place of vipgen.yaml hides nothing elsewhere in it, and
@@ -367,9 +342,7 @@ hosts:
 		got = append(got, fmt.Sprint(p.Name, " ", p.Role, " ", p.Addresses, map[bool]string{true: " unnamed"}[p.Unnamed]))
 	}
 	want := []string{"bootstrap bootstrap [192.0.2.9]", "host-2 master [192.0.2.11]", "host-2-unnamed master [192.0.2.10] unnamed"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // Elsewhere than on OpenShift there are no credentials of its kubelet or its
@@ -381,9 +354,7 @@ func TestOtherSystems(t *testing.T) {
 			t.Fatal(list)
 		}
 		bundles, err := c.Bundles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, b := range bundles {
 			for _, u := range b.Units {
 				if strings.Contains(u.Contents, "podman") && strings.Contains(u.Contents, "--authfile") != want {

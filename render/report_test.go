@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -20,9 +19,7 @@ func TestGivenVIPs(t *testing.T) {
 	for _, g := range c.Config.Spec.Groups {
 		got[g.Name+" "+fmt.Sprint(g.VIPs)] = c.Given(&g)
 	}
-	if d := cmp.Diff(map[string]bool{"api [192.0.2.9]": true, "ingress [192.0.2.7]": false}, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	testkit.Equal(t, map[string]bool{"api [192.0.2.9]": true, "ingress [192.0.2.7]": false}, got)
 }
 
 // Unpinned images come last, once, with a place; old spellings come once for a file.
@@ -35,12 +32,8 @@ networking: {machineCIDR: 192.0.2.0/24}
 platform: {baremetal: {apiVIP: 192.0.2.2, ingressVIPs: [192.0.2.3]}}
 `
 	_, list, err := render.Load(render.Sources{InstallConfig: render.File{Name: "ic.yaml", Data: []byte(text)}}, render.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := `ic.yaml:4:1: warning: imageContentSources: found an old spelling, expected imageDigestSources (also networking.machineCIDR on line 5: machineNetwork; platform.baremetal.apiVIP on line 6: apiVIPs) [deprecated]
 ic.yaml:4:23: warning: imageContentSources[0]: found tags for agent, keepalived, haproxy, coredns, expected digests, as mirrors of the install-config work by digest only (give images in vipgen.yaml, or --release-info; see 'vipgen images') [unpinned-image]`
-	if d := cmp.Diff(want, list.Error()); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	testkit.Equal(t, want, list.Error())
 }

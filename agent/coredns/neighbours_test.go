@@ -90,9 +90,7 @@ func TestNeighbours(t *testing.T) {
 		for _, self := range []string{"master-0", "master-0.demo.example.com", "master-0.corp.example.org"} {
 			t.Run(tt.name+" for "+self, func(t *testing.T) {
 				got := strings.Join(lines(neighbours(hosts(tt.host), testCluster(), testNode(self))), ", ")
-				if got != tt.want {
-					t.Errorf("got %q, want %q", got, tt.want)
-				}
+				testkit.Equal(t, tt.want, got)
 			})
 		}
 	}
@@ -136,9 +134,7 @@ func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 			}
 			defer reader.Close()
 			defer writer.Close()
-			if err := writer.Publish(state.MDNS{Hosts: hosts("master-2 192.0.2.12")}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, writer.Publish(state.MDNS{Hosts: hosts("master-2 192.0.2.12")}))
 			if !tt.lives {
 				writer.Close()
 			}
@@ -150,9 +146,7 @@ func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 			}
 			job := Job{Source: source, State: reader, Log: slog.Default()}
 			got := strings.Join(lines(job.neighbours(testCluster(), testNode("master-0"))), ", ")
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }

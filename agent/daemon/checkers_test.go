@@ -115,25 +115,19 @@ func TestCheckers(t *testing.T) {
 // The trial leaves the ports alone that the running CoreDNS has.
 func TestCorefileTrialListensElsewhere(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer taken.Close()
 	address := taken.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
 	text := ".:" + port + " {\n\tbind 127.0.0.1\n\thealth " + address + "\n\twhoami\n}\n"
 	candidate := filepath.Join(t.TempDir(), "candidate")
 	testkit.WriteFile(t, candidate, []byte(text))
-	if err := coredns.Check(testkit.Tool(t, "coredns"))(context.Background(), candidate); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, coredns.Check(testkit.Tool(t, "coredns"))(context.Background(), candidate))
 }
 
 func TestCheckersAreBounded(t *testing.T) {
 	hangs := filepath.Join(t.TempDir(), "hangs")
-	if err := process.WriteProgram(hangs, []byte("#!/bin/sh\nsleep 1000\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, process.WriteProgram(hangs, []byte("#!/bin/sh\nsleep 1000\n")))
 	candidate := filepath.Join(t.TempDir(), "candidate")
 	testkit.WriteFile(t, candidate, nil)
 	for name, check := range map[string]daemon.Checker{"keepalived": keepalived.Check(hangs), "haproxy": haproxy.Check(hangs), "coredns": coredns.Check(hangs)} {

@@ -180,9 +180,7 @@ func TestHardCase27FileTimes(t *testing.T) {
 	b.apply()
 	for _, year := range []int{1970, 2100} {
 		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-		if err := os.Chtimes(b.Conf, when, when); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chtimes(b.Conf, when, when))
 		if changed, err := b.apply(); changed || err != nil {
 			t.Errorf("in %d: changed %v, error %v", year, changed, err)
 		}
@@ -224,9 +222,7 @@ func disk(t *testing.T) string {
 		t.Fatalf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, unix.Unmount(dir, unix.MNT_DETACH))
 	})
 	return dir
 }
@@ -256,9 +252,7 @@ func TestDiskFaults(t *testing.T) {
 			if _, err := b.apply(); err != nil {
 				t.Fatal(err)
 			}
-			if err := tt.breakDisk(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, tt.breakDisk(dir))
 			b.text = strings.Repeat("two", 10_000)
 			for range 2 {
 				if changed, err := b.apply(); changed || !errors.Is(err, errWrite) {
@@ -268,9 +262,7 @@ func TestDiskFaults(t *testing.T) {
 			if got, _ := os.ReadFile(b.Conf); string(got) != "one" || b.reloads != 0 || b.Status().Failed != 1 {
 				t.Errorf("%q, %d reloads, %+v", got, b.reloads, b.Status())
 			}
-			if err := tt.mend(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, tt.mend(dir))
 			if changed, err := b.apply(); !changed || err != nil {
 				t.Errorf("after it was mended: changed %v, error %v", changed, err)
 			}
@@ -293,9 +285,7 @@ func TestDaemonIsKeptRunning(t *testing.T) {
 		t.Fatal(changed, err)
 	}
 	first := b.Process.PID()
-	if err := b.Process.Signal(unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, b.Process.Signal(unix.SIGKILL))
 	<-ended
 	testkit.Await(t, "a new daemon", func() bool { pid := b.Process.PID(); return pid != 0 && pid != first })
 	if s := b.Status(); s.Restarts != 1 || s.Reloads != 1 {

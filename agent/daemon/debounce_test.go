@@ -3,10 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var timing = Timing{
@@ -74,9 +75,7 @@ func TestDebouncer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := runDebouncer(t, tt.triggers, time.Minute, tt.apply); !slices.Equal(got, tt.want) {
-				t.Errorf("applied at %v, want %v", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, runDebouncer(t, tt.triggers, time.Minute, tt.apply))
 		})
 	}
 }
@@ -167,7 +166,5 @@ func TestSettledAndNow(t *testing.T) {
 		}()
 		debouncer.Run(ctx)
 	})
-	if want := []int{0, 2000, 8050, 14150, 15050}; !slices.Equal(at, want) {
-		t.Errorf("applied at %v ms, want %v", at, want)
-	}
+	testkit.Equal(t, []int{0, 2000, 8050, 14150, 15050}, at)
 }

@@ -38,21 +38,15 @@ func TestLastGoodCluster(t *testing.T) {
 	load := func(problem bool) *v1alpha1.ClusterConfig {
 		t.Helper()
 		f, err := s.Facts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if (s.Problem() != "") != problem {
 			t.Errorf("problem %q", s.Problem())
 		}
 		return f.Cluster
 	}
 	first := load(false)
-	if n := strings.Count(log.String(), "cannot store a copy"); n != 1 {
-		t.Errorf("said %d times that there is no directory for the copy", n)
-	}
-	if err := os.Mkdir(filepath.Dir(s.Kept), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Equal(t, 1, strings.Count(log.String(), "cannot store a copy"))
+	testkit.Must(t, os.Mkdir(filepath.Dir(s.Kept), 0o755))
 	if load(false) != first {
 		t.Error("another value for the same file")
 	}
@@ -70,19 +64,13 @@ func TestLastGoodCluster(t *testing.T) {
 	}
 	changed := bytes.ReplaceAll(good, []byte("192.168.111.5"), []byte("192.168.111.6"))
 	testkit.WriteFile(t, s.ClusterConfig, changed)
-	if got := load(false).Spec.Groups[0].VIPs[0].String(); got != "192.168.111.6" {
-		t.Errorf("VIP %s", got)
-	}
+	testkit.Equal(t, "192.168.111.6", load(false).Spec.Groups[0].VIPs[0].String())
 	if data, err := os.ReadFile(s.Kept); err != nil || !bytes.Equal(data, changed) {
 		t.Errorf("the copy: %v:\n%s", err, data)
 	}
-	if err := os.Remove(s.ClusterConfig); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(s.ClusterConfig))
 	load(true)
-	if err := os.Mkdir(s.ClusterConfig, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(s.ClusterConfig, 0o755))
 	load(true)
 	expectLogged(t, log, "cluster.yaml invalid: the last valid one stays in use", "cluster.yaml valid again",
 		"cluster.yaml missing: the last valid one stays in use", "cannot read cluster.yaml: the last valid one stays in use")
@@ -136,10 +124,7 @@ func TestManyProblems(t *testing.T) {
 
 // A cluster.yaml of a later vipgen counts, and it is said once what is left out of it.
 func TestLaterCluster(t *testing.T) {
-	good, err := os.ReadFile("../../golden/cases/baremetal-usermanaged/expected/files/every-pool" + v1alpha1.ClusterConfigPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	s, log := source(t, t.TempDir())
 	s.Kept = ""
 	testkit.WriteFile(t, s.ClusterConfig, bytes.Replace(good, []byte("spec:\n"), []byte("spec:\n  later: [1]\n"), 1))

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // FuzzListOfNodes reads any list of nodes that a file may have: what is taken from it can
@@ -14,9 +16,7 @@ func FuzzListOfNodes(f *testing.F) {
 	f.Add([]byte("- {name: a, role: \"\", addresses: [x]}\n- {name: a}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "nodes.yaml")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, data, 0o600))
 		s := NewFile(path, "self", slog.New(slog.DiscardHandler)).Current()
 		names := map[string]bool{}
 		for _, p := range s.Peers {

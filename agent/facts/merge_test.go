@@ -64,9 +64,7 @@ func TestMerge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := merge("m0", testkit.Addrs(tt.own...), peers(tt.listed...), peers(tt.known...))
-			if describe(got) != tt.want {
-				t.Errorf("got %s, want %s", describe(got), tt.want)
-			}
+			testkit.Equal(t, tt.want, describe(got))
 		})
 	}
 }
@@ -76,9 +74,7 @@ func TestMergeNamesLikeMadeUpOnes(t *testing.T) {
 	named := peers("m1 192.0.2.11", "w 192.0.2.20")
 	named[1].Name = "host-2"
 	got := merge("host-1", testkit.Addrs("192.0.2.10"), named, peers("host-1 192.0.2.11", "host-2 192.0.2.12", "host-3 192.0.2.10"))
-	if want := "m1 192.0.2.11, host-2 192.0.2.20, host-2-host 192.0.2.12"; describe(got) != want {
-		t.Errorf("got %s, want %s", describe(got), want)
-	}
+	testkit.Equal(t, "m1 192.0.2.11, host-2 192.0.2.20, host-2-host 192.0.2.12", describe(got))
 }
 
 func TestBootstraps(t *testing.T) {
@@ -102,9 +98,7 @@ func TestBootstraps(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			known := peers(tt.known...)
 			got := bootstraps(known, tt.b)
-			if describe(got) != tt.want {
-				t.Errorf("got %s, want %s", describe(got), tt.want)
-			}
+			testkit.Equal(t, tt.want, describe(got))
 			if describe(known) != describe(peers(tt.known...)) {
 				t.Error("it changed what it was given")
 			}
@@ -131,9 +125,7 @@ func TestHardCase37ListOfNodes(t *testing.T) {
 	text := `[{name: m0, role: master, addresses: [192.0.2.10]}, {name: "a b", role: worker, addresses: []},
 		{name: w0, role: Infra_GPU, addresses: []}, {name: w1, role: worker, addresses: [127.0.0.1]},
 		{name: m1, role: master, addresses: [192.0.2.11]}, {name: m1, role: master, addresses: [192.0.2.12]}]`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	var log bytes.Buffer
 	s := NewFile(path, "m0", slog.New(slog.NewTextHandler(&log, nil))).Current()
 	if !s.Registered || describe(s.Peers) != "m1 192.0.2.11" {

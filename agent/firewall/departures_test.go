@@ -90,9 +90,7 @@ func TestHardCase43OpenRequestIsAnswered(t *testing.T) {
 	l.leave(vips...)
 	close(left)
 	for _, c := range conns {
-		if got := c.read(7); got != "answer\n" {
-			t.Errorf("%q", got)
-		}
+		testkit.Equal(t, "answer\n", c.read(7))
 		if err := c.ends(); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("after the answer: %v", err)
 		}

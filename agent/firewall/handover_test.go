@@ -28,9 +28,7 @@ func TestHardCase43RedirectStays(t *testing.T) {
 	default:
 	}
 	for _, vip := range vips {
-		if out, err := l.node.Command(t.Context(), "ip", "address", "delete", netip.PrefixFrom(vip, vip.BitLen()).String(), "dev", l.node.Link).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		testkit.Run(t, l.node.Command(t.Context(), "ip", "address", "delete", netip.PrefixFrom(vip, vip.BitLen()).String(), "dev", l.node.Link))
 	}
 	testkit.Await(t, "the redirect to go with the VIPs", func() bool { return !l.present(api) })
 	<-k.done

@@ -74,9 +74,7 @@ func TestVIPsChangeWhileRunning(t *testing.T) {
 	l.reaches(l.client, vips[0], 6443, "9445")
 	k.redirect(api)
 	testkit.Await(t, "the right redirect", func() bool { return k.state().InPlace && k.state().Err == "" })
-	if got := k.state().Restored; got != 0 {
-		t.Errorf("%d changes of the redirect were counted as restored", got)
-	}
+	testkit.Equal(t, 0, k.state().Restored)
 }
 
 func TestRulesEndWithTheProcess(t *testing.T) {
@@ -85,9 +83,7 @@ func TestRulesEndWithTheProcess(t *testing.T) {
 	before := l.nft("list", "ruleset")
 	k := l.placed()
 	k.end(syscall.SIGTERM)
-	if after := l.nft("list", "ruleset"); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	testkit.Equal(t, before, l.nft("list", "ruleset"))
 	if !k.cmd.ProcessState.Success() {
 		t.Errorf("ended with %v", k.cmd.ProcessState)
 	}
@@ -105,9 +101,7 @@ func TestNextProcessTakesOver(t *testing.T) {
 	k.redirect(api)
 	k.serving(true)
 	testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
-	if now := l.nft("-a", "list", "table", "inet", "vipgen"); now != left {
-		t.Errorf("what was left:\n%s\nwas replaced by:\n%s", left, now)
-	}
+	testkit.Equal(t, left, l.nft("-a", "list", "table", "inet", "vipgen"))
 	k.end(syscall.SIGKILL)
 
 	k = l.keep()

@@ -61,9 +61,7 @@ func newLab(t *testing.T) *lab {
 // do fails the test if f, inside the node's namespace, does.
 func (l *lab) do(f func() error) {
 	l.t.Helper()
-	if err := l.node.Do(f); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, l.node.Do(f))
 }
 
 func (l *lab) ensure(r Redirect) (changed bool) {
@@ -136,9 +134,7 @@ func (l *lab) serveAt(node *netns.Node, address string, port int) {
 		listener, err = net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 		return err
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	l.t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -169,9 +165,7 @@ func (l *lab) connect(from *netns.Node, addr netip.Addr, port int) (*connection,
 		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(addr, uint16(port)).String(), testkit.Patience)
 		return err
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	l.t.Cleanup(func() { conn.Close() })
 	c := &connection{conn, l.t}
 	return c, strings.TrimSpace(c.read(5))
@@ -233,9 +227,7 @@ func (l *lab) keep() *keeperProc { return l.keepWith("-all,+net_admin") }
 func (l *lab) keepWith(capabilities string) *keeperProc {
 	l.t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	k := &keeperProc{t: l.t, done: make(chan struct{})}
 	k.cmd = l.node.Command(context.Background(), "setpriv", "--bounding-set="+capabilities, "--no-new-privs", "--pdeathsig=KILL",
 		"env", "PATH=", keeperEnv+"=1", self)
@@ -246,9 +238,7 @@ func (l *lab) keepWith(capabilities string) *keeperProc {
 		l.t.Fatal(err1, err2)
 	}
 	k.in = in
-	if err := k.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, k.cmd.Start())
 	go k.follow(out)
 	l.t.Cleanup(func() {
 		k.cmd.Process.Kill()
@@ -277,9 +267,7 @@ func (k *keeperProc) follow(out io.Reader) {
 
 func (k *keeperProc) send(o order) {
 	k.t.Helper()
-	if err := json.NewEncoder(k.in).Encode(o); err != nil {
-		k.t.Fatal(err)
-	}
+	testkit.Must(k.t, json.NewEncoder(k.in).Encode(o))
 }
 
 func (k *keeperProc) redirect(r Redirect) { k.send(order{Redirect: &r}) }

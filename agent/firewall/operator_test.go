@@ -32,9 +32,7 @@ table ip6 ocp_nat {
 // iptables runs the program that the operator's monitor runs before 4.22.
 func (l *lab) iptables(program string, args ...string) {
 	l.t.Helper()
-	if out, err := l.node.Command(context.Background(), testkit.Program(l.t, program), args...).CombinedOutput(); err != nil {
-		l.t.Fatalf("%s %v: %v: %s", program, args, err, out)
-	}
+	testkit.Run(l.t, l.node.Command(context.Background(), testkit.Program(l.t, program), args...))
 }
 
 // OpenShift's own redirect is left on a node that was adopted without a reboot. It stays
@@ -68,9 +66,7 @@ func TestHardCase58OperatorsRedirect(t *testing.T) {
 			k.redirect(api)
 			k.serving(false)
 			testkit.Await(t, "the state to name it", func() bool { return k.state().Leftover == strings.Join(tt.want, ", ") }, func() string { return k.state().Leftover })
-			if now := l.nft("-s", "list", "ruleset"); !strings.Contains(now, with) {
-				t.Errorf("before:\n%s\nwhile vipgen's is not in place:\n%s", with, now)
-			}
+			testkit.Contains(t, l.nft("-s", "list", "ruleset"), with)
 			l.reaches(l.client, vips[0], 6443, "9445")
 
 			k.serving(true)

@@ -45,9 +45,7 @@ func TestComputeNode(t *testing.T) {
 	l.serveAt(l.client, "::1", 9446)
 	on := func(node *netns.Node, r Redirect) {
 		t.Helper()
-		if err := node.Do(func() error { _, err := ensure(r); return err }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, node.Do(func() error { _, err := ensure(r); return err }))
 	}
 	on(l.client, compute)
 	four, port := l.connect(l.client, vips[0], 6443)

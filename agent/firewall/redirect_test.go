@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestValidate(t *testing.T) {
@@ -40,13 +41,9 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.in.Validate()
-			if (err == nil) != (tt.want == nil) {
-				t.Fatalf("error %v, want %q", err, tt.want)
-			}
+			testkit.Equal(t, tt.want == nil, err == nil)
 			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q lacks %q", err, want)
-				}
+				testkit.Fails(t, err, want)
 			}
 		})
 	}
@@ -79,9 +76,7 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 func TestWhereTheVIPIsElsewhereNothingChanges(t *testing.T) {
 	l := newLab(t)
 	// The other node has the rules and no VIP; both listeners are on the holder.
-	if err := l.client.Do(func() error { _, err := ensure(api); return err }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.client.Do(func() error { _, err := ensure(api); return err }))
 	for _, vip := range vips {
 		l.reaches(l.client, vip, 6443, "6443")
 	}
@@ -119,9 +114,7 @@ func TestOthersTablesStay(t *testing.T) {
 		t.Errorf("before:\n%s\nwith the redirect:\n%s", before, with)
 	}
 	l.do(remove)
-	if after := l.nft("list", "ruleset"); after != before {
-		t.Errorf("before:\n%s\nafter:\n%s", before, after)
-	}
+	testkit.Equal(t, before, l.nft("list", "ruleset"))
 }
 
 func TestRulesAsNftPrintsThem(t *testing.T) {
@@ -144,9 +137,7 @@ func TestRulesAsNftPrintsThem(t *testing.T) {
 		type nat hook prerouting priority -111; policy accept;` + rules + `}
 `
 	got := l.nft("list", "table", "inet", "vipgen")
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	testkit.Equal(t, want, got)
 	l.load("flush ruleset\n" + want) // it can be saved and loaded
 	if got := l.nft("list", "table", "inet", "vipgen"); got == "" {
 		t.Error("nothing was loaded")
@@ -244,23 +235,17 @@ func TestPresentDependsOnTheRedirect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := l.present(tt.in); got != tt.want {
-				t.Errorf("present %t, want %t", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, l.present(tt.in))
 		})
 	}
 }
 
 func BenchmarkPresent(b *testing.B) {
 	network, err := netns.New()
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	defer network.Close()
 	node, err := network.AddNode("node")
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	err = node.Do(func() error {
 		if _, err := ensure(api); err != nil {
 			return err
@@ -272,7 +257,5 @@ func BenchmarkPresent(b *testing.B) {
 		}
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 }

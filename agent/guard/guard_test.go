@@ -74,9 +74,7 @@ func newRig(t *testing.T) *rig {
 // do runs f on the node.
 func (r *rig) do(f func() error) {
 	r.t.Helper()
-	if err := r.node.Do(f); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, r.node.Do(f))
 }
 
 // passes sends a packet and says whether it came, or was dropped and counted.
@@ -87,9 +85,7 @@ func (r *rig) passes(from, to string, ttl int, payload ...byte) bool {
 		c = r.heard
 	}
 	before := r.dropped()
-	if err := r.sender.Do(func() error { return sendTo(from, to, ttl, payload) }); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, r.sender.Do(func() error { return sendTo(from, to, ttl, payload) }))
 	came := false
 	testkit.Await(r.t, fmt.Sprintf("a packet from %s to %s with TTL %d to come or to be dropped", from, to, ttl), func() bool {
 		c.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -158,9 +154,7 @@ func TestGuard(t *testing.T) {
 		{"2001:db8::11", "2001:db8::10", 64, 97, true},
 		{"2001:db8::11", "2001:db8::10", 64, 98, true},
 	} {
-		if got := r.passes(x.from, x.to, x.ttl, 0x31, byte(x.id), 100, 1, 0, 10, 0, 0, 192, 0, 2, 5); got != x.want {
-			t.Errorf("%+v: passes %v", x, got)
-		}
+		testkit.Equal(t, x.want, r.passes(x.from, x.to, x.ttl, 0x31, byte(x.id), 100, 1, 0, 10, 0, 0, 192, 0, 2, 5))
 	}
 
 	groups[1].Senders = []Sender{{To: addr("ff02::12"), FullTTL: true}}
@@ -209,9 +203,7 @@ func TestFragments(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	came := false
 	testkit.Await(t, "the packet to come or to be dropped", func() bool {
 		r.heard.SetReadDeadline(time.Now().Add(time.Millisecond))

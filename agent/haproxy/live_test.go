@@ -21,9 +21,7 @@ func TestHardCase29Reload(t *testing.T) {
 		seen := map[int]bool{}
 		for range 3 {
 			worker, err := m.reload(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if now, err := m.processes(ctx); err != nil || now.worker != worker || now.failed != 0 || seen[worker] {
 				t.Errorf("worker %d after a reload; seen before: %t; the master says %+v, %v", worker, seen[worker], now, err)
 			}

@@ -1,6 +1,10 @@
 package haproxy
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // HAProxy is polled at once when it has logged that a server changed.
 func TestLogged(t *testing.T) {
@@ -14,8 +18,6 @@ func TestLogged(t *testing.T) {
 		j := &Job{changes: make(chan struct{}, 1)}
 		j.logged([]byte(line))
 		j.logged([]byte(line)) // not polled yet
-		if got := len(j.changes); got != want {
-			t.Errorf("%q: %d, want %d", line, got, want)
-		}
+		testkit.Equal(testkit.In(t, line), want, len(j.changes))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // gather are the values of a job's metrics, by name and backend.
@@ -17,9 +18,7 @@ func gather(t *testing.T, j *Job) map[string]float64 {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(j)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -67,9 +66,7 @@ func TestMetrics(t *testing.T) {
 		if everybody == own {
 			t.Errorf("%s: both metrics, or none: %v", role, got)
 		}
-		if len(before.Silenced) != 0 {
-			t.Errorf("what was published before changed: %+v", before.Silenced)
-		}
+		testkit.Equal(t, 0, len(before.Silenced))
 	}
 }
 

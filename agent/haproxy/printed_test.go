@@ -3,6 +3,8 @@ package haproxy
 import (
 	"fmt"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What HAProxy prints in two forms is logged once, and what it prints again is logged again.
@@ -24,9 +26,7 @@ func TestTwice(t *testing.T) {
 		{"Proxy api-servers started.\n", true},
 		{"Proxy api-servers started.\n", true},
 	} {
-		if got := j.logged([]byte(tt.line)); got != tt.want {
-			t.Errorf("line %d, %q: logged %t, want %t", i, tt.line, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, i, tt.line), tt.want, j.logged([]byte(tt.line)))
 	}
 	for i := range 10 * mostPrinted {
 		j.logged(fmt.Appendf(nil, "[WARNING]  (17) : line %d\n", i))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // crashJob is a Job with a simulated HAProxy.
@@ -18,9 +19,7 @@ type crashJob struct {
 
 func newCrashJob(t *testing.T) crashJob {
 	dir, err := state.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	log := slog.New(slog.DiscardHandler)
 	return crashJob{&Job{State: dir, Source: &facts.Source{}, Log: log}, t}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParseProcesses(t *testing.T) {
@@ -82,12 +83,8 @@ func TestSilentServers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			servers, err := parseServers(tt.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := silentServers(servers, tt.before); !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			testkit.Must(t, err)
+			testkit.Equal(t, tt.want, silentServers(servers, tt.before))
 		})
 	}
 }

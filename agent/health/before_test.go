@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -48,9 +49,7 @@ func TestCheckGoesOn(t *testing.T) {
 				check.Run(ctx, func(f state.Fact) {
 					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), f.OK))
 				})
-				if !slices.Equal(reports, tt.reports) {
-					t.Errorf("reports %q, want %q", reports, tt.reports)
-				}
+				testkit.Equal(t, tt.reports, reports)
 			})
 		})
 	}

@@ -18,9 +18,7 @@ import (
 func memory(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "track")
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -84,8 +82,6 @@ func BenchmarkProbe(b *testing.B) {
 	s := newService(b, true)
 	h := newProbe(b, s.local())
 	for b.Loop() {
-		if err := h.Probe(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, h.Probe(context.Background()))
 	}
 }

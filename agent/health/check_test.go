@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
@@ -99,9 +100,7 @@ func TestCheck(t *testing.T) {
 			if len(probes) < len(tt.probes) || !slices.Equal(probes[:len(tt.probes)], tt.probes) {
 				t.Errorf("probes at %v, want %v", probes, tt.probes)
 			}
-			if !slices.Equal(reports, tt.reports) {
-				t.Errorf("reports %v, want %v", reports, tt.reports)
-			}
+			testkit.Equal(t, tt.reports, reports)
 		})
 	}
 }
@@ -130,8 +129,6 @@ func TestCheckFailed(t *testing.T) {
 			reports = append(reports, fmt.Sprintf("%d %v %s", time.Since(began).Milliseconds(), f.OK, f.Why))
 		})
 		want := []string{"0 true ", "320 false found out at 320", "550 true ", "1020 false found out at 1020", "1300 true "}
-		if !slices.Equal(reports, want) {
-			t.Errorf("reports %q, want %q", reports, want)
-		}
+		testkit.Equal(t, want, reports)
 	})
 }

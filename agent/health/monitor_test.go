@@ -43,13 +43,9 @@ func runMonitor(t testing.TB, files trackFiles, checks ...Check) *Board {
 func openTrack(t testing.TB, dir string) *trackfile.Files {
 	t.Helper()
 	files, err := trackfile.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
-	if err := files.Ensure(terms); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, files.Ensure(terms))
 	return files
 }
 
@@ -82,9 +78,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	board.Set(state.Fact{Name: FactRedirect})
 	says("0", "0") // HAProxy is out of reach, and there is no API server here
 	want := []state.Fact{{Name: FactAPI, Why: "status 500 Internal Server Error"}, {Name: FactHAProxy, OK: true}, {Name: FactRedirect}}
-	if got := board.Facts(); !slices.Equal(got, want) {
-		t.Errorf("facts %v, want %v", got, want)
-	}
+	testkit.Equal(t, want, board.Facts())
 }
 
 // A graceful shutdown: readyz answers 500, all else continues for minutes.
@@ -138,9 +132,7 @@ func TestMonitorTriesAgain(t *testing.T) {
 		if files.failures != 0 || !slices.Equal(files.written, []string{"machine-config"}) {
 			t.Errorf("%d failures left, written %v", files.failures, files.written)
 		}
-		if files.repeated != 9 {
-			t.Errorf("repeated %d times in 9.5 s", files.repeated)
-		}
+		testkit.Equal(t, 9, files.repeated)
 	})
 }
 
@@ -190,9 +182,7 @@ func TestMonitorRepeats(t *testing.T) {
 			ctx, cancel = context.WithTimeout(context.Background(), 3500*time.Millisecond)
 			defer cancel()
 			m.Run(ctx, nil)
-			if files.repeated != 3 {
-				t.Errorf("repeated %d times in 3.5 s after a change", files.repeated)
-			}
+			testkit.Equal(t, 3, files.repeated)
 		})
 	}
 }
@@ -220,9 +210,7 @@ func TestHAProxyReady(t *testing.T) {
 	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
 	board := runMonitor(t, openTrack(t, t.TempDir()), newCheck(FactHAProxy, h.Probe, unhurried))
 	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { p.Stop(context.Background()) })
 	testkit.Await(t, "HAProxy to be ready", func() bool { return board.isTrue(FactHAProxy) })
 	began := time.Now()

@@ -87,9 +87,7 @@ func TestConnectionStaysOpen(t *testing.T) {
 					t.Fatalf("status %d: %v", want, err)
 				}
 			}
-			if got := s.accepted.Load(); got != 1 {
-				t.Errorf("%d connections for 100 probes", got)
-			}
+			testkit.Equal(t, 1, s.accepted.Load())
 		})
 	}
 }
@@ -106,9 +104,7 @@ func TestHungService(t *testing.T) {
 	close(s.hangs)
 	ctx, cancel = context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
-	if err := h.Probe(ctx); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	testkit.Check(t, h.Probe(ctx))
 }
 
 func TestWhatIsNotReady(t *testing.T) {
@@ -129,9 +125,7 @@ func TestWhatIsNotReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.status.Store(int32(tt.status))
-			if err := newProbe(t, tt.url).Probe(context.Background()); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one with %q", err, tt.want)
-			}
+			testkit.Fails(t, newProbe(t, tt.url).Probe(context.Background()), tt.want)
 		})
 	}
 }
@@ -139,9 +133,7 @@ func TestWhatIsNotReady(t *testing.T) {
 func TestConnect(t *testing.T) {
 	s := newService(t, false)
 	probe := connect(s.Listener.Addr().(*net.TCPAddr).Port)
-	if err := probe(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, probe(context.Background()))
 	s.Close()
 	if err := probe(context.Background()); err == nil {
 		t.Error("nobody listens")
@@ -198,14 +190,10 @@ func TestHardCase25EitherFamily(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			node := daemon.AddNode(t, network, fmt.Sprintf("node%d", i))
 			exe, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			cmd := node.Command(context.Background(), exe)
 			cmd.Env = append(os.Environ(), insideVariable+"="+what)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
+			testkit.Run(t, cmd)
 		})
 	}
 }

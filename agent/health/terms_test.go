@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -79,9 +80,7 @@ func TestPriorities(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := priority(t, tt.group, tt.role, tt.facts...); got != tt.want {
-				t.Errorf("priority %d, want %d", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, priority(t, tt.group, tt.role, tt.facts...))
 		})
 	}
 }
@@ -90,9 +89,7 @@ func TestPriorities(t *testing.T) {
 func TestHardCase06RedirectMissing(t *testing.T) {
 	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig, FactRedirect)...)
 	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig)...)
-	if with-without != 20 {
-		t.Errorf("priority %d with the redirect, %d without", with, without)
-	}
+	testkit.Equal(testkit.In(t, with, without), 20, with-without)
 }
 
 func TestHardCase07LocalAPIServerRestarts(t *testing.T) {
@@ -138,9 +135,7 @@ func TestChecks(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("checks %v, want %v", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }

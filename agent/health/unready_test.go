@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -42,9 +43,7 @@ func TestHardCase45Unready(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
-			if got := path(); got != want {
-				t.Errorf("the load balancer path counts: %t, want %t", got, want)
-			}
+			testkit.Equal(t, want, path())
 		}
 		const margin = 2 * time.Second
 		expect(margin, true)

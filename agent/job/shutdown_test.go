@@ -15,25 +15,19 @@ func TestAwaitVIPs(t *testing.T) {
 	vip, other := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
 	n := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.10/24", "2001:db8::10/64")
 	await := func(bound time.Duration) (gone bool) {
-		if err := n.Do(func() error { gone = AwaitVIPs([]netip.Addr{vip, other}, bound); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, n.Do(func() error { gone = AwaitVIPs([]netip.Addr{vip, other}, bound); return nil }))
 		return gone
 	}
 	if !await(time.Hour) {
 		t.Error("it is not here")
 	}
-	if err := n.AddAddress(n.Link, netip.PrefixFrom(other, 128)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.AddAddress(n.Link, netip.PrefixFrom(other, 128)))
 	if await(10 * time.Millisecond) {
 		t.Error("it is here")
 	}
 	done := make(chan bool)
 	go func() { done <- await(time.Hour) }()
-	if out, err := n.Command(t.Context(), "ip", "address", "delete", other.String()+"/128", "dev", n.Link).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, n.Command(t.Context(), "ip", "address", "delete", other.String()+"/128", "dev", n.Link))
 	if !<-done {
 		t.Error("it has gone")
 	}

@@ -33,15 +33,11 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
 			reader, err := state.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer reader.Close()
 			a := newAnswers(reader)
 			writer, err := state.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer writer.Close()
 			for _, s := range []*state.HAProxy{tt.before, tt.now} {
 				if s == nil {
@@ -49,9 +45,7 @@ func TestAnswers(t *testing.T) {
 				} else {
 					err = writer.Publish(*s)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				a.poll()
 			}
 			asked := false
@@ -64,9 +58,7 @@ func TestAnswers(t *testing.T) {
 			testkit.Await(t, "a probe that comes soon after the answer", func() bool {
 				asked = false
 				if tt.noted && (tt.before != nil || tt.now != nil) {
-					if err := writer.Answers(state.HAProxy{}).Record(); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, writer.Answers(state.HAProxy{}).Record())
 				}
 				err = list[1].Probe(t.Context())
 				return asked == tt.asked
@@ -79,9 +71,7 @@ func TestAnswers(t *testing.T) {
 			case failed = <-list[1].Failed:
 			default:
 			}
-			if failed != tt.failed {
-				t.Errorf("failed %q, want %q", failed, tt.failed)
-			}
+			testkit.Equal(t, tt.failed, failed)
 			if list[0].Failed != nil || list[0].Probe != nil {
 				t.Error("another check rests on the answers of HAProxy")
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // kubeletDir holds the credentials of a node.
@@ -21,9 +22,7 @@ func (n *node) join(a *daemon.API) {
 // launch starts the node's API server again.
 func (n *node) launch() {
 	n.t.Helper()
-	if err := n.api.Launch(); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, n.api.Launch())
 }
 
 // unready makes the node's API server say at /readyz that it stops, while all else goes

@@ -138,9 +138,7 @@ func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP, mode 
 	holder := held[0]
 	address := func(n *netns.Node) (a netip.Addr) {
 		list, err := n.Addresses()
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		testkit.Must(d.t, err)
 		for _, p := range list {
 			if d.host(1).Masked().Contains(p.Addr()) && p.Addr() != d.apiVIP {
 				a = p.Addr()
@@ -213,9 +211,7 @@ func ask(from *netns.Node, url string) (stop func() (requests, lost int)) {
 func (d *defended) share(name string, f func()) float64 {
 	ticks := func() (n float64) {
 		out, err := exec.Command("ip", "netns", "pids", d.nodes[name].Namespace()).Output()
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		testkit.Must(d.t, err)
 		for _, pid := range strings.Fields(string(out)) {
 			if pid == strconv.Itoa(os.Getpid()) {
 				continue

@@ -35,9 +35,7 @@ func (i *intruder) flood(v attack.VRRP, vip, peer, to netip.Addr, perSecond int)
 	i.t.Helper()
 	from := map[attack.Source]netip.Addr{attack.Own: i.address, attack.Peer: peer, attack.Nobody: i.address.Next().Next()}[v.Source]
 	f, err := attack.Start(i.Node, perSecond, v.Packet(apiRouterID, vip, from, to))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	testkit.Must(i.t, err)
 	i.t.Cleanup(f.Stop)
 	return f
 }
@@ -186,7 +184,5 @@ func TestHardCase35PeersChange(t *testing.T) {
 		letThrough("at the end")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }

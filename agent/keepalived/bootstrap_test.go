@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestBootstrapLifetime(t *testing.T) {
@@ -54,9 +55,7 @@ func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 	}
 	for _, over := range []bool{true, false, true} {
 		x.over = over
-		if err := x.store(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, x.store())
 		if x = newBootstrapLifetime(marker, slog.New(slog.DiscardHandler)); x.over != over {
 			t.Errorf("remembered %v, want %v", x.over, over)
 		}

@@ -14,13 +14,9 @@ import (
 func step(t *testing.T, by time.Duration) {
 	t.Helper()
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.ClockGettime(unix.CLOCK_REALTIME, &now))
 	then := unix.NsecToTimespec(now.Nano() + by.Nanoseconds())
-	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &then); err != nil {
-		t.Fatalf("stepping the clock by %v: %v", by, err)
-	}
+	testkit.Must(testkit.In(t, by), unix.ClockSettime(unix.CLOCK_REALTIME, &then))
 }
 
 // stepBy is far longer than anything that the agent and keepalived wait for.

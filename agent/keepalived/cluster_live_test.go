@@ -104,9 +104,7 @@ func (c *cluster) add(name, role string, n int) *node {
 func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
 	c.t.Helper()
 	ns, err := c.net.AddNode(name, addresses...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	host := daemon.NewHost(c.t, ns)
 	host.Bind(testkit.Agent(c.t), "/vipgen/vipgen-agent")
 	host.Write(v1alpha1.ClusterConfigPath, c.clusterConfig(c.t))
@@ -172,9 +170,7 @@ func commandOf(t *testing.T, role string, probe bool) []string {
 			} `json:"containers"`
 		} `json:"spec"`
 	}
-	if err := yaml.Unmarshal(read(t, role+"/etc/kubernetes/manifests/keepalived.yaml"), &pod); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal(read(t, role+"/etc/kubernetes/manifests/keepalived.yaml"), &pod))
 	if probe {
 		return pod.Spec.Containers[0].LivenessProbe.Exec.Command
 	}
@@ -194,9 +190,7 @@ func (n *node) probe() (string, error) { return n.Run(nil, commandOf(n.t, n.role
 func (n *node) dir() *state.Dir {
 	n.t.Helper()
 	d, err := state.Open(n.Path(v1alpha1.RunDir))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	return d
 }
 
@@ -204,9 +198,7 @@ func (n *node) dir() *state.Dir {
 func (n *node) state() (s state.Keepalived, alive bool) {
 	n.t.Helper()
 	p, err := state.Read[state.Keepalived](n.dir())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	if p == nil {
 		return s, false
 	}
@@ -244,9 +236,7 @@ func (n *node) linksWith(a netip.Addr) (found []string) {
 		}
 		return err
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	return found
 }
 
@@ -260,9 +250,7 @@ func (n *node) removeAddress(link string, p netip.Prefix) {
 		}
 		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}})
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 }
 
 // clear removes an address from wherever it is.
@@ -284,9 +272,7 @@ func (n *node) serve(port int) (stop func()) {
 func (n *node) processes() []string {
 	n.t.Helper()
 	out, err := exec.Command("ip", "netns", "pids", n.Namespace()).Output()
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	// This process enters for a moment.
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
 }
@@ -318,16 +304,12 @@ func (n *node) killAtOnce() {
 	var all []int
 	for _, text := range n.processes() {
 		pid, err := strconv.Atoi(text)
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		testkit.Must(n.t, err)
 		all = append(all, pid)
 	}
 	n.signal(syscall.SIGSTOP, all...)
 	n.signal(syscall.SIGKILL, worker...)
-	if err := n.Kill(); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, n.Kill())
 	if len(n.linksWith(apiVIP)) == 0 {
 		n.t.Fatal("the VIP went: this proves nothing")
 	}
@@ -347,16 +329,12 @@ func (n *node) signal(s syscall.Signal, pids ...int) {
 func workers(t *testing.T, pid int) (out []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, l := range lists {
 		data, _ := os.ReadFile(l)
 		for _, f := range strings.Fields(string(data)) {
 			child, err := strconv.Atoi(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			out = append(out, child)
 		}
 	}
@@ -377,8 +355,6 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 		l, err = net.Listen("tcp", address)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return l
 }

@@ -64,9 +64,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	root := t.TempDir()
 	conf, program := filepath.Join(root, "keepalived.conf"), filepath.Join(root, "keepalived")
 	script := "#!/bin/sh\nexec ip netns exec " + node.Namespace() + " " + testkit.Program(t, "keepalived") + " \"$@\"\n"
-	if err := process.WriteProgram(program, []byte(script)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, process.WriteProgram(program, []byte(script)))
 	nothing := func(context.Context) error { return nil }
 	for i := range 12 {
 		d := newDaemon(t.Context(), program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
@@ -106,9 +104,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 func testChecks(t *testing.T, root string) *checks {
 	t.Helper()
 	dir, err := state.Open(filepath.Join(root, "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { dir.Close() })
 	c, err := newChecks(filepath.Join(root, "track"), dir, nil, slog.New(slog.DiscardHandler))
 	testkit.Must(t, err)
@@ -121,9 +117,7 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	root := t.TempDir()
 	c := testChecks(t, root)
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}
-	if err := c.follow(spec, v1alpha1.RoleWorker, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.follow(spec, v1alpha1.RoleWorker, nil))
 	defer c.stop()
 	// A directory in the place of the new group's file.
 	more := *spec
@@ -133,21 +127,15 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	_, added := vrrp.PriorityTerms(&extra, v1alpha1.RoleWorker)
 	_, old := vrrp.PriorityTerms(&spec.Groups[0], v1alpha1.RoleWorker)
 	blocked := firstNew(added, old)
-	if err := os.Mkdir(filepath.Join(root, "track", blocked), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(root, "track", blocked), 0o755))
 	if err := c.follow(&more, v1alpha1.RoleWorker, nil); err == nil {
 		t.Fatalf("%s is a directory, and its track file is made", blocked)
 	}
 	if c.cancel == nil {
 		t.Error("the checks of before do not run any more")
 	}
-	if err := os.Remove(filepath.Join(root, "track", blocked)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.follow(&more, v1alpha1.RoleWorker, nil); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(root, "track", blocked)))
+	testkit.Check(t, c.follow(&more, v1alpha1.RoleWorker, nil))
 }
 
 // firstNew names a term that others are not.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // keepalived is told to run no BFD where it knows the option: one that was built without it,
@@ -21,9 +22,7 @@ func TestNoBFD(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		program := filepath.Join(dir, "keepalived")
-		if err := process.WriteProgram(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, process.WriteProgram(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n")))
 		nothing := func(context.Context) error { return nil }
 		d := newDaemon(t.Context(), program, dir, filepath.Join(dir, "keepalived.conf"), nothing, nothing, slog.New(slog.DiscardHandler))
 		if got := slices.Contains(d.Process.Command.Args, "--no_bfd"); got != want {
@@ -40,8 +39,6 @@ func TestWroteState(t *testing.T) {
 		"Mon Nov  3 06:22:17 2025: Printing VRRP stats for process(17) on signal\n": false,
 		"Mon Nov  3 06:22:17 2025: (demo_API_0) Entering MASTER STATE\n":            false,
 	} {
-		if got := wroteState([]byte(line)); got != want {
-			t.Errorf("%q: %t", line, got)
-		}
+		testkit.Equal(testkit.In(t, line), want, wroteState([]byte(line)))
 	}
 }

@@ -66,22 +66,16 @@ func testDeadPeers(t *testing.T, l layout) {
 	}
 	holder.agent.Stop()
 	c.holder(other.name)
-	if got := holder.queue("eth0", l.apiVIP.Is6()); got != usual {
-		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
-	}
+	testkit.Equal(t, usual, holder.queue("eth0", l.apiVIP.Is6()))
 	holder.start()
 	holder.awaitState("it runs", running)
 	holder.agent.Kill()
 	testkit.Await(t, "nothing to be left", func() bool { return len(holder.processes()) == 0 })
-	if got := holder.queue("eth0", l.apiVIP.Is6()); got != bound {
-		t.Errorf("%d bytes may wait for each neighbour after a kill, want %d", got, bound)
-	}
+	testkit.Equal(t, bound, holder.queue("eth0", l.apiVIP.Is6()))
 	holder.start()
 	holder.awaitState("it runs", running)
 	holder.agent.Stop()
-	if got := holder.queue("eth0", l.apiVIP.Is6()); got != usual {
-		t.Errorf("%d bytes may wait for each neighbour in the end, want %d", got, usual)
-	}
+	testkit.Equal(t, usual, holder.queue("eth0", l.apiVIP.Is6()))
 	c.holder(other.name)
 	for _, name := range c.all() {
 		lines := slices.Collect(strings.Lines(c.nodes[name].agent.Output()))

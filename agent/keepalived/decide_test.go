@@ -4,10 +4,9 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -38,9 +37,7 @@ func TestInstances(t *testing.T) {
 			}
 			got := instanceStates(&tt.conf, values, tt.held)[0]
 			want := []any{tt.priority, tt.fault, len(tt.held) > 0}
-			if diff := cmp.Diff(want, []any{got.Priority, got.Fault, got.Holds}); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, want, []any{got.Priority, got.Fault, got.Holds})
 		})
 	}
 }

@@ -23,16 +23,12 @@ type disk struct {
 func newDisk(n *node, path string) disk {
 	n.t.Helper()
 	d := disk{n.t, n.Path(path)}
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, os.MkdirAll(d.dir, 0o755))
 	if err := unix.Mount("tmpfs", d.dir, "tmpfs", 0, "size=256k"); err != nil {
 		n.t.Fatalf("mounting needs root: %v", err)
 	}
 	n.t.Cleanup(func() {
-		if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {
-			n.t.Error(err)
-		}
+		testkit.Check(n.t, unix.Unmount(d.dir, unix.MNT_DETACH))
 	})
 	return d
 }
@@ -72,9 +68,7 @@ func (d disk) reconfigure(flag string) {
 	d.t.Helper()
 	testkit.Await(d.t, "the file system to be "+flag, func() bool {
 		fs, err := unix.Fspick(unix.AT_FDCWD, d.dir, 0)
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		testkit.Must(d.t, err)
 		defer unix.Close(fs)
 		err = errors.Join(unix.FsconfigSetFlag(fs, flag), unix.FsconfigReconfigure(fs))
 		if err != nil && !errors.Is(err, unix.EBUSY) { // a line of the record is being written

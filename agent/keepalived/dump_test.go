@@ -57,16 +57,12 @@ func TestDumpIsReadWhole(t *testing.T) {
 		write := func(text string, at time.Time) {
 			t.Helper()
 			testkit.WriteFile(t, path, []byte(text))
-			if err := os.Chtimes(path, at, at); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chtimes(path, at, at))
 		}
 		d := dump{path: path}
 		expect := func(when string, instances ...string) {
 			t.Helper()
-			if got := slices.Sorted(maps.Keys(d.poll())); !slices.Equal(got, instances) {
-				t.Errorf("%s: %q, want %q", when, got, instances)
-			}
+			testkit.Equal(testkit.In(t, when), instances, slices.Sorted(maps.Keys(d.poll())))
 		}
 		now := time.Now()
 		write(dumped[:strings.Index(dumped, " VRRP Instance = demo_INGRESS_0")], now)

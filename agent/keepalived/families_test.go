@@ -16,13 +16,9 @@ func TestIPv6(t *testing.T) {
 	for _, name := range c.all() {
 		c.nodes[name].valid()
 	}
-	if code := c.nodes[first].agent.Stop(); code != 0 {
-		t.Errorf("the agent ends with %d", code)
-	}
+	testkit.Equal(t, 0, c.nodes[first].agent.Stop())
 	second := c.holder(c.others(first)...)
-	if err := c.nodes[second].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.nodes[second].Kill())
 	c.nodes[second].setLink(false)
 	if err := c.nodes[second].clear(c.vip); err != nil { // as the power goes
 		t.Fatal(err)

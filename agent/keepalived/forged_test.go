@@ -46,9 +46,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 		if before := time.Until(at); before > 0 {
 			t.Errorf("%s has moved %v before the instant", name, before)
 		}
-		if s.Migrations.RolledBack != 0 {
-			t.Errorf("%s: %+v", name, s.Migrations)
-		}
+		testkit.Equal(testkit.In(t, name), 0, s.Migrations.RolledBack)
 	}
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it has the settings of all", func(s state.Keepalived) bool {
@@ -91,8 +89,6 @@ func TestMigrationWithout(t *testing.T) {
 	}
 	c.nodes[broken].Write(v1alpha1.UserModeFile, []byte("mode: multicast\n"))
 	s := c.nodes[broken].awaitState("it runs as the others", electsIn(v1alpha1.ModeMulticast))
-	if s.Migrations.Migrated != 0 {
-		t.Errorf("it has run what the others do not: %+v", s.Migrations)
-	}
+	testkit.Equal(t, 0, s.Migrations.Migrated)
 	c.holder(holder)
 }

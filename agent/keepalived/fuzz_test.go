@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // written is a file with that content.
 func written(t *testing.T, data []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -32,9 +32,7 @@ func FuzzSettings(f *testing.F) {
 		if v.AdvertIntervalMS <= 0 || v.Version != 2 && v.Version != 3 {
 			t.Fatalf("%+v", *v)
 		}
-		if err := writeSettings(path, *v); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, writeSettings(path, *v))
 		if again := readSettings(path); again == nil || *again != *v {
 			t.Errorf("%+v is written, and read as %+v", *v, again)
 		}
@@ -54,9 +52,7 @@ func FuzzPlaced(f *testing.F) {
 			}
 		}
 		vip := netip.MustParseAddr("192.0.2.5")
-		if err := v.store([]netip.Addr{vip}, func(netip.Addr) bool { return true }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, v.store([]netip.Addr{vip}, func(netip.Addr) bool { return true }))
 		again := storedVIPs{path: v.path}
 		if err := again.read(); err != nil || !slices.Equal(again.stored, []netip.Addr{vip}) {
 			t.Errorf("%v, %v", again.stored, err)

@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/state"
@@ -21,17 +20,11 @@ func TestHardCase43HandOver(t *testing.T) {
 	}
 	ends := func(name string) string {
 		t.Helper()
-		if code := c.nodes[name].agent.Stop(); code != 0 {
-			t.Errorf("the agent of %s ends with %d", name, code)
-		}
+		testkit.Equal(testkit.In(t, name), 0, c.nodes[name].agent.Stop())
 		return c.nodes[name].agent.Output()
 	}
-	if log := ends(first); !strings.Contains(log, "VIPs handed over before the end") || !strings.Contains(log, "gone=true") {
-		t.Errorf("%s did not hand its VIP over", first)
-	}
+	testkit.Contains(testkit.In(t, first), ends(first), "VIPs handed over before the end", "gone=true")
 	c.holder(second)
-	if log := ends(second); !strings.Contains(log, "gone=false") {
-		t.Errorf("%s had nobody to give its VIP to", second)
-	}
+	testkit.Contains(testkit.In(t, second), ends(second), "gone=false")
 	testkit.Await(t, "nobody to hold the VIP", func() bool { return len(c.holders()) == 0 })
 }

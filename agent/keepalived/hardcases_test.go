@@ -28,13 +28,9 @@ func TestHardCase01StaleVIP(t *testing.T) {
 	stale := c.add("cp-3", "master", 13)
 	c.register(stale)
 	stale.removeAddress("eth0", stale.address)
-	if err := stale.AddLink("eth1", netip.PrefixFrom(apiVIP, 32)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, stale.AddLink("eth1", netip.PrefixFrom(apiVIP, 32)))
 	for _, p := range []netip.Prefix{netip.PrefixFrom(apiVIP, 24), stale.address} {
-		if err := stale.AddAddress("eth0", p); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, stale.AddAddress("eth0", p))
 	}
 	if got := stale.linksWith(apiVIP); len(got) != 2 {
 		t.Fatalf("the VIP is on %v", got)
@@ -42,9 +38,7 @@ func TestHardCase01StaleVIP(t *testing.T) {
 	stale.start()
 	stale.awaitState("it runs", running)
 	c.holder(holder)
-	if got := stale.linksWith(stale.address.Addr()); !slices.Equal(got, []string{"eth0"}) {
-		t.Errorf("the node's own address is on %v", got)
-	}
+	testkit.Equal(t, []string{"eth0"}, stale.linksWith(stale.address.Addr()))
 	if !strings.Contains(stale.agent.Output(), "address removed with a VIP restored") {
 		t.Error("the node's own address did not go with the VIP: this proves nothing")
 	}
@@ -82,9 +76,7 @@ func TestHardCase02NoPeers(t *testing.T) {
 	lone.Write(v1alpha1.ClusterConfigPath, read(t, "every-pool"+v1alpha1.ClusterConfigPath)) // which names no peer
 	c.register(lone)
 	c.list.SetNode("worker-1", "worker", "192.168.111.31")
-	if err := lone.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, lone.AddAddress("eth0", netip.PrefixFrom(apiVIP, 32)))
 	lone.start()
 	lone.awaitState("no peers", isLeftOut("no other control-plane node"))
 	testkit.Await(t, "the VIP to be removed", func() bool { return len(lone.linksWith(apiVIP)) == 0 })
@@ -115,9 +107,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	late.start()
 	late.awaitState("not registered", isLeftOut("not registered"))
 	late.awaitProcesses(1)
-	if strings.Contains(late.agent.Output(), "daemon started") {
-		t.Error("keepalived has run")
-	}
+	testkit.Lacks(t, late.agent.Output(), "daemon started")
 	c.register(late)
 	late.awaitState("it runs", running)
 	c.holder(holder)
@@ -135,9 +125,7 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 	moved := c.nodes[c.holder(c.all()...)]
 	before := moved.awaitState("it runs", running)
 	moved.removeAddress("eth0", moved.address)
-	if err := moved.AddLink("br-ex", moved.address); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, moved.AddLink("br-ex", moved.address))
 	moved.awaitState("the instance is on br-ex", func(s state.Keepalived) bool {
 		return len(s.Instances) == 1 && s.Instances[0].Interface == "br-ex" && s.Problem == "" && s.PID != 0
 	})
@@ -197,9 +185,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	far := c.add("worker-1", "worker", 31)
 	far.removeAddress("eth0", far.address)
 	far.address = netip.MustParsePrefix("198.51.100.31/24")
-	if err := far.AddAddress("eth0", far.address); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, far.AddAddress("eth0", far.address))
 	cluster := strings.Replace(string(clusterConfig(t)),
 		"  - 192.168.111.0/24", "  - 192.168.111.0/24\n  - 198.51.100.0/24", 1)
 	far.Write(v1alpha1.ClusterConfigPath, []byte(cluster))
@@ -208,9 +194,7 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	far.start()
 	far.awaitState("it is remote", isLeftOut("no network with a VIP"))
 	far.awaitProcesses(1)
-	if strings.Contains(far.agent.Output(), "daemon started") {
-		t.Error("keepalived has run")
-	}
+	testkit.Lacks(t, far.agent.Output(), "daemon started")
 }
 
 // Hundreds of nodes that register at once cost a bounded number of reloads: none
@@ -320,9 +304,7 @@ func TestHardCase15PeersFollowAddresses(t *testing.T) {
 	defer c.neverTwo()()
 	moved.removeAddress("eth0", was)
 	moved.address = netip.MustParsePrefix("192.168.111.33/24")
-	if err := moved.AddAddress("eth0", moved.address); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, moved.AddAddress("eth0", moved.address))
 	moved.awaitState("it is listed elsewhere", isLeftOut("lists this node at an address"))
 	c.holder(c.others("cp-3")...)
 	c.register(moved)

@@ -1,7 +1,6 @@
 package keepalived
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -27,18 +26,14 @@ func (n *node) rename(to string) {
 		}
 		return netlink.LinkSetUp(l)
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	n.Link = to
 }
 
 // setLink takes the node's link down or up.
 func (n *node) setLink(up bool) {
 	n.t.Helper()
-	if err := n.SetLink(up); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, n.SetLink(up))
 }
 
 // The link of the holder is renamed, goes down and comes back, and flaps: one
@@ -60,9 +55,7 @@ func TestInterfaceFaults(t *testing.T) {
 			c.nodes[other].agent.Stop()
 		}
 		c.holder(n.name)
-		if got := n.linksWith(apiVIP); !slices.Equal(got, []string{"ens192"}) {
-			t.Errorf("the VIP is on %v", got)
-		}
+		testkit.Equal(t, []string{"ens192"}, n.linksWith(apiVIP))
 		for _, other := range c.others(n.name) {
 			c.nodes[other].start()
 			c.nodes[other].awaitState("it runs", running)

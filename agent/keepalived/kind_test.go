@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestWhereHeld(t *testing.T) {
@@ -18,9 +19,7 @@ func TestWhereHeld(t *testing.T) {
 		"held by master-1, priority 68":   {Holder: &state.Holder{Node: "master-1", Address: at, Priority: 68}},
 		"held by 192.0.2.11, priority 68": {Holder: &state.Holder{Address: at, Priority: 68}},
 	} {
-		if got := whereHeld(&i); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, want, whereHeld(&i))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestElection: one holder, whichever node has the load balancer path gets the
@@ -39,29 +40,21 @@ func TestElection(t *testing.T) {
 	best := c.nodes[c.others(first)[0]]
 	best.serve(9444)
 	firewall := best.dir()
-	if err := firewall.Publish(state.Firewall{InPlace: true, VIPs: []netip.Addr{c.vip}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, firewall.Publish(state.Firewall{InPlace: true, VIPs: []netip.Addr{c.vip}}))
 	c.holder(best.name)
 	s := best.awaitState("the load balancer path counts", func(s state.Keepalived) bool {
 		return len(s.Instances) == 1 && s.Instances[0].Holds && s.Instances[0].Terms[0].On
 	})
-	if got := s.Instances[0].Priority; got != 65 {
-		t.Errorf("priority %d of %+v, want 40+20+5", got, s.Instances[0])
-	}
+	testkit.Equal(t, 65, s.Instances[0].Priority)
 	if err := firewall.Close(); err != nil { // the redirect is part of the path (hard case 6)
 		t.Fatal(err)
 	}
 	best.awaitState("the load balancer path does not count", func(s state.Keepalived) bool { return !s.Instances[0].Terms[0].On })
 	c.holder(best.name) // HAProxy still counts, and that is more than the others have
 
-	if code := best.agent.Stop(); code != 0 {
-		t.Errorf("the agent ends with %d", code)
-	}
+	testkit.Equal(t, 0, best.agent.Stop())
 	c.holder(c.others(best.name)...)
-	if left := best.processes(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(t, best.processes())
 	if _, alive := best.state(); alive {
 		t.Error("the state of an agent that is gone counts")
 	}

@@ -183,9 +183,7 @@ func TestMigrationFollowed(t *testing.T) {
 	c.register(blind)
 	c.cutOff(blind)
 	spec, err := v1alpha1.LoadClusterConfig("cluster.yaml", c.clusterConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	to := spec.Spec.VRRP.Target
 	to.Mode = v1alpha1.ModeMulticast
 	had := func(at time.Time) { // agreed before that

@@ -50,9 +50,7 @@ func TestEndAtAnyMoment(t *testing.T) {
 					n.valid()
 				}
 				if name == "SIGTERM" {
-					if links := n.linksWith(apiVIP); len(links) > 0 {
-						t.Errorf("after %d: the VIP is on %v", moment, links)
-					}
+					testkit.Empty(testkit.In(t, moment), n.linksWith(apiVIP))
 					if left, _ := filepath.Glob(n.Path("/etc/keepalived/.*.*.*")); len(left) > 0 {
 						t.Errorf("after %d: left behind: %v", moment, left)
 					}

@@ -31,9 +31,7 @@ func (n *node) get(path string) (code int, body string) {
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	return resp.StatusCode, string(data)
 }
 
@@ -54,9 +52,7 @@ func (n *node) metric(series string) float64 {
 		return -1
 	}
 	v, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	return v
 }
 
@@ -101,9 +97,7 @@ func TestObserve(t *testing.T) {
 	holder.awaitMetric(`vipgen_check_healthy{check="api"}`, 1)
 	_, body := holder.get("/metrics")
 	problems, err := promlint.New(strings.NewReader(body)).Lint()
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "vipgen_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
@@ -118,14 +112,10 @@ func TestObserve(t *testing.T) {
 	holder.awaitMetric(`vipgen_config_current{daemon="keepalived"}`, 1)
 
 	pid := holder.awaitState("it runs", running).PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	holder.awaitHealth(http.StatusServiceUnavailable, "keepalived does not answer")
 	holder.awaitMetric("vipgen_healthy", 0)
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGCONT))
 	holder.awaitHealth(http.StatusOK, "ok")
 
 	// A move is counted where the VIP was and where it is, and each counts its own time.

@@ -84,7 +84,5 @@ func (n *node) addAddress(p netip.Prefix) {
 			IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}, Flags: 0x02, // IFA_F_NODAD
 		})
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 }

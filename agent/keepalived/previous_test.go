@@ -8,6 +8,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What the version before keeps on a node, over restarts and reboots, is what this one
@@ -19,12 +20,8 @@ func TestPreviousVersion(t *testing.T) {
 	for _, path := range []string{keptSettings, keptVIPs} {
 		text := previous.File(t, "node"+path)
 		files[path] = string(text)
-		if err := os.MkdirAll(filepath.Dir(j.below(path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(j.below(path), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(j.below(path)), 0o755))
+		testkit.Must(t, os.WriteFile(j.below(path), text, 0o644))
 	}
 	settings := readSettings(j.below(keptSettings))
 	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
@@ -36,18 +33,14 @@ func TestPreviousVersion(t *testing.T) {
 	}
 
 	for path := range files {
-		if err := os.Remove(j.below(path)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Remove(j.below(path)))
 	}
 	again := storedVIPs{path: j.below(keptVIPs)}
 	for _, err := range []error{
 		writeSettings(j.below(keptSettings), *settings),
 		again.store(before.stored, func(netip.Addr) bool { return false }),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	for path, before := range files {
 		if now, err := os.ReadFile(j.below(path)); err != nil || string(now) != before {

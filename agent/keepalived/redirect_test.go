@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Each group has its own redirect: one that is not placed yet says nothing
@@ -48,15 +49,11 @@ func TestRedirectOfEachGroup(t *testing.T) {
 // That HAProxy crashed a moment ago is known for as long as the firewall job reports it.
 func TestRestarting(t *testing.T) {
 	dir, err := state.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer dir.Close()
 	r := &redirects{dir: dir, board: health.NewBoard(), groups: []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI}}}
 	for _, want := range []bool{false, true, false} {
-		if err := dir.Publish(state.Firewall{InPlace: !want, Restarting: want}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, dir.Publish(state.Firewall{InPlace: !want, Restarting: want}))
 		r.poll()
 		crashed, _ := r.board.Get(health.FactRestarting)
 		redirect, _ := r.board.Get(health.FactRedirect)
@@ -92,9 +89,7 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 	defer close(end)
 	for range 200 {
 		for _, s := range []*v1alpha1.ClusterConfigSpec{spec(first, more), spec(first)} {
-			if err := c.follow(s, v1alpha1.RoleMaster, nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.follow(s, v1alpha1.RoleMaster, nil))
 		}
 		c.redirects.poll()
 		for _, f := range c.board.Facts() {

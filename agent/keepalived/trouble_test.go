@@ -47,9 +47,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	}
 	run := filepath.Join(root, v1alpha1.RunDir)
 	dir, err := state.Open(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer dir.Close()
 	// No API server is there, and no other node is known to be asked for one:
 	// nothing leaves loopback, where no program listens on that port.
@@ -68,9 +66,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	source := &facts.Source{Name: "cp-1", Role: v1alpha1.RoleMaster, ClusterConfig: filepath.Join(root, v1alpha1.ClusterConfigPath), Log: logger}
 	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: kubeconfig, Log: logger})
 	j := &Job{Root: root, Source: source, State: dir, Program: "keepalived", Log: logger}
-	if err := j.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, j.prepare(t.Context()))
 	defer j.checks.stop()
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
@@ -114,9 +110,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	write("aside", "")
 	exchange := func() {
 		t.Helper()
-		if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "aside"), unix.AT_FDCWD, run, unix.RENAME_EXCHANGE); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "aside"), unix.AT_FDCWD, run, unix.RENAME_EXCHANGE))
 	}
 	exchange()
 	s := j.publisher.last.Load()

@@ -14,9 +14,7 @@ func TestSettingsOnDisk(t *testing.T) {
 		t.Error("settings without a file")
 	}
 	want := v1alpha1.ClassicSettings("multicast")
-	if err := writeSettings(path, want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, writeSettings(path, want))
 	if got := readSettings(path); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

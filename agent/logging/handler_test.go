@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Times have one form whatever the zone, and no line has an empty error.
@@ -25,14 +27,10 @@ func TestNew(t *testing.T) {
 		for _, err := range []any{error(nil), "", errors.New("connection refused")} {
 			r := slog.NewRecord(at, slog.LevelWarn, "silent", 0)
 			r.Add("server", "a", "error", err)
-			if err := log.Handler().Handle(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, log.Handler().Handle(t.Context(), r))
 		}
 		log.Debug("not logged")
-		if out.String() != want {
-			t.Errorf("%s: got\n%swant\n%s", format, out.String(), want)
-		}
+		testkit.Equal(testkit.In(t, format), want, out.String())
 	}
 }
 
@@ -57,8 +55,6 @@ func TestLines(t *testing.T) {
 			t.Errorf("%q: %d, %v", line, n, err)
 		}
 		_, got, _ := strings.Cut(strings.TrimSpace(out.String()), " ")
-		if got != want {
-			t.Errorf("%q: got %s, want %s", line, got, want)
-		}
+		testkit.Equal(testkit.In(t, line), want, got)
 	}
 }

@@ -71,9 +71,7 @@ func TestFollow(t *testing.T) {
 		{"none", func() error { return os.Remove(file(dir, "haproxy")) }, slog.LevelWarn, 2},
 	}
 	for _, tt := range tests {
-		if err := tt.do(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, tt.do())
 		for deadline := time.Now().Add(time.Minute); level.Level() != tt.want || complaints() < tt.complaints; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: level %v, %d complaints; want %v, %d\n%s", tt.name, level.Level(), complaints(), tt.want, tt.complaints, out.String())
@@ -84,9 +82,7 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-ended)
 	if got := strings.Count(out.String(), "log level changed"); got != 6 {
 		t.Errorf("%d changes are logged, want 6\n%s", got, out.String())
 	}
@@ -97,12 +93,8 @@ func TestGet(t *testing.T) {
 	if _, set, err := Level(dir, ""); set || err != nil {
 		t.Errorf("with nothing there: %v, %v", set, err)
 	}
-	if err := ResetLevel(dir, ""); err != nil {
-		t.Errorf("reset of nothing: %v", err)
-	}
-	if err := SetLevel(dir, "mdns", slog.LevelInfo); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, ResetLevel(dir, ""))
+	testkit.Must(t, SetLevel(dir, "mdns", slog.LevelInfo))
 	if level, set, err := Level(dir, "mdns"); level != slog.LevelInfo || !set || err != nil {
 		t.Errorf("got %v, %v, %v", level, set, err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestTransitions(t *testing.T) {
@@ -34,9 +36,7 @@ func TestTransitions(t *testing.T) {
 			for _, err := range tt.in {
 				x.Error(log, err, "lost", "kept", "file", "f")
 			}
-			if out.String() != tt.want {
-				t.Errorf("got\n%swant\n%s", out.String(), tt.want)
-			}
+			testkit.Equal(t, tt.want, out.String())
 		})
 	}
 }

@@ -24,9 +24,7 @@ func parse(t *testing.T, all ...string) (out []dns.RR) {
 	t.Helper()
 	for _, line := range all {
 		rr, err := dns.NewRR(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out = append(out, rr)
 	}
 	return out
@@ -88,12 +86,8 @@ func TestAnswer(t *testing.T) {
 			got := tt.records.answer(query)
 			slices.Sort(tt.answers)
 			slices.Sort(tt.extra)
-			if !slices.Equal(lines(got.answers), tt.answers) {
-				t.Errorf("answers %q, want %q", lines(got.answers), tt.answers)
-			}
-			if !slices.Equal(lines(got.extra), tt.extra) {
-				t.Errorf("extra %q, want %q", lines(got.extra), tt.extra)
-			}
+			testkit.Equal(t, tt.answers, lines(got.answers))
+			testkit.Equal(t, tt.extra, lines(got.extra))
 			if got.shared != tt.shared || len(got.answers) > 0 && got.unicast != tt.unicast {
 				t.Errorf("shared %t, unicast %t", got.shared, got.unicast)
 			}
@@ -127,9 +121,7 @@ func TestValidateHost(t *testing.T) {
 		"master-0": true, "a": true, "0": true, strings.Repeat("a", 63): true,
 		"": false, "a.b": false, "-a": false, "a-": false, "A": false, "a b": false, "ä": false, strings.Repeat("a", 64): false,
 	} {
-		if got := validateHost(host) == nil; got != want {
-			t.Errorf("%q valid: %t", host, got)
-		}
+		testkit.Equal(testkit.In(t, host), want, validateHost(host) == nil)
 	}
 	if err := (&publisher{Host: "a.b"}).run(t.Context()); err == nil {
 		t.Error("a publisher of a.b ran")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +25,7 @@ func after(seconds float64) time.Time {
 
 func equalHosts(t *testing.T, got, want []state.Host) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-		t.Errorf("hosts (-want +got):\n%s", diff)
-	}
+	testkit.Equal(t, want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }))
 }
 
 func TestCacheFollowsAHost(t *testing.T) {
@@ -48,9 +45,7 @@ func TestCacheFollowsAHost(t *testing.T) {
 	equalHosts(t, c.hosts(after(20.5)), []state.Host{{Name: "master-0", Addresses: testkit.Addrs("192.0.2.7", "2001:db8::1")}})
 	equalHosts(t, c.hosts(after(21)), nil)
 	c.expire(after(21))
-	if n := len(c.all) + len(c.byID) + len(c.sets) + len(c.senders) + len(c.targets); n != 0 {
-		t.Errorf("something is left: %+v", c)
-	}
+	testkit.Equal(testkit.In(t, c), 0, len(c.all)+len(c.byID)+len(c.sets)+len(c.senders)+len(c.targets))
 }
 
 func TestCacheExpiresAndAsksAgain(t *testing.T) {
@@ -96,9 +91,7 @@ func TestCacheAsksForWhatIsMissing(t *testing.T) {
 			for _, q := range c.missing(epoch) {
 				got = append(got, q.Name+" "+dns.TypeToString[q.Qtype])
 			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("asks %q, want %q", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -127,13 +120,9 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 			c := newCache()
 			// Over the wire, as names come in.
 			data, err := (&dns.Msg{Extra: parse(t, tt.in...)}).Pack()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			msg := new(dns.Msg)
-			if err := msg.Unpack(data); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, msg.Unpack(data))
 			c.learn(msg, neighbour, epoch)
 			equalHosts(t, c.hosts(epoch), tt.want)
 		})
@@ -186,9 +175,7 @@ func TestHardCase41CacheIsBounded(t *testing.T) {
 				}
 				return n
 			}
-			if n := known(); n != 10 {
-				t.Errorf("%d of 10 hosts are known", n)
-			}
+			testkit.Equal(t, 10, known())
 			for i := range 30 {
 				c.learn(flood(3e5+3*i, 3, 4500), tt.from(1<<20+i), after(1.5))
 			}
@@ -207,13 +194,9 @@ func TestHardCase41RecordsEnd(t *testing.T) {
 		if at := c.next(after(1e9)); at.Before(after(0.79*otherTTL)) || at.After(after(otherTTL)) {
 			t.Errorf("TTL %d: the next thing happens after %v", ttl, at.Sub(epoch))
 		}
-		if due := c.due(after(1), 100); len(due) > 0 {
-			t.Errorf("TTL %d: asks at once for %v", ttl, due)
-		}
+		testkit.Empty(testkit.In(t, ttl), c.due(after(1), 100))
 		c.expire(after(otherTTL))
-		if len(c.all) > 0 {
-			t.Errorf("TTL %d: %d records are left", ttl, len(c.all))
-		}
+		testkit.Empty(testkit.In(t, ttl), c.all)
 	}
 }
 
@@ -250,9 +233,7 @@ func BenchmarkPacketAtFullCache(b *testing.B) {
 		if err == nil {
 			err = msg.Unpack(data)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		packets[i] = msg
 	}
 	for i := 0; b.Loop(); i++ {

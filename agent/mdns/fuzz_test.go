@@ -16,9 +16,7 @@ func FuzzPacket(f *testing.F) {
 		newRecords("master-0", testkit.Addrs("192.0.2.66")).probe(), {Question: []dns.Question{question(service, dns.TypePTR), question("master-0.local.", dns.TypeANY)}},
 	} {
 		data, err := msg.Pack()
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.Must(f, err)
 		f.Add(data)
 	}
 	own := newRecords("master-0", testkit.Addrs("192.0.2.10", "2001:db8::10"))
@@ -45,9 +43,7 @@ func FuzzPacket(f *testing.F) {
 			c.knownInstances(now, maxRecords)
 		}
 		c.expire(epoch.Add(time.Minute + maxTTL))
-		if n := len(c.all) + len(c.byID) + len(c.sets) + len(c.senders) + len(c.targets); n != 0 {
-			t.Errorf("something never ends: %+v", c)
-		}
+		testkit.Equal(testkit.In(t, c), 0, len(c.all)+len(c.byID)+len(c.sets)+len(c.senders)+len(c.targets))
 		if r := own.answer(msg); len(r.answers) > 0 {
 			if _, err := pack(response(r.answers, r.extra)); err != nil {
 				t.Error(err)

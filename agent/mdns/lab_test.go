@@ -38,17 +38,13 @@ func (l *lab) add(name string, prefixes ...string) *netns.Node {
 // ip runs iproute2 in the node.
 func (l *lab) ip(node *netns.Node, args ...string) {
 	l.t.Helper()
-	if out, err := node.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
-		l.t.Fatalf("ip %v: %v: %s", args, err, out)
-	}
+	testkit.Run(l.t, node.Command(context.Background(), "ip", args...))
 }
 
 // do calls f inside the node's namespace.
 func (l *lab) do(node *netns.Node, f func() error) {
 	l.t.Helper()
-	if err := node.Do(f); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, node.Do(f))
 }
 
 // withoutIPv6 switches IPv6 off in the node.
@@ -86,9 +82,7 @@ func (l *lab) resolve(node *netns.Node, addresses []netip.Addr) *proc {
 func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *proc {
 	l.t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, err)
 	p := &proc{t: l.t, done: make(chan struct{})}
 	args := slices.Concat([]string{"--bounding-set=-all", "--no-new-privs", "--pdeathsig=KILL", "env"}, env, []string{self})
 	p.cmd = node.Command(context.Background(), "nice", append([]string{"-n", "-20", "setpriv"}, args...)...)
@@ -99,9 +93,7 @@ func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *pr
 		l.t.Fatal(err1, err2)
 	}
 	p.in = in
-	if err := p.cmd.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.t, p.cmd.Start())
 	p.begun = make(chan struct{})
 	go p.follow(out)
 	l.t.Cleanup(func() {
@@ -139,9 +131,7 @@ func (p *proc) follow(out io.Reader) {
 // send sends the node's addresses to the process.
 func (p *proc) send(addresses []netip.Addr) {
 	p.t.Helper()
-	if err := json.NewEncoder(p.in).Encode(addresses); err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.Must(p.t, json.NewEncoder(p.in).Encode(addresses))
 }
 
 func (p *proc) published() bool { return p.now().Published }

@@ -118,9 +118,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 		conn, err = net.ListenPacket("udp4", "192.0.2.2:0")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	tests := []struct{ name, kind, want string }{
 		{"master-0.local.", "A", "master-0.local. 10 IN A 192.0.2.1"},
@@ -143,9 +141,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 func ask(t *testing.T, conn net.PacketConn, query *dns.Msg) *dns.Msg {
 	t.Helper()
 	data, err := query.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := conn.WriteTo(data, net.UDPAddrFromAddrPort(netip.AddrPortFrom(group4, port))); err != nil {
 		t.Fatal(err)
 	}
@@ -156,8 +152,6 @@ func ask(t *testing.T, conn net.PacketConn, query *dns.Msg) *dns.Msg {
 		return nil
 	}
 	msg := new(dns.Msg)
-	if err := msg.Unpack(buf[:n]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, msg.Unpack(buf[:n]))
 	return msg
 }

@@ -66,9 +66,7 @@ func TestSimultaneousProbes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			mine, theirs := newRecords("h", testkit.Addrs(tt.mine...)), newRecords("h", testkit.Addrs(tt.theirs...))
-			if got := mine.loses(theirs.probe(), nil); got != tt.loses {
-				t.Errorf("loses %t", got)
-			}
+			testkit.Equal(t, tt.loses, mine.loses(theirs.probe(), nil))
 			if mine.loses(theirs.probe(), theirs) {
 				t.Error("loses to what it published itself")
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -44,9 +45,7 @@ func TestGenerationOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := Pair{"x", tt.old, tt.new}
-		if got := p.generationOf(tt.advert); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, p.generationOf(tt.advert))
 	}
 }
 
@@ -109,9 +108,7 @@ func TestGoesOn(t *testing.T) {
 					last = now.Add(after)
 				}
 			})
-			if got := h.Heard(last).continues; got != tt.want {
-				t.Errorf("goes on: %t, want %t", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, h.Heard(last).continues)
 			if tt.want && told != 2 {
 				t.Errorf("told %d times, want once for the first and once when they go on", told)
 			}

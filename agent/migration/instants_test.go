@@ -3,6 +3,8 @@ package migration
 import (
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestFollow(t *testing.T) {
@@ -44,9 +46,7 @@ func TestFollow(t *testing.T) {
 				// As it was told, before it passed.
 				m.add(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
 			}
-			if got := m.follow(now, tt.heard); got != tt.want {
-				t.Errorf("follows: %t, want %t", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, m.follow(now, tt.heard))
 		})
 	}
 }
@@ -61,24 +61,16 @@ func TestInstants(t *testing.T) {
 	if len(m) != 2 || !m[0].agreed || m[1].agreed {
 		t.Fatalf("%+v", m)
 	}
-	if got := m.next(now.Add(13*time.Second), time.Minute); got != 7*time.Second {
-		t.Errorf("the next one is in %v", got)
-	}
-	if got := m.next(now.Add(13*time.Second), time.Second); got != time.Second {
-		t.Errorf("looks again in %v", got)
-	}
+	testkit.Equal(t, 7*time.Second, m.next(now.Add(13*time.Second), time.Minute))
+	testkit.Equal(t, time.Second, m.next(now.Add(13*time.Second), time.Second))
 	m.add(now.Add(20*time.Second+afterTime+time.Millisecond), now.Add(50*time.Second), false)
 	if len(m) != 1 || !m[0].at.Equal(now.Add(50*time.Second)) {
 		t.Errorf("%+v", m)
 	}
 	m.add(now.Add(time.Hour), now.Add(time.Minute), false)
-	if len(m) != 0 {
-		t.Errorf("%+v", m)
-	}
+	testkit.Equal(t, 0, len(m))
 	for range 2 {
 		m.add(now, now.Add(-afterTime), false)
 	}
-	if len(m) != 1 {
-		t.Errorf("the last moment of an instant: %+v", m)
-	}
+	testkit.Equal(t, 1, len(m))
 }

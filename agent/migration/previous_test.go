@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Nodes of two versions understand each other's announcements: they are the same bytes.
@@ -20,9 +21,7 @@ func TestPreviousVersion(t *testing.T) {
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
-		if now := want.Encode(); now != text {
-			t.Errorf("%s: announced %s, before %s", file, now, text)
-		}
+		testkit.Equal(testkit.In(t, file), text, want.Encode())
 	}
 }
 

@@ -3,9 +3,8 @@ package migration
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestInForce(t *testing.T) {
@@ -39,9 +38,7 @@ func TestInForce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := InForce(v1alpha1.ClusterVRRP{Target: tt.target, Start: tt.start}, tt.kept)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }

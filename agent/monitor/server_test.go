@@ -20,6 +20,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // patient is how long anything may take that takes milliseconds.
@@ -105,9 +106,7 @@ func freePort(t *testing.T) (port int, l net.Listener) {
 	t.Helper()
 	at := daemon.FreePort(t)
 	l, err := net.Listen("tcp", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return int(at.Port()), l
 }
@@ -261,9 +260,7 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	r.port.Store(int64(number))
 	r.log.await(t, "health served")
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patient))
 	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
@@ -274,9 +271,7 @@ func TestConnectionsAreNotKept(t *testing.T) {
 		t.Errorf("%v: %s", err, answer)
 	}
 	silent, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
 	silent.SetDeadline(time.Now().Add(patient))
 	if _, err := io.ReadAll(silent); err != nil {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // BenchmarkList2000 reads the list of 2,000 nodes as they are on a cluster, and
@@ -44,9 +46,7 @@ func BenchmarkList2000(b *testing.B) {
 			keep: newRecord, same: (*record).equal, changed: func(bool) {}, items: map[string]*record{},
 		}
 		l, err := readList[nodeObject](io.NopCloser(strings.NewReader(list)))
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		var items []any
 		for i := range l.(*listOfNodes).Items {
 			items = append(items, &l.(*listOfNodes).Items[i])

@@ -47,9 +47,7 @@ func TestBootstrap(t *testing.T) {
 				}
 				before, told := b.current(), changes
 				replace := func() {
-					if err := b.store.Replace(list, "1"); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, b.store.Replace(list, "1"))
 				}
 				replace()
 				if got := b.current(); got != step.want || (changes > told) != (got != before) {

@@ -9,6 +9,7 @@ import (
 	selection "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Each Node that counts as of the control plane is in one list, whatever release labelled
@@ -17,9 +18,7 @@ func TestControlPlaneLists(t *testing.T) {
 	var selectors []selection.Selector
 	for _, text := range controlPlane {
 		s, err := selection.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		selectors = append(selectors, s)
 	}
 	all := []string{"control-plane", "master", "worker", "infra"}
@@ -73,9 +72,7 @@ func TestListsBegin(t *testing.T) {
 		for _, name := range names {
 			objects = append(objects, &nodeObject{meta: meta{Name: name}})
 		}
-		if err := l[i].Replace(objects, ""); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, l[i].Replace(objects, ""))
 		l[i].setReached(true)
 	}
 	check("at first", true, false, name(0), name(1), name(2))
@@ -84,13 +81,9 @@ func TestListsBegin(t *testing.T) {
 	list(1, name(0))
 	check("with both", false, true, name(0), name(1))
 	// A Node that gets the other label is in both for a moment.
-	if err := l[0].Add(&nodeObject{meta: meta{Name: name(0)}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l[0].Add(&nodeObject{meta: meta{Name: name(0)}}))
 	check("labelled", false, true, name(0), name(1))
-	if err := l[1].Delete(&nodeObject{meta: meta{Name: name(0)}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l[1].Delete(&nodeObject{meta: meta{Name: name(0)}}))
 	check("in the other list", false, true, name(0), name(1))
 	l[1].setReached(false)
 	check("without the API", true, true, name(0), name(1))

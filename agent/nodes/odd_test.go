@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/attack"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -60,9 +58,7 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 		Node: "master-0", Role: v1alpha1.RoleMaster, Cluster: oddCluster(), Kubeconfig: "none", StateFile: w.path,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	nodes, err := readList[nodeObject](strings.NewReader(`{"items":[` + strings.Join(texts, ",") + `]}`))
 	if err != nil {
 		t.Fatalf("%v: %s", err, texts)
@@ -71,9 +67,7 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	for i := range nodes.(*list[nodeObject]).Items {
 		objects = append(objects, &nodes.(*list[nodeObject]).Items[i])
 	}
-	if err := w.nodes[0].Replace(objects, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, w.nodes[0].Replace(objects, ""))
 	w.publish("the API")
 	return w
 }
@@ -95,9 +89,7 @@ func (w *watchedNodes) check(t testing.TB) {
 	}
 	c := oddCluster()
 	api := keepalived.New(c, n).Instances[0]
-	if want := testkit.Addrs("192.0.2.11", "192.0.2.12"); !slices.Equal(api.Peers, want) {
-		t.Errorf("peers of the API VIP %v, not %v", api.Peers, want)
-	}
+	testkit.Equal(t, api.Peers, testkit.Addrs("192.0.2.11", "192.0.2.12"))
 	if servers := haproxy.New(c, n).Backends; len(servers) != 3 {
 		t.Errorf("API servers %v", servers)
 	}
@@ -113,13 +105,9 @@ func (w *watchedNodes) check(t testing.TB) {
 		t.Errorf("hosts file: %v\n%s", err, hosts)
 	}
 	known, err := readState(w.path, "demo")
-	if err != nil {
-		t.Errorf("the state on disk: %v", err)
-	}
+	testkit.Check(t, err)
 	again := newSnapshot(known.Nodes, "master-0", &c.Spec, s.Stale, known.Bootstrap)
-	if d := cmp.Diff(&s, again, compareAddrs); d != "" {
-		t.Errorf("the state on disk (-known +read):\n%s", d)
-	}
+	testkit.Equal(t, &s, again, compareAddrs)
 }
 
 func TestHardCase37OddNode(t *testing.T) {

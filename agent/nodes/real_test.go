@@ -41,9 +41,7 @@ func (r real) grant() {
 func (r real) apply(name, collection string) {
 	r.t.Helper()
 	data, err := manifest.Render(name, manifest.Params{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, err)
 	r.api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, data)
 }
 
@@ -173,9 +171,7 @@ func testAnnounce(t *testing.T, r real, w *Watcher) {
 	if err := other.patch(t.Context(), "x"); !apierrors.IsForbidden(err) {
 		t.Errorf("saying something on another node's Node: %v", err)
 	}
-	if n := r.log.lines("cannot announce"); n != 0 {
-		t.Errorf("%d complaints:\n%s", n, r.log)
-	}
+	testkit.Equal(t, 0, r.log.lines("cannot announce"))
 }
 
 // testBootstrap begins without the rights for the one ConfigMap, which keeps
@@ -277,9 +273,7 @@ func testRouters(t *testing.T, r real) {
 	want("[sharded]", false)
 	r.api.Kill()
 	want("[sharded]", true)
-	if n := r.log.lines("refuses"); n != 0 {
-		t.Errorf("a node may not read its own pods:\n%s", r.log)
-	}
+	testkit.Equal(t, 0, r.log.lines("refuses"))
 	if _, err := os.Stat(r.saved); err != nil {
 		t.Error(err)
 	}

@@ -132,16 +132,12 @@ func TestHardCase12OneFamilyInTheStatus(t *testing.T) {
 func checkPeer(t *testing.T, labels, annotations, addresses, role string, want []netip.Addr) {
 	t.Helper()
 	var n nodeObject
-	if err := json.Unmarshal([]byte(node("n", labels, annotations, addresses)), &n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(node("n", labels, annotations, addresses)), &n))
 	p := newRecord(&n).peer(testSpec(6443))
 	if p.Role != role {
 		t.Errorf("role %q, want %q", p.Role, role)
 	}
-	if d := cmp.Diff(want, p.Addresses, compareAddrs); d != "" {
-		t.Errorf("addresses (-want +got):\n%s", d)
-	}
+	testkit.Equal(t, want, p.Addresses, compareAddrs)
 }
 
 // Of a network that holds VIPs, and that the status says nothing of, the annotations
@@ -151,9 +147,7 @@ func TestAddressesElsewhere(t *testing.T) {
 	spec.MachineNetworks = append(spec.MachineNetworks, netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"))
 	var n nodeObject
 	text := node("n", "", `,"k8s.ovn.org/host-cidrs":"[\"192.0.2.99/24\",\"198.51.100.10/24\",\"198.51.100.17/32\",\"203.0.113.10/24\"]"`, internal("192.0.2.10"))
-	if err := json.Unmarshal([]byte(text), &n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &n))
 	before := newRecord(&n).peer(spec)
 	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("198.51.100.17")})
 	after := newRecord(&n).peer(spec)
@@ -183,18 +177,14 @@ func TestHardCase44AnnotationsHaveTheNetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n nodeObject
-			if err := json.Unmarshal([]byte(node("n", "", `,"k8s.ovn.org/host-cidrs":"`+tt.host+`"`, internal(tt.status))), &n); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, json.Unmarshal([]byte(node("n", "", `,"k8s.ovn.org/host-cidrs":"`+tt.host+`"`, internal(tt.status))), &n))
 			r := newRecord(&n)
 			p := r.peer(spec)
 			if !slices.Equal(p.Addresses, tt.addresses) || !slices.Equal(p.Elsewhere, tt.elsewhere) {
 				t.Errorf("got %v, elsewhere %v; want %v, %v", p.Addresses, p.Elsewhere, tt.addresses, tt.elsewhere)
 			}
 			data, err := state{Cluster: "demo", Nodes: []*record{r}}.encode(maxStateBytes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			back, err := decodeState(data, "demo")
 			if err != nil || !back.Nodes[0].equal(r) {
 				t.Errorf("from the disk: %+v, %v", back, err)
@@ -207,13 +197,9 @@ func TestRecordKeepsUpdate(t *testing.T) {
 	var n nodeObject
 	text := node("n", `"a":"b"`, `,"machineconfiguration.openshift.io/currentConfig":"rendered-1",
 		"machineconfiguration.openshift.io/desiredConfig":"rendered-2","machineconfiguration.openshift.io/state":"Working"`, "")
-	if err := json.Unmarshal([]byte(text), &n); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &n))
 	want := &record{Name: "n", Labels: labels{{"a", "b"}}, Update: Update{
 		CurrentConfig: "rendered-1", DesiredConfig: "rendered-2", State: "Working", KubeletVersion: "v1.34.2",
 	}}
-	if d := cmp.Diff(want, newRecord(&n), compareAddrs); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	testkit.Equal(t, want, newRecord(&n), compareAddrs)
 }

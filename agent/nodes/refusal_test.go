@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
 
@@ -16,19 +17,13 @@ func TestRightsNamed(t *testing.T) {
 		manifest.ClusterRole: nodesRights, manifest.ClusterRoleBinding: nodesRights,
 		manifest.Role: endpointsRights, manifest.RoleBinding: endpointsRights,
 	} {
-		if !strings.Contains(said.remedy, "manifests/"+file+".yaml") {
-			t.Errorf("%q does not name %s", said.remedy, file)
-		}
+		testkit.Contains(testkit.In(t, file), said.remedy, "manifests/"+file+".yaml")
 		data, err := manifest.Render(file, manifest.Params{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var object struct {
 			Metadata struct{ Name, Namespace string }
 		}
-		if err := yaml.Unmarshal(data, &object); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, yaml.Unmarshal(data, &object))
 		if object.Metadata.Name != rightsName || !strings.Contains(said.remedy, object.Metadata.Namespace) {
 			t.Errorf("%s is %+v, not as in %q", file, object.Metadata, said.remedy)
 		}

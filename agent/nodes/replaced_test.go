@@ -20,13 +20,9 @@ func mountFile(t *testing.T) (onHost, inContainer string) {
 	dir := t.TempDir()
 	onHost, inContainer = filepath.Join(dir, "host"), filepath.Join(dir, "container")
 	for _, path := range []string{onHost, inContainer} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, nil, 0o600))
 	}
-	if err := unix.Mount(onHost, inContainer, "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mount(onHost, inContainer, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { unix.Unmount(inContainer, unix.MNT_DETACH) })
 	return onHost, inContainer
 }
@@ -36,22 +32,14 @@ func TestReplaced(t *testing.T) {
 	onHost, inContainer := mountFile(t)
 	expect := func(want bool) {
 		t.Helper()
-		if got := replaced(inContainer); got != want {
-			t.Errorf("replaced: %v, want %v", got, want)
-		}
+		testkit.Equal(t, want, replaced(inContainer))
 	}
 	expect(false)
-	if err := os.WriteFile(onHost, []byte("written in place"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(onHost, []byte("written in place"), 0o600))
 	expect(false)
-	if err := os.Rename(onHost, onHost+"-aside"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(onHost, onHost+"-aside"))
 	expect(false) // it may come back
-	if err := os.Remove(onHost + "-aside"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(onHost+"-aside"))
 	expect(true)
 	if replaced(onHost) {
 		t.Error("a file that is missing counts as replaced")
@@ -77,9 +65,7 @@ func TestAwaitReplaced(t *testing.T) {
 	if replaced, _ := run("master-0", always); replaced {
 		t.Error("the kubeconfig is as it was")
 	}
-	if err := os.Remove(onHost); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(onHost))
 	ends := map[time.Duration]bool{}
 	for _, node := range []string{"master-0", "master-1", "master-2"} {
 		replaced, after := run(node, always)
@@ -91,7 +77,5 @@ func TestAwaitReplaced(t *testing.T) {
 			t.Errorf("%s: an API server answered every %v", node, replacedFor)
 		}
 	}
-	if len(ends) != 3 {
-		t.Errorf("nodes end at the same time: %v", ends)
-	}
+	testkit.Equal(t, 3, len(ends))
 }

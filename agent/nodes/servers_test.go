@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -42,9 +40,7 @@ func TestHardCase05Servers(t *testing.T) {
 			if c.external {
 				spec.LoadBalancer = v1alpha1.LoadBalancerExternal
 			}
-			if d := cmp.Diff(c.want, servers(spec, c.self, c.role, c.server, c.peers)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			testkit.Equal(t, c.want, servers(spec, c.self, c.role, c.server, c.peers))
 		})
 	}
 }

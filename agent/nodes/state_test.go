@@ -26,23 +26,15 @@ func testRecords() []*record {
 func TestState(t *testing.T) {
 	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}}
 	data, err := want.encode(maxStateBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	path := filepath.Join(t.TempDir(), "nodes.json")
 	if got, err := readState(path, "demo"); got.Nodes != nil || err != nil {
 		t.Errorf("no file: %v, %v", got, err)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, data, 0o600))
 	got, err := readState(path, "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got, compareAddrs); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, want, got, compareAddrs)
 }
 
 func TestStateRefused(t *testing.T) {
@@ -61,9 +53,7 @@ func TestStateRefused(t *testing.T) {
 	}
 	t.Run("size", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "nodes.json")
-		if err := os.WriteFile(path, bytes.Repeat([]byte(" "), maxStateBytes+1), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, bytes.Repeat([]byte(" "), maxStateBytes+1), 0o600))
 		if _, err := readState(path, "demo"); err == nil || !strings.Contains(err.Error(), "more than") {
 			t.Errorf("error %v", err)
 		}
@@ -136,9 +126,7 @@ func TestHardCase37StateSize(t *testing.T) {
 // it went in.
 func FuzzDecodeState(f *testing.F) {
 	data, err := state{Cluster: "demo", Nodes: testRecords()}.encode(maxStateBytes)
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	f.Add(data)
 	f.Add([]byte(`{"version":1,"cluster":"demo","nodes":[{"name":"a","addresses":null,"labels":{}}]}`))
 	f.Add([]byte(`{"version":1,"cluster":"demo","bootstrap":{"gone":true},"nodes":[]}`))
@@ -148,13 +136,9 @@ func FuzzDecodeState(f *testing.F) {
 			return
 		}
 		out, err := known.encode(maxStateBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		again, err := decodeState(out, "demo")
-		if err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
+		testkit.Must(testkit.In(t, out), err)
 		if again.Bootstrap != known.Bootstrap {
 			t.Errorf("bootstrap %+v, then %+v", known.Bootstrap, again.Bootstrap)
 		}

@@ -72,9 +72,7 @@ func (h *host) run() (w *Watcher, stop func()) {
 	h.log = &logBuffer{}
 	h.opts.Log = slog.New(slog.NewTextHandler(h.log, nil))
 	w, err := New(h.opts)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, err)
 	w.client.reload, w.client.probe, w.client.refused = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -195,9 +193,7 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	stop()
 	// The kubeconfig names the VIP, which a control-plane node never reads from.
-	if h.log.lines("api-int.demo.example.com") != 0 {
-		t.Errorf("it used the VIP:\n%s", h.log)
-	}
+	testkit.Equal(t, 0, h.log.lines("api-int.demo.example.com"))
 }
 
 // A server that stands still is left before a node that moved takes part again,
@@ -216,9 +212,7 @@ func TestServerHangs(t *testing.T) {
 	defer first.Thaw()
 	c.set("worker-0", "192.0.2.20", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	if w.server() != "https://"+second.Addr.String() {
-		t.Errorf("reading from %s", w.server())
-	}
+	testkit.Equal(t, "https://"+second.Addr.String(), w.server())
 }
 
 func TestRotation(t *testing.T) {
@@ -242,9 +236,7 @@ func TestRotation(t *testing.T) {
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
 	// It is the new certificate that the server sees.
-	if err := kubeapi.ExpireKubeconfig("/", h.dir, h.ca, h.opts.Node); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, kubeapi.ExpireKubeconfig("/", h.dir, h.ca, h.opts.Node))
 	h.awaitPeers(w, true, "worker-0=192.0.2.25")
 	h.rotate()
 	h.awaitPeers(w, false, "worker-0=192.0.2.25")
@@ -253,16 +245,12 @@ func TestRotation(t *testing.T) {
 	// Files that do not go together, or are empty, as while they are replaced, change
 	// nothing, also where a connection is needed anew.
 	current := h.certificate()
-	if err := os.Remove(current); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(current))
 	pair, err := h.ca.Client("system:node:master-0")
 	testkit.Must(t, err)
 	for i, text := range []string{"", string(pair.Cert)} {
 		rotated := h.log.lines("credentials rotated")
-		if err := os.WriteFile(current, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(current, []byte(text), 0o600))
 		await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") > 0 })
 		server.Kill()
 		server.Launch()
@@ -294,9 +282,7 @@ func TestKubeconfigComesLate(t *testing.T) {
 	c := newCluster(t)
 	c.set("worker-0", "192.0.2.20", "")
 	h := newHost(t, c.api.Replica("127.0.0.1"))
-	if err := os.Remove(h.opts.Kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(h.opts.Kubeconfig))
 	w, _ := h.run()
 	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") == 1 })
 	if s, ok := w.Current(); ok {
@@ -346,9 +332,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 
 	// A file that is no state is ignored, and said so.
 	server.Kill()
-	if err := os.WriteFile(h.saved, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(h.saved, []byte("{"), 0o600))
 	w, _ = h.run()
 	await(t, h.log, "a complaint", func() bool { return h.log.lines("invalid parts of the last known state") == 1 })
 	if s, ok := w.Current(); ok {
@@ -359,9 +343,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 func stat(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return info
 }
 
@@ -421,9 +403,7 @@ func TestHardCase22Refused(t *testing.T) {
 	pair, err := h.ca.Client("system:node:master-0")
 	testkit.Must(t, err)
 	testkit.Must(t, os.WriteFile(h.certificate()+".new", pair.Both(), 0o600))
-	if err := os.Rename(h.certificate()+".new", h.certificate()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(h.certificate()+".new", h.certificate()))
 	h.awaitPeers(w, true, "worker-0=192.0.2.20")
 	h.rotate()
 	c.move("worker-0", "192.0.2.21")

@@ -37,9 +37,7 @@ func newSandbox(t *testing.T) *sandbox {
 		Changed: func(context.Context, string) error { s.changes++; return s.fail },
 	}
 	for _, dir := range []string{"/etc", "/run/NetworkManager", "/run/resolv-prepender"} {
-		if err := os.MkdirAll(filepath.Join(s.Root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(s.Root, dir), 0o755))
 	}
 	return s
 }
@@ -56,17 +54,13 @@ func (s *sandbox) get(path string) string {
 	if errors.Is(err, os.ErrNotExist) {
 		return "-"
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	return string(data)
 }
 
 func (s *sandbox) link(target string) {
 	s.t.Helper()
-	if err := os.Symlink(target, filepath.Join(s.Root, resolvConf)); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, os.Symlink(target, filepath.Join(s.Root, resolvConf)))
 }
 
 func (s *sandbox) run() error {
@@ -96,12 +90,8 @@ func TestHardCase16ResolvConf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSandbox(t)
 			s.put(Source, tt.source)
-			if err := s.run(); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.nameservers(); got != tt.want {
-				t.Errorf("nameservers %s, want %s", got, tt.want)
-			}
+			testkit.Must(t, s.run())
+			testkit.Equal(t, tt.want, s.nameservers())
 			if s.get(doneFile) != "" || s.reloads != 0 {
 				t.Errorf("done %q, reloads %d; want done and none", s.get(doneFile), s.reloads)
 			}
@@ -123,17 +113,13 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
 	s.link("/run/NetworkManager/resolv.conf") // a link that NetworkManager made once
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.run())
 	before, err := os.Lstat(filepath.Join(s.Root, resolvConf))
 	if err != nil || !before.Mode().IsRegular() || before.Mode().Perm() != 0o644 {
 		t.Fatalf("resolv.conf is %v, %v", before, err)
 	}
 	lines := strings.Count(s.logged.String(), "\n")
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.run())
 	if after, err := os.Lstat(filepath.Join(s.Root, resolvConf)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the same again replaced the file (%v)", err)
 	}
@@ -169,19 +155,11 @@ func TestDHCPDomains(t *testing.T) {
 			if tt.env != "" {
 				s.put(environment, tt.env)
 			}
-			if err := s.run(); err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Join(Parse([]byte(s.get(resolvConf))).Search, " "); got != tt.want {
-				t.Errorf("search %s, want %s", got, tt.want)
-			}
-			if err := os.Remove(filepath.Join(s.Root, resolvConf)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.run())
+			testkit.Equal(t, tt.want, strings.Join(Parse([]byte(s.get(resolvConf))).Search, " "))
+			testkit.Must(t, os.Remove(filepath.Join(s.Root, resolvConf)))
 			s.link("/run/systemd/resolve/stub-resolv.conf")
-			if err := s.run(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.run())
 			want := "\nDomains=" + strings.ReplaceAll(tt.want, " lan.example", "") + "\n"
 			if tt.name == "quoted, known already" {
 				want = "\nDomains=demo.example.com LAN.example a.example\n"
@@ -204,9 +182,7 @@ func TestDomainsThatChangeDuringARunAreSeen(t *testing.T) {
 		}
 		return nil
 	}
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.run())
 	if got := Parse([]byte(s.get(resolvConf))).Search; len(got) != 2 || got[1] != "b.example" {
 		t.Errorf("search %v, want the domain of the last change", got)
 	}
@@ -226,25 +202,15 @@ func TestHardCase16WaitsForNameservers(t *testing.T) {
 		case err := <-result:
 			t.Fatalf("did not wait (error %v); wrote %s", err, s.get(resolvConf))
 		case line := <-said:
-			if !strings.Contains(line, "waiting for a nameserver") {
-				t.Errorf("said %s", line)
-			}
+			testkit.Contains(t, line, "waiting for a nameserver")
 		}
-		if got := s.get(resolvConf) + s.get(doneFile); got != "--" {
-			t.Errorf("written too early: %s", got)
-		}
+		testkit.Equal(t, "--", s.get(resolvConf)+s.get(doneFile))
 		s.put(Source, first+"nameserver 192.0.2.53\n")
-		if err := <-result; err != nil {
-			t.Fatal(err)
-		}
-		if got := s.nameservers(); got != "192.0.2.10 192.0.2.53" {
-			t.Errorf("nameservers %s", got)
-		}
+		testkit.Must(t, <-result)
+		testkit.Equal(t, "192.0.2.10 192.0.2.53", s.nameservers())
 		close(said)
 		for line := range said {
-			if strings.Contains(line, "waiting") {
-				t.Errorf("said again: %s", line)
-			}
+			testkit.Lacks(t, line, "waiting")
 		}
 	}
 }
@@ -259,12 +225,8 @@ func TestChangeDuringARunIsSeen(t *testing.T) {
 			changes = changes[1:]
 		}
 	}), nil))
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.nameservers(); got != "192.0.2.10 192.0.2.55" {
-		t.Errorf("nameservers %s, want those of the last change", got)
-	}
+	testkit.Must(t, s.run())
+	testkit.Equal(t, "192.0.2.10 192.0.2.55", s.nameservers())
 }
 
 // onWrite is called for every line that is logged.
@@ -300,12 +262,8 @@ func TestUpstreamsOfTheClusterReplaceTheNetworks(t *testing.T) {
 		if source != "" {
 			s.put(Source, source)
 		}
-		if err := s.run(); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.nameservers(); got != "192.0.2.10 203.0.113.53" {
-			t.Errorf("nameservers %s", got)
-		}
+		testkit.Must(t, s.run())
+		testkit.Equal(t, "192.0.2.10 203.0.113.53", s.nameservers())
 	}
 	if got := Parse([]byte(s.get(resolvConf))).Search; len(got) != 2 {
 		t.Errorf("search %v", got)
@@ -336,9 +294,7 @@ func TestSystemdResolved(t *testing.T) {
 		}
 		for _, step := range steps {
 			s.Address = netip.MustParseAddr(step.address)
-			if err := s.run(); err != nil {
-				t.Fatalf("%s: %v", step.name, err)
-			}
+			testkit.Must(testkit.In(t, step.name), s.run())
 			want := strings.ReplaceAll(want, "192.0.2.10", step.address)
 			if s.get(dropIn) != want || s.reloads != step.reloads || s.get(doneFile) != "" {
 				t.Errorf("%s: %d reloads, done %q, drop-in:\n%s\nwant %d reloads, done, and:\n%s", step.name, s.reloads, s.get(doneFile), s.get(dropIn), step.reloads, want)

@@ -33,9 +33,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Parse([]byte(tt.in)), compareAddr); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, Parse([]byte(tt.in)), compareAddr)
 		})
 	}
 }
@@ -57,9 +55,7 @@ func TestHardCase16Upstreams(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Config{Nameservers: tt.in}.Upstreams(own, vips), compareAddr); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, Config{Nameservers: tt.in}.Upstreams(own, vips), compareAddr)
 		})
 	}
 }
@@ -82,9 +78,7 @@ func TestPrepend(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Parse([]byte(tt.in)).prepend(own, tt.upstreams, "demo.example.com").marshal()
-			if diff := cmp.Diff(head+tt.want, string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Equal(t, head+tt.want, string(got))
 		})
 	}
 }
@@ -104,9 +98,7 @@ func TestResolvedDropIn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=2001:db8::10\nDomains=" + tt.want + "\n"
-			if diff := cmp.Diff(want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testkit.Equal(t, want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed)))
 		})
 	}
 }
@@ -122,8 +114,6 @@ func FuzzParse(f *testing.F) {
 		if len(want.Nameservers) > most || want.Nameservers[0] != own || want.Search[0] != "demo.example.com" {
 			t.Errorf("servers %v, search %v", want.Nameservers, want.Search)
 		}
-		if diff := cmp.Diff(want, Parse(want.marshal()), compareAddr); diff != "" {
-			t.Errorf("read back (-want +got):\n%s", diff)
-		}
+		testkit.Equal(t, want, Parse(want.marshal()), compareAddr)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,24 +20,16 @@ func bus(t *testing.T) (root string) {
 	testkit.Live(t)
 	root = t.TempDir()
 	socket := filepath.Join(root, systemBus)
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(socket), 0o755))
 	conf := filepath.Join(root, "bus.conf")
 	err := os.WriteFile(conf, []byte(`<busconfig><type>system</type><listen>unix:path=`+socket+`</listen>
 <policy context="default"><allow own="*"/><allow send_destination="*"/><allow receive_sender="*"/><allow user="*"/></policy></busconfig>`), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	daemon := exec.Command(testkit.Program(t, "dbus-daemon"), "--nofork", "--print-address", "--config-file="+conf)
 	daemon.Stderr = os.Stderr
 	out, err := daemon.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, daemon.Start())
 	t.Cleanup(func() {
 		daemon.Process.Kill()
 		daemon.Wait()
@@ -73,24 +64,16 @@ func TestReloadNetworkManager(t *testing.T) {
 	root := bus(t)
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	if err := ReloadNetworkManager(ctx, root); err == nil || !strings.Contains(err.Error(), "org.freedesktop.NetworkManager") {
-		t.Errorf("without NetworkManager: error %v, want one with its name", err)
-	}
+	testkit.Fails(t, ReloadNetworkManager(ctx, root), "org.freedesktop.NetworkManager")
 	conn, err := dbus.Connect("unix:path=" + filepath.Join(root, systemBus))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	n := networkManager{make(chan uint32, 1)}
-	if err := conn.Export(n, "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, conn.Export(n, "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager"))
 	if _, err := conn.RequestName("org.freedesktop.NetworkManager", dbus.NameFlagDoNotQueue); err != nil {
 		t.Fatal(err)
 	}
-	if err := ReloadNetworkManager(ctx, root); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, ReloadNetworkManager(ctx, root))
 	if got := <-n.flags; got != 2 { // NM_MANAGER_RELOAD_FLAGS_DNS_RC
 		t.Errorf("asked to reload %#x", got)
 	}
@@ -100,32 +83,20 @@ func TestReloadResolved(t *testing.T) {
 	root := bus(t)
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	if err := ReloadResolved(ctx, root); err == nil || !strings.Contains(err.Error(), "org.freedesktop.systemd1") {
-		t.Errorf("without systemd: error %v, want one with its name", err)
-	}
+	testkit.Fails(t, ReloadResolved(ctx, root), "org.freedesktop.systemd1")
 	conn, err := dbus.Connect("unix:path=" + filepath.Join(root, systemBus))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	s := systemd{make(chan string, 1)}
-	if err := conn.Export(s, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, conn.Export(s, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"))
 	if _, err := conn.RequestName("org.freedesktop.systemd1", dbus.NameFlagDoNotQueue); err != nil {
 		t.Fatal(err)
 	}
-	if err := ReloadResolved(ctx, root); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-s.calls; got != "systemd-resolved.service replace" {
-		t.Errorf("asked for %q", got)
-	}
+	testkit.Must(t, ReloadResolved(ctx, root))
+	testkit.Equal(t, "systemd-resolved.service replace", <-s.calls)
 }
 
 func TestReloadWithoutABus(t *testing.T) {
 	err := ReloadResolved(t.Context(), t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "connecting to D-Bus") {
-		t.Errorf("error %v, want one about D-Bus", err)
-	}
+	testkit.Fails(t, err, "connecting to D-Bus")
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestAnswers(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := d.Publish(value{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Publish(value{}))
 	now := time.Hour
 	clock := func() time.Duration { return now }
 	writer, reader := d.Answers(value{}), d.Answers(value{})
@@ -43,14 +43,10 @@ func TestAnswers(t *testing.T) {
 	} {
 		now += tt.after
 		if tt.text != "" {
-			if err := os.WriteFile(writer.path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(writer.path, []byte(tt.text), 0o600))
 		}
 		if tt.write {
-			if err := writer.Record(); err != nil {
-				t.Errorf("%s: %v", tt.name, err)
-			}
+			testkit.Check(testkit.In(t, tt.name), writer.Record())
 		}
 		if got, err := reader.Age(); got != tt.want || (err != nil) != tt.fails {
 			t.Errorf("%s: %v, error %v; want %v", tt.name, got, err, tt.want)
@@ -61,13 +57,9 @@ func TestAnswers(t *testing.T) {
 // The kernel's clock is the same for a writer and a reader, and does not stand still.
 func TestAnswersClock(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := d.Publish(value{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Publish(value{}))
 	began := time.Now()
-	if err := d.Answers(value{}).Record(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Answers(value{}).Record())
 	for {
 		ago, err := d.Answers(value{}).Age()
 		if err != nil || ago > time.Since(began) {
@@ -82,20 +74,14 @@ func TestAnswersClock(t *testing.T) {
 // Who waits for what a job publishes is not woken up by each answer.
 func TestAnswersWakeNobody(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := errors.Join(d.Publish(value{}), d.Answers(value{}).Record()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(d.Publish(value{}), d.Answers(value{}).Record()))
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(fd)
 	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(d.file(value{}.JobName())), unix.IN_ALL_EVENTS); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Answers(value{}).Record(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Answers(value{}).Record())
 	if n, err := unix.Read(fd, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("%d bytes of events, error %v", n, err)
 	}
@@ -104,13 +90,9 @@ func TestAnswersWakeNobody(t *testing.T) {
 // Nobody follows a link, or waits for a FIFO, in the place of the file.
 func TestAnswersOddFile(t *testing.T) {
 	d := open(t, t.TempDir())
-	if err := d.Publish(value{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Publish(value{}))
 	a := d.Answers(value{})
-	if err := errors.Join(a.Record(), os.Remove(a.path), os.Symlink("../state.json", a.path)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(a.Record(), os.Remove(a.path), os.Symlink("../state.json", a.path)))
 	if err := a.Record(); err == nil {
 		t.Error("a link was followed")
 	}

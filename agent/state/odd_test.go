@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // hold puts a file in the place of one that a job published, locked as by its
@@ -14,21 +16,15 @@ import (
 func hold(t testing.TB, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { f.Close() })
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 }
 
 // inJob is the folder of a job.
 func inJob(t testing.TB, dir string) string {
 	t.Helper()
-	if err := os.Mkdir(filepath.Join(dir, value{}.JobName()), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, value{}.JobName()), 0o755))
 	return filepath.Join(dir, value{}.JobName(), fileName)
 }
 
@@ -46,9 +42,7 @@ func TestOddFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := inJob(t, dir)
-			if err := put(path); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, put(path))
 			if name != "link" && name != "directory" {
 				hold(t, path)
 			}
@@ -76,13 +70,9 @@ func FuzzRead(f *testing.F) {
 func readAs[T Job](t *testing.T, data []byte) {
 	dir := t.TempDir()
 	job := filepath.Join(dir, (*new(T)).JobName())
-	if err := os.Mkdir(job, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(job, 0o755))
 	path := filepath.Join(job, fileName)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, data, 0o600))
 	hold(t, path)
 	if v, err := Read[T](open(t, dir)); (v != nil) != (err == nil) {
 		t.Errorf("%+v, error %v", v, err)

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/previous"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Agents of two versions on one node read what each other publishes: every field that the
@@ -36,29 +35,19 @@ func compatible[T Job](t *testing.T, gone, fresh []string) *T {
 	name := (*new(T)).JobName()
 	old := previous.File(t, "node/run/vipgen/"+name+"/state.json")
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	path := filepath.Join(dir, name, fileName)
-	if err := os.WriteFile(path, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, old, 0o600))
 	hold(t, path)
 	read, err := Read[T](open(t, dir))
 	if err != nil || read == nil {
 		t.Fatalf("%s: %v, error %v", name, read, err)
 	}
 	now, err := json.Marshal(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	before, after := fields(t, old), fields(t, now)
-	if diff := cmp.Diff(gone, without(before, after)); diff != "" {
-		t.Errorf("%s: fields that are gone (-want +got):\n%s", name, diff)
-	}
-	if diff := cmp.Diff(fresh, without(after, before)); diff != "" {
-		t.Errorf("%s: fields that are new (-want +got):\n%s", name, diff)
-	}
+	testkit.Equal(testkit.In(t, name), gone, without(before, after))
+	testkit.Equal(testkit.In(t, name), fresh, without(after, before))
 	return read
 }
 
@@ -66,9 +55,7 @@ func compatible[T Job](t *testing.T, gone, fresh []string) *T {
 func fields(t *testing.T, data []byte) map[string]bool {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(data, &value))
 	out := map[string]bool{}
 	var walk func(path string, value any)
 	walk = func(path string, value any) {

@@ -58,13 +58,9 @@ func (unfit) JobName() string { return value{}.JobName() }
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
 	d, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, d.Close())
 	})
 	return d
 }
@@ -83,16 +79,12 @@ func TestPublishAndRead(t *testing.T) {
 	expect(t, reader, false, value{})
 	for i := range 3 {
 		for range 2 {
-			if err := writer.Publish(value{true, i}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, writer.Publish(value{true, i}))
 			expect(t, reader, true, value{true, i})
 		}
 	}
 	expect(t, writer, true, value{true, 2}) // a writer reads itself
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, writer.Close())
 	expect(t, reader, false, value{})
 	if entries, err := os.ReadDir(filepath.Join(path, "firewall")); len(entries) != 0 || err != nil {
 		t.Errorf("left behind: %v, error %v", entries, err)
@@ -109,9 +101,7 @@ func TestTwoWriters(t *testing.T) {
 	before.Publish(value{true, 1})
 	after.Publish(value{true, 2})
 	expect(t, before, true, value{true, 2})
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, before.Close())
 	expect(t, after, true, value{true, 2})
 	before.Publish(value{true, 1})
 	after.Publish(value{true, 2}) // the same words once more
@@ -122,9 +112,7 @@ func TestKilledWriter(t *testing.T) {
 	d := open(t, t.TempDir())
 	ctx := t.Context()
 	changed, err := d.Watch(ctx, value{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for range 3 {
 		writer := startWriter(t, d.path)
 		awaitAlive(t, d, changed, true)
@@ -151,9 +139,7 @@ func startWriter(t *testing.T, dir string) *exec.Cmd {
 	if err == nil {
 		err = writer.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { writer.Process.Kill(); writer.Wait() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
 		t.Fatalf("the writer says %q (%v)", line, err)
@@ -210,9 +196,7 @@ func TestReadWhilePublishing(t *testing.T) {
 		})
 	}
 	for i := range 2000 {
-		if err := writer.Publish(value{true, i}); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, writer.Publish(value{true, i}))
 	}
 	close(stop)
 	readers.Wait()
@@ -222,13 +206,9 @@ func TestWatch(t *testing.T) {
 	d := open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	changed, err := d.Watch(ctx, value{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for i := range 20 {
-		if err := d.Publish(value{true, i}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, d.Publish(value{true, i}))
 		deadline := time.After(testkit.Patience)
 		for got := (value{Count: -1}); got.Count != i; {
 			select {
@@ -255,9 +235,7 @@ func TestHardCase27FileTimes(t *testing.T) {
 	d.Publish(value{true, 1})
 	for _, year := range []int{1970, 2100} {
 		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-		if err := os.Chtimes(d.file("firewall"), when, when); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chtimes(d.file("firewall"), when, when))
 		expect(t, d, true, value{true, 1})
 	}
 }

@@ -27,28 +27,20 @@ func TestLogLimit(t *testing.T) {
 	seen := 0
 	LogLimit{Rate: 200, Burst: 500}.copy(&out, strings.NewReader(strings.Repeat(line, 15)+"end"), func([]byte) bool { seen++; return true }, now)
 	want := strings.Repeat(line, 5) + "... 5 lines left out\n" + strings.Repeat(line, 2) + "... 4 lines left out\n"
-	if got := out.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if seen != 16 {
-		t.Errorf("%d lines were seen, want all 16", seen)
-	}
+	testkit.Equal(t, want, out.String())
+	testkit.Equal(t, 16, seen)
 }
 
 // TestDaemonLog: a daemon that logs far more than its limit, and faster than anybody
 // reads, ends as soon as it would else; its first lines are there.
 func TestDaemonLog(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer log.Close()
 	const lines = 200_000
 	began := time.Now()
 	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", fmt.Sprintf("seq %d; seq 3 >&2", lines)}, Stderr: log, Log: LogLimit{Rate: 1, Burst: 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	awaitEnd(t, p)
 	data := testkit.ReadFile(t, log.Name())
 	got := string(data)
@@ -66,15 +58,11 @@ func TestLastWords(t *testing.T) {
 	drainTime = 0
 	t.Cleanup(func() { drainTime = was })
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer log.Close()
 	const lines = 5_000 // a pipe of any size has room for them
 	p, err := Start(Command{Path: "seq", Args: []string{fmt.Sprint(lines)}, Stderr: log, Log: LogLimit{Burst: 1 << 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	awaitEnd(t, p)
 	got := string(testkit.ReadFile(t, log.Name()))
 	if n := strings.Count(got, "\n"); n != lines || !strings.HasSuffix(got, fmt.Sprintf("\n%d\n", lines)) {

@@ -42,15 +42,11 @@ func shell(t *testing.T, script string, grace time.Duration) (*Process, string) 
 func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.Path, c.Args, c.Stdout = "sh", []string{"-c", script}, w
 	p, err := Start(c)
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -58,9 +54,7 @@ func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 		r.Close()
 	})
 	line, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p, strings.TrimSpace(line)
 }
 
@@ -72,9 +66,7 @@ func TestEnded(t *testing.T) {
 		t.Fatal("it has not ended")
 	default:
 	}
-	if err := p.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Signal(syscall.SIGKILL))
 	select {
 	case <-p.Ended():
 	case <-time.After(testkit.Patience):
@@ -102,18 +94,12 @@ func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
 			agent := exec.Command("/proc/self/exe", tt.command...)
 			agent.Env = append(os.Environ(), roleVariable+"=agent")
 			out, err := agent.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := agent.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
+			testkit.Must(t, agent.Start())
 			defer agent.Wait()
 			defer agent.Process.Kill()
 			line, err := bufio.NewReader(out).ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			daemon, err := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil {
 				t.Fatal(line)
@@ -219,9 +205,7 @@ func TestNothingOutlivesADaemon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, line := shell(t, script, 100*time.Millisecond)
 			worker, err := strconv.Atoi(line)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			p.Stop(context.Background())
 			testkit.Await(t, "the worker to end", func() bool { return gone(worker) })
 		})
@@ -238,9 +222,7 @@ func TestStartFails(t *testing.T) {
 func TestReapOrphansOnly(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVariable+"=reaper")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, cmd)
 }
 
 func TestOutput(t *testing.T) {

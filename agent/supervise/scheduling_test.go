@@ -13,9 +13,7 @@ import (
 func sleeper(t *testing.T) int {
 	t.Helper()
 	c := exec.Command("sleep", "infinity")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Start())
 	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	return c.Process.Pid
 }
@@ -36,16 +34,12 @@ func TestRaiseScheduling(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			pid := sleeper(t)
 			var all unix.CPUSet
-			if err := unix.SchedGetaffinity(pid, &all); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unix.SchedGetaffinity(pid, &all))
 			if tt.cores != nil {
 				if all.Count() == 1 {
 					testkit.CannotRun(t, "it has one core, and a process may run on every one")
 				}
-				if err := unix.SchedSetaffinity(pid, tt.cores); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, unix.SchedSetaffinity(pid, tt.cores))
 			}
 			if policy, err := scheduling(pid); policy != Ordinary || err != nil {
 				t.Fatalf("before: %s, %v", policy, err)
@@ -70,9 +64,7 @@ func TestRaiseScheduling(t *testing.T) {
 
 func TestNobody(t *testing.T) {
 	c := exec.Command("true")
-	if err := c.Run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Run())
 	if policy, err := RaiseScheduling(c.Process.Pid); policy != "" || !errors.Is(err, unix.ESRCH) {
 		t.Errorf("%q, %v", policy, err)
 	}

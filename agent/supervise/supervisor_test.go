@@ -27,9 +27,7 @@ func TestBackoff(t *testing.T) {
 		{time.Minute, time.Second},
 		{0, 2 * time.Second},
 	} {
-		if got := b.next(tt.ran); got != tt.want {
-			t.Errorf("wait %d, after %v: %v, want %v", i, tt.ran, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, i, tt.ran), tt.want, b.next(tt.ran))
 	}
 	at := Backoff{Min: time.Second, Well: time.Minute, AtOnce: true}
 	for i, tt := range []struct{ ran, want time.Duration }{
@@ -39,9 +37,7 @@ func TestBackoff(t *testing.T) {
 		{time.Minute, 0},
 		{0, time.Second},
 	} {
-		if got := at.next(tt.ran); got != tt.want {
-			t.Errorf("at once, wait %d, after %v: %v, want %v", i, tt.ran, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, i, tt.ran), tt.want, at.next(tt.ran))
 	}
 }
 
@@ -67,14 +63,10 @@ func TestSupervisor(t *testing.T) {
 	go func() { s.Run(ctx); close(ended) }()
 	testkit.Await(t, "the daemon to start", func() bool { return s.PID() != 0 })
 	first := s.PID()
-	if err := s.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Signal(syscall.SIGKILL))
 	testkit.Await(t, "a new daemon", func() bool { return s.PID() != 0 && s.PID() != first })
 	second := s.PID()
-	if got := s.Restarts(); got != 2 {
-		t.Errorf("%d restarts, want 2: one that failed, one after a kill", got)
-	}
+	testkit.Equal(t, 2, s.Restarts())
 	cancel()
 	<-ended
 	if !gone(second) || s.PID() != 0 {
@@ -97,14 +89,8 @@ func TestLinesAreRecords(t *testing.T) {
 	testkit.Await(t, "the last line", func() bool { return strings.Contains(out.String(), "three") })
 	cancel()
 	<-ended
-	for _, want := range []string{" level=INFO msg=one daemon=sh\n", " level=WARN msg=three daemon=sh\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-	if strings.Contains(out.String(), "two") || strings.Contains(out.String(), "2025") {
-		t.Errorf("logged:\n%s", out.String())
-	}
+	testkit.Contains(t, out.String(), " level=INFO msg=one daemon=sh\n", " level=WARN msg=three daemon=sh\n")
+	testkit.Lacks(t, out.String(), "two", "2025")
 }
 
 // A daemon that ends in the same way again and again is logged for that once, and
@@ -151,9 +137,7 @@ func TestHardCase38AfterTheEnd(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Run(ctx) }()
 	testkit.Await(t, "the end", func() bool { return ends.Load() == 1 })
-	if n := starts.Load(); n != 1 {
-		t.Errorf("it was started %d times before", n)
-	}
+	testkit.Equal(t, 1, starts.Load())
 	cancel()
 	<-ended
 }

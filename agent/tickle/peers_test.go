@@ -70,9 +70,7 @@ func TestShare(t *testing.T) {
 	testkit.Await(t, "the peer to be told", told)
 	vips := receiver.vips
 	receiver.Follow(nil)
-	if n := len(receiver.known); n != 0 {
-		t.Errorf("%d holders that are no peers are known", n)
-	}
+	testkit.Equal(t, 0, len(receiver.known))
 	cancel()
 	<-done
 	receiver.Follow(vips)
@@ -136,12 +134,8 @@ func TestServe(t *testing.T) {
 		"too long":           {"127.0.0.2", []byte("VTK\x04\xff\xff\xff\xff"), -1},
 		"no VIP of a node's": {"127.0.0.2", Clients{addr("192.0.2.9"): {1: clients("198.51.100.9:1")}}.encode(true), refused},
 	} {
-		if got := connect(t, tt.from, port).send(tt.message); got != tt.want {
-			t.Errorf("%s: %d, want %d", name, got, tt.want)
-		}
-		if n := tickler.Known(api4.Address); n != 0 {
-			t.Errorf("%s: %d clients", name, n)
-		}
+		testkit.Equal(testkit.In(t, name), tt.want, connect(t, tt.from, port).send(tt.message))
+		testkit.Equal(testkit.In(t, name), 0, tickler.Known(api4.Address))
 	}
 	most := Clients{api4.Address: {6443: nil}}
 	for i := range MaxClients {
@@ -152,12 +146,8 @@ func TestServe(t *testing.T) {
 		message []byte
 		want    int
 	}{{good, 2}, {most.encode(true), MaxClients}, {Clients{}.encode(true), 0}} {
-		if got := holder.send(c.message); got != taken {
-			t.Errorf("%d clients: answer %d", c.want, got)
-		}
-		if n := tickler.Known(api4.Address); n != c.want {
-			t.Errorf("%d clients, want %d", n, c.want)
-		}
+		testkit.Equal(testkit.In(t, c.want), taken, holder.send(c.message))
+		testkit.Equal(t, c.want, tickler.Known(api4.Address))
 	}
 }
 
@@ -182,9 +172,7 @@ func TestHardCase52Connections(t *testing.T) {
 		}
 	}
 	for i, s := range held[:len(held)-perPeer] {
-		if got := s.send(nil); got != -1 {
-			t.Errorf("connection %d is still served: %d", i, got)
-		}
+		testkit.Equal(testkit.In(t, i), -1, s.send(nil))
 	}
 }
 
@@ -204,9 +192,7 @@ func TestHardCase52Memory(t *testing.T) {
 	for _, p := range peers {
 		testkit.Must(t, tickler.store(addr(p), true, message))
 	}
-	if n := tickler.Known(api4.Address); n != maxKnown {
-		t.Errorf("%d clients, want %d", n, maxKnown)
-	}
+	testkit.Equal(t, maxKnown, tickler.Known(api4.Address))
 	if _, latest := tickler.known[addr(peers[19])]; !latest {
 		t.Errorf("the latest is forgotten")
 	}
@@ -220,11 +206,7 @@ func TestOf(t *testing.T) {
 	tickler := newTickler(0, "127.0.0.2", "127.0.0.3")
 	tickler.known[addr("127.0.0.2")] = clientList{Clients{api4.Address: {6443: clients("198.51.100.9:1")}}, time.Now().Add(-maxAge / 2)}
 	tickler.known[addr("127.0.0.3")] = clientList{Clients{api4.Address: {}}, time.Now()}
-	if n := tickler.Known(api4.Address); n != 1 {
-		t.Errorf("%d clients, want 1", n)
-	}
+	testkit.Equal(t, 1, tickler.Known(api4.Address))
 	tickler.known[addr("127.0.0.2")] = clientList{tickler.known[addr("127.0.0.2")].clients, time.Now().Add(-maxAge)}
-	if n := tickler.Known(api4.Address); n != 0 {
-		t.Errorf("%d clients after a long time", n)
-	}
+	testkit.Equal(t, 0, tickler.Known(api4.Address))
 }

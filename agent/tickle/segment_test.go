@@ -23,13 +23,9 @@ func TestSegment(t *testing.T) {
 	for _, tt := range []struct{ vip, client string }{{"192.0.2.5", "198.51.100.9:40001"}, {"2001:db8::5", "[2001:db8:1::9]:40001"}} {
 		b := segment(addr(tt.vip), 6443, client(tt.client), 1<<30)
 		want := []byte{0x19, 0x2b, 0x9c, 0x41, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, b[16], b[17], 0, 0}
-		if !slices.Equal(b, want) {
-			t.Errorf("% x, want % x", b, want)
-		}
+		testkit.Equal(t, want, b)
 		sum := slices.Concat(addr(tt.vip).AsSlice(), client(tt.client).Addr().AsSlice(), []byte{0, 6, 0, byte(len(b))}, b)
-		if vrrp.Checksum(sum) != 0 {
-			t.Errorf("the checksum of % x is wrong", b)
-		}
+		testkit.Equal(testkit.In(t, b), 0, vrrp.Checksum(sum))
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -18,12 +17,8 @@ var terms = []vrrp.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", In
 func open(t testing.TB, dir string) *Files {
 	t.Helper()
 	f, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Ensure(terms); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, f.Ensure(terms))
 	return f
 }
 
@@ -50,9 +45,7 @@ func TestFiles(t *testing.T) {
 		if changed, err := f.Set(step.name, step.on); changed != step.changed || err != nil {
 			t.Errorf("%+v: changed %v, error %v", step, changed, err)
 		}
-		if got := f.Values(); !slices.Equal(got, step.want) {
-			t.Errorf("%+v: values %v", step, got)
-		}
+		testkit.Equal(t, step.want, f.Values())
 		for _, v := range step.want {
 			if got := read(t, dir, v.Name); got != string(rune('0'+v.Value))+"\n" {
 				t.Errorf("%+v: %s has %q", step, v.Name, got)
@@ -67,13 +60,9 @@ func TestFiles(t *testing.T) {
 func TestEnsureKeepsValues(t *testing.T) {
 	f := open(t, t.TempDir())
 	f.Set("lb-path", true)
-	if err := f.Ensure(append(terms, vrrp.Term{Name: "machine-config"})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.Ensure(append(terms, vrrp.Term{Name: "machine-config"})))
 	want := []Value{{"ingress-away", 1}, {"lb-path", 1}, {"machine-config", 0}}
-	if got := f.Values(); !slices.Equal(got, want) {
-		t.Errorf("values %v, want %v", got, want)
-	}
+	testkit.Equal(t, want, f.Values())
 }
 
 func TestOpenForgetsAnEarlierRun(t *testing.T) {
@@ -82,9 +71,7 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	f.Set("lb-path", true)
 	f.Ensure([]vrrp.Term{{Name: "old"}})
 	open(t, dir)
-	if got := read(t, dir, "lb-path"); got != "0\n" {
-		t.Errorf("the value of an earlier run stands: %q", got)
-	}
+	testkit.Equal(t, "0\n", read(t, dir, "lb-path"))
 	if _, err := os.Stat(filepath.Join(dir, "old")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file of an earlier run stands: %v", err)
 	}
@@ -115,9 +102,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%v: changed %v, error %v", on, changed, err)
 		}
 	}
-	if got := read(t, dir, "lb-path"); got != "1\n" {
-		t.Errorf("the file has %q", got)
-	}
+	testkit.Equal(t, "1\n", read(t, dir, "lb-path"))
 	if err := f.Ensure([]vrrp.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("one more file: %v", err)
 	}
@@ -127,9 +112,7 @@ func TestFullDisk(t *testing.T) {
 func TestRemoved(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
-	if err := os.Remove(filepath.Join(dir, "lb-path")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(dir, "lb-path")))
 	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
@@ -139,17 +122,13 @@ func TestReadOnly(t *testing.T) {
 	testkit.Privileged(t)
 	dir := tmpfs(t)
 	f := open(t, dir)
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	for range 2 {
 		if changed, err := f.Set("lb-path", true); changed || !errors.Is(err, unix.EROFS) {
 			t.Error(changed, err)
 		}
 	}
-	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
 	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
 		t.Errorf("after it was mended: changed %v, error %v", changed, err)
 	}
@@ -161,25 +140,19 @@ func TestRepeat(t *testing.T) {
 	f := open(t, dir)
 	f.Set("lb-path", true)
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(fd)
 	for _, name := range []string{"lb-path", "ingress-away"} {
 		if _, err := unix.InotifyAddWatch(fd, filepath.Join(dir, name), unix.IN_CLOSE_WRITE); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Repeat(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.Repeat())
 	events := make([]byte, 16*unix.SizeofInotifyEvent)
 	if n, err := unix.Read(fd, events); n != 2*unix.SizeofInotifyEvent || err != nil {
 		t.Errorf("%d bytes of events, error %v", n, err)
 	}
-	if got := read(t, dir, "lb-path") + read(t, dir, "ingress-away"); got != "1\n1\n" {
-		t.Errorf("the files have %q", got)
-	}
+	testkit.Equal(t, "1\n1\n", read(t, dir, "lb-path")+read(t, dir, "ingress-away"))
 }
 
 // What is withdrawn stays so, whatever the checks say after it.
@@ -191,15 +164,11 @@ func TestWithdraw(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Withdraw(terms); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, f.Withdraw(terms))
 	for _, name := range []string{"lb-path", "ingress-away"} {
 		if changed, err := f.Set(name, true); changed || err != nil {
 			t.Errorf("%s: changed %v, error %v", name, changed, err)
 		}
-		if got := read(t, dir, name); got != "0\n" {
-			t.Errorf("%s has %q", name, got)
-		}
+		testkit.Equal(testkit.In(t, name), "0\n", read(t, dir, name))
 	}
 }

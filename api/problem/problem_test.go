@@ -18,9 +18,7 @@ func TestString(t *testing.T) {
 		{Problem{Severity: Error, Code: MissingField, Field: "a", Expected: "b"}, "error: a: expected b [missing-field]"},
 	}
 	for _, tt := range tests {
-		if got := tt.in.String(); got != tt.want {
-			t.Errorf("got  %s\nwant %s", got, tt.want)
-		}
+		testkit.Equal(t, tt.want, tt.in.String())
 	}
 }
 
@@ -63,18 +61,14 @@ func TestSortDropsRepeats(t *testing.T) {
 func TestErr(t *testing.T) {
 	warning, failure := Problem{Severity: Warning, Code: Deprecated}, Problem{Severity: Error, Code: Syntax}
 	for _, list := range []List{nil, {}, {warning}} {
-		if err := list.Err(); err != nil {
-			t.Errorf("%v: error %v", list, err)
-		}
+		testkit.Check(testkit.In(t, list), list.Err())
 	}
 	list := List{warning, failure}
 	var got List
 	if err := list.Err(); !errors.As(err, &got) || len(got) != 2 {
 		t.Errorf("error %v", err)
 	}
-	if list.Error() != "warning:  [deprecated]\nerror:  [syntax]" {
-		t.Errorf("%q", list.Error())
-	}
+	testkit.Equal(t, "warning:  [deprecated]\nerror:  [syntax]", list.Error())
 	testkit.Equal(t, List{warning}, list.Warnings())
 }
 

@@ -40,13 +40,9 @@ func TestSettings(t *testing.T) {
 		{VRRP{Profile: ProfileCustom, Mode: ModeUnicast, Version: 2, AdvertInterval: Duration(3 * time.Second)}, VRRPSettings{ProfileCustom, ModeUnicast, 2, 3000}},
 	}
 	for _, tt := range tests {
-		if got := tt.in.Settings(); got != tt.want {
-			t.Errorf("%+v: got %+v, want %+v", tt.in, got, tt.want)
-		}
+		testkit.Equal(t, tt.want, tt.in.Settings())
 		v := ClusterVRRP{Target: tt.want}
-		if v.Initial() != tt.want {
-			t.Errorf("Initial() = %+v, want %+v", v.Initial(), tt.want)
-		}
+		testkit.Equal(t, tt.want, v.Initial())
 		start := ClassicSettings(ModeUnicast)
 		v.Start = &start
 		if v.Initial() != start {

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 
@@ -27,9 +26,7 @@ func TestLaterClusterConfig(t *testing.T) {
 	if after, err := got.Marshal(); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%s, error %v", after, err)
 	}
-	if unknown := UnknownFields(later); !slices.Equal(unknown, []string{"more", "spec.groups[0].later", "spec.later"}) {
-		t.Errorf("unknown: %q", unknown)
-	}
+	testkit.Equal(t, []string{"more", "spec.groups[0].later", "spec.later"}, UnknownFields(later))
 	for name, change := range map[string][2]string{
 		"a wrong value":             {"topology: HighlyAvailable", "topology: Round"},
 		"a kind of value":           {"virtualRouterID: 97", "virtualRouterID: many"},

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParseModeFile(t *testing.T) {
@@ -62,9 +64,7 @@ func TestParseModeFile(t *testing.T) {
 				}
 				return
 			}
-			if got.String() != tt.want {
-				t.Errorf("%v, want %s", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got.String())
 			if is := m.Time != nil; is != (tt.time != "") || is && m.Time.UTC().Format(time.RFC3339) != tt.time {
 				t.Errorf("time %v, want %s", m.Time, tt.time)
 			}
@@ -93,9 +93,7 @@ func FuzzParseModeFile(f *testing.F) {
 			return
 		}
 		text, err := m.Marshal()
-		if err != nil {
-			t.Fatalf("%q: %v", data, err)
-		}
+		testkit.Must(testkit.In(t, data), err)
 		if again, err := ParseModeFile(text); err != nil {
 			t.Fatalf("%q is written as %q: %v", data, text, err)
 		} else if again.Mode != m.Mode || again.Profile != m.Profile || again.Version != m.Version || again.AdvertInterval != m.AdvertInterval {
@@ -106,8 +104,6 @@ func FuzzParseModeFile(f *testing.F) {
 			return
 		}
 		n := Node{Name: "node", Role: RoleMaster, VRRP: &v}
-		if err := n.Validate().Err(); err != nil {
-			t.Errorf("%q is taken for %v: %v", data, v, err)
-		}
+		testkit.Check(testkit.In(t, data, v), n.Validate().Err())
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestNames(t *testing.T) {
@@ -43,9 +45,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := [4]bool{ValidLabel(tt.in), ValidName(tt.in), ValidLabelKey(tt.in), ValidLabelValue(tt.in)}
-		if want := [4]bool{tt.label, tt.name, tt.labelKey, tt.value}; got != want {
-			t.Errorf("%.70q: label, name, label key, label value: %v, want %v", tt.in, got, want)
-		}
+		testkit.Equal(testkit.In(t, tt.in), got, [4]bool{tt.label, tt.name, tt.labelKey, tt.value})
 	}
 }
 
@@ -69,9 +69,7 @@ func TestUsableAddress(t *testing.T) {
 		"::ffff:192.0.2.1": "an IPv4 address written as IPv6",
 	}
 	for in, want := range tests {
-		if got := UsableAddress(netip.MustParseAddr(in)); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		testkit.Equal(testkit.In(t, in), want, UsableAddress(netip.MustParseAddr(in)))
 	}
 	if UsableAddress(netip.Addr{}) == "" {
 		t.Error("no address counts as usable")

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func networkList(s string) (out []netip.Prefix) {
@@ -64,12 +66,8 @@ func TestNodeNetworks(t *testing.T) {
 			for f := range strings.FieldsSeq(tt.vips) {
 				s.Groups = append(s.Groups, Group{VIPs: []netip.Addr{netip.MustParseAddr(f)}})
 			}
-			if got := strings.Trim(fmt.Sprint(s.NodeNetworks(tt.interfaces)), "[]"); got != tt.want {
-				t.Errorf("found by a node: %q, want %q", got, tt.want)
-			}
-			if got := strings.Trim(fmt.Sprint(s.AssumedNetworks()), "[]"); got != tt.assumed {
-				t.Errorf("assumed: %q, want %q", got, tt.assumed)
-			}
+			testkit.Equal(t, tt.want, strings.Trim(fmt.Sprint(s.NodeNetworks(tt.interfaces)), "[]"))
+			testkit.Equal(t, tt.assumed, strings.Trim(fmt.Sprint(s.AssumedNetworks()), "[]"))
 		})
 	}
 }

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func iface(name string, route4, route6 bool, prefixes ...string) Interface {
@@ -39,9 +41,7 @@ func TestBind(t *testing.T) {
 			if b, ok := n.Bind(netip.MustParseAddr(tt.vip)); ok {
 				got = b.Interface + " " + b.Source.String()
 			}
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -117,9 +117,7 @@ func TestAddressFor(t *testing.T) {
 		if a, ok := p.AddressFor(Binding{Source: netip.MustParsePrefix(tt.source), Network: netip.MustParsePrefix(tt.source).Masked()}); ok {
 			got = a.String()
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, got)
 	}
 }
 
@@ -159,9 +157,7 @@ func TestHosts(t *testing.T) {
 	}
 	more := &Group{Name: "api-mgmt", Role: GroupAPI}
 	for role, want := range map[string]bool{"master": true, "arbiter": true, "bootstrap": false, "worker": false} {
-		if got := (&ClusterConfigSpec{}).Hosts(more, role, nil); got != want {
-			t.Errorf("more API VIPs, %s: %t, want %t", role, got, want)
-		}
+		testkit.Equal(testkit.In(t, role), want, (&ClusterConfigSpec{}).Hosts(more, role, nil))
 	}
 	for _, tt := range tests {
 		s := &ClusterConfigSpec{ControlPlane: ControlPlane{Schedulable: tt.schedulable}}

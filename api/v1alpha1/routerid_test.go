@@ -1,6 +1,10 @@
 package v1alpha1
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // The first four stand in public reports of running clusters.
 func TestRouterIDs(t *testing.T) {
@@ -19,9 +23,7 @@ func TestRouterIDs(t *testing.T) {
 		if tt.want.DNS == 0 {
 			got.DNS = 0
 		}
-		if got != tt.want {
-			t.Errorf("RouterIDs(%q) = %+v, want %+v", tt.cluster, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.cluster), tt.want, got)
 	}
 }
 

@@ -189,9 +189,7 @@ spec:
 	schema := compiled(t)
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := schema.Validate(instance(t, text)); err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, schema.Validate(instance(t, text)))
 			if list := problems(text); list.Err() != nil {
 				t.Errorf("vipgen refuses it:\n%s", list)
 			}

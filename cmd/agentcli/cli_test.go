@@ -130,9 +130,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 // half in it.
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "../../agent/...", "../vipgen-agent").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	packages := strings.Fields(string(out))
 	if !slices.Contains(packages, "github.com/vipgen/vipgen/agent/nodeip") {
 		t.Fatalf("not the packages of the agent: %v", packages)

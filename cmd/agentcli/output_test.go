@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
@@ -35,12 +36,8 @@ func checkOutput(t *testing.T, args []string, printed string) {
 			name = kinds[i].Name
 		}
 		text, err := os.ReadFile(schemas + name + ".schema.json")
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		return text
 	})
-	if err != nil {
-		t.Errorf("%q: %v\n%s", args, err, printed)
-	}
+	testkit.Check(testkit.In(t, args, printed), err)
 }

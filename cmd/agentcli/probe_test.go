@@ -55,9 +55,7 @@ func TestEarlyProbe(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer dir.Close()
 			kind := job.Kind{Name: "test", Probe: c.probe}
 			running := task{Kind: kind, job: stuckJob{err: c.stuck}, env: job.Environment{Root: root, State: dir}}

@@ -42,41 +42,27 @@ func TestRootVariable(t *testing.T) {
 func TestStatus(t *testing.T) {
 	root := t.TempDir()
 	dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer dir.Close()
 	h := state.HAProxy{Serving: true, Backends: []state.Backend{{Name: "master-0", Address: "192.0.2.10:6443", Up: true}, {Name: "master-1", Address: "192.0.2.11:6443"}}}
 	h.Problem = "HAProxy says no\nand more"
-	if err := dir.Publish(h); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Publish(state.Firewall{InPlace: true, VIPs: testkit.Addrs("192.0.2.5", "192.0.2.17"), Restored: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, dir.Publish(h))
+	testkit.Must(t, dir.Publish(state.Firewall{InPlace: true, VIPs: testkit.Addrs("192.0.2.5", "192.0.2.17"), Restored: 2}))
 	m := state.MDNS{
 		Name: "master-0.local", Announced: true, Interface: "br-ex", Addresses: testkit.Addrs("192.0.2.10", "2001:db8::10"),
 		Hosts: []state.Host{{Name: "master-7", Addresses: testkit.Addrs("192.0.2.17")}}, Problem: "cluster.yaml: no\nand more",
 	}
-	if err := dir.Publish(m); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Publish(state.CoreDNS{MDNS: []string{"master-7"}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, dir.Publish(m))
+	testkit.Must(t, dir.Publish(state.CoreDNS{MDNS: []string{"master-7"}}))
 	code, out, errOut := run(t, "status", "--root", root)
 	if code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errOut)
 	}
 	for _, want := range []string{"keepalived", "does not run", "master-1", "down", "problem: HAProxy says no", "redirect in place", "192.0.2.5 192.0.2.17", "restored 2",
 		"master-0.local", "192.0.2.10 2001:db8::10 on br-ex", "found      192.0.2.17", "names from mDNS  master-7", "cluster.yaml: no"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("lacks %q:\n%s", want, out)
-		}
+		testkit.Contains(t, out, want)
 	}
-	if strings.Contains(out, "and more") {
-		t.Errorf("more than a line of a problem:\n%s", out)
-	}
+	testkit.Lacks(t, out, "and more")
 	t.Setenv("NODE_NAME", "master-0")
 	code, out, errOut = run(t, "status", "-o", "json", "--root", root)
 	if code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestDuration(t *testing.T) {
@@ -24,9 +26,7 @@ func TestDuration(t *testing.T) {
 		62 * time.Minute:                      "1h2m",
 		10*time.Minute + 400*time.Millisecond: "10m",
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
+		testkit.Equal(testkit.In(t, d), want, Duration(d))
 	}
 }
 
@@ -36,16 +36,12 @@ func TestColours(t *testing.T) {
 		t.Error("colours in a buffer")
 	}
 	file, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	if Colours(file) {
 		t.Error("colours in a file")
 	}
-	if got := Palette(false).Paint(Red, "x") + Palette(false).Diff("+x"); got != "x+x" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, "x+x", Palette(false).Paint(Red, "x")+Palette(false).Diff("+x"))
 	if got := Palette(true).Paint(Red, "x") + Palette(true).Diff("    -y") + Palette(true).Diff("z"); got != "\x1b[31mx\x1b[0m\x1b[31m    -y\x1b[0mz" {
 		t.Errorf("%q", got)
 	}
@@ -112,12 +108,6 @@ func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	root := program(nil)
 	root.SetOut(&out)
-	if err := Execute(t.Context(), root, []string{"group", "leaf", "--help"}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"Usage:\n  program group leaf A [B] [flags]\n", "\nFlags:\n  -d, --dir directory", "(default text)\n", "\nInput flags:\n      --timeout duration   duration of the wait (default 1m)\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
+	testkit.Must(t, Execute(t.Context(), root, []string{"group", "leaf", "--help"}))
+	testkit.Contains(t, out.String(), "Usage:\n  program group leaf A [B] [flags]\n", "\nFlags:\n  -d, --dir directory", "(default text)\n", "\nInput flags:\n      --timeout duration   duration of the wait (default 1m)\n")
 }

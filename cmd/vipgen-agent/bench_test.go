@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Sizes of the cluster, in nodes.
@@ -75,18 +76,14 @@ func build(b *testing.B, flags ...string) string {
 	program := filepath.Join(b.TempDir(), "vipgen-agent")
 	build := exec.Command("go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, flags...), "-o", program, ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
+	testkit.Run(b, build)
 	return program
 }
 
 func (m *measurement) size() {
 	m.Helper()
 	info, err := os.Stat(m.program)
-	if err != nil {
-		m.Fatal(err)
-	}
+	testkit.Must(m, err)
 	kib := int(info.Size() / 1024)
 	m.add("static binary", mib(kib), "30 MiB", kib <= 30<<10, "")
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // change moves a control-plane node to another address again and again, and
@@ -50,9 +52,7 @@ func (m *measurement) change(nodes int) {
 func (m *measurement) patch(i int, status map[string]any) {
 	m.Helper()
 	data, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		m.Fatal(err)
-	}
+	testkit.Must(m, err)
 	m.api.Patch("/api/v1/nodes/"+nodeName(i)+"/status", data)
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Where the agent that explains itself is on the node, and what it writes.
@@ -36,15 +38,9 @@ func (m *measurement) explain() {
 	time.Sleep(settle)
 	for _, j := range jobs {
 		dir := m.node.Path(profiles)
-		if err := os.RemoveAll(dir); err != nil {
-			m.Fatal(err)
-		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			m.Fatal(err)
-		}
-		if err := syscall.Kill(j.pid(), syscall.SIGUSR1); err != nil {
-			m.Fatal(err)
-		}
+		testkit.Must(m, os.RemoveAll(dir))
+		testkit.Must(m, os.Mkdir(dir, 0o755))
+		testkit.Must(m, syscall.Kill(j.pid(), syscall.SIGUSR1))
 		heap := filepath.Join(dir, "heap")
 		j.await("the profiles of "+j.name, func() bool { _, err := os.Stat(heap); return err == nil })
 		m.explained = append(m.explained,
@@ -57,9 +53,7 @@ func (m *measurement) explain() {
 func (m *measurement) top(program, profile, how string) string {
 	m.Helper()
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=12", how, program, profile).Output()
-	if err != nil {
-		m.Fatal(err)
-	}
+	testkit.Must(m, err)
 	_, lines, _ := strings.Cut(string(out), "Type:")
 	return lines
 }

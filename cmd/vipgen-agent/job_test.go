@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // job is one of the agent's on a node.
@@ -67,9 +68,7 @@ func (j *job) kill() {
 		return
 	}
 	for _, path := range slices.Compact([]string{j.conf, j.names}) {
-		if err := os.Remove(j.Path(path)); err != nil {
-			j.b.Fatal(err)
-		}
+		testkit.Must(j.b, os.Remove(j.Path(path)))
 	}
 }
 

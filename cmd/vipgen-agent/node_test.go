@@ -41,9 +41,7 @@ type node struct {
 func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 	b.Helper()
 	ns, err := daemon.NewNetwork(b).AddNode(nodeName(self), netip.MustParsePrefix(nodeAddress(self)+"/24"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	n := &node{Host: daemon.NewHost(b, ns), b: b}
 	n.Bind(program, "/vipgen/vipgen-agent")
 	n.Bind(testkit.Tool(b, "coredns"), "/coredns")
@@ -61,9 +59,7 @@ func newNode(b *testing.B, program string, api *daemon.APIServer) *node {
 	}
 	n.credentials(api)
 	n.services(api)
-	if err := os.MkdirAll(n.Path(v1alpha1.RunDir), 0o755); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, os.MkdirAll(n.Path(v1alpha1.RunDir), 0o755))
 	if n.state, err = state.Open(n.Path(v1alpha1.RunDir)); err != nil {
 		b.Fatal(err)
 	}
@@ -80,9 +76,7 @@ func (n *node) credentials(api *daemon.APIServer) {
 		manifest.ClusterRole: "clusterroles", manifest.ClusterRoleBinding: "clusterrolebindings",
 	} {
 		data, err := manifest.Render(name, manifest.Params{})
-		if err != nil {
-			n.b.Fatal(err)
-		}
+		testkit.Must(n.b, err)
 		api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, data)
 	}
 }
@@ -107,9 +101,7 @@ func (n *node) listen(address string) (l net.Listener) {
 		l, err = net.Listen("tcp", address)
 		return err
 	})
-	if err != nil {
-		n.b.Fatal(err)
-	}
+	testkit.Must(n.b, err)
 	n.b.Cleanup(func() { l.Close() })
 	return l
 }
@@ -149,9 +141,7 @@ func (n *node) await(what string, ok func() bool) {
 func commandOf(b *testing.B, pod, job string) []string {
 	b.Helper()
 	var p corev1.Pod
-	if err := yaml.Unmarshal([]byte(readFile(b, rendered+"master/etc/kubernetes/manifests/"+pod+".yaml")), &p); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, yaml.Unmarshal([]byte(readFile(b, rendered+"master/etc/kubernetes/manifests/"+pod+".yaml")), &p))
 	for _, c := range p.Spec.Containers {
 		if len(c.Command) > 1 && c.Command[1] == job {
 			return c.Command

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // memory is the resident memory of a process, in KiB. Pages that are not anonymous are of
@@ -21,15 +23,12 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 	b.Helper()
 	fields := map[string]*int{"Rss:": &m.rss, "Anonymous:": &m.anonymous, "VmHWM:": &m.peak}
 	for _, file := range []string{"smaps_rollup", "status"} {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-		if err != nil {
-			b.Fatal(err)
-		}
+		data := testkit.ReadFile(b, fmt.Sprintf("/proc/%d/%s", pid, file))
 		for line := range strings.Lines(string(data)) {
 			if f := strings.Fields(line); len(f) > 1 && fields[f[0]] != nil {
-				if *fields[f[0]], err = strconv.Atoi(f[1]); err != nil {
-					b.Fatal(err)
-				}
+				n, err := strconv.Atoi(f[1])
+				testkit.Must(b, err)
+				*fields[f[0]] = n
 			}
 		}
 	}
@@ -42,9 +41,7 @@ func cpuOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	const scheduler = 2 // CPUCLOCK_SCHED, of a process
 	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|scheduler), &t); err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, unix.ClockGettime(int32(^pid<<3|scheduler), &t))
 	return time.Duration(t.Nano())
 }
 

@@ -32,9 +32,7 @@ func BenchmarkStart(b *testing.B) {
 		{"go", "-C", "../../internal/tools/butane", "build", "-ldflags", "-s -w", "-o", butane, "tool"},
 		{program, "render", cluster, "--format", "butane", "--dir", dir},
 	} {
-		if out, err := exec.Command(line[0], line[1:]...).CombinedOutput(); err != nil {
-			b.Fatalf("%v: %v\n%s", line, err, out)
-		}
+		testkit.Run(b, exec.Command(line[0], line[1:]...))
 	}
 	lines := map[string][]string{
 		"hello":   {hello},
@@ -49,9 +47,7 @@ func BenchmarkStart(b *testing.B) {
 				c := exec.Command(lines[name][0], lines[name][1:]...)
 				c.Stdout, c.Stderr = io.Discard, os.Stderr
 				began := time.Now()
-				if err := c.Run(); err != nil {
-					b.Fatalf("%s: %v", name, err)
-				}
+				testkit.Must(testkit.In(b, name), c.Run())
 				took[name] = append(took[name], time.Since(began))
 				if name == "render" {
 					peak = max(peak, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)

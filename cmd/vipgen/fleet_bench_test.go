@@ -105,9 +105,7 @@ func written(b *testing.B, dir string) (last time.Time, files int) {
 		}
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.Must(b, err)
 	return last, files
 }
 

@@ -152,9 +152,7 @@ func TestMerge(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(pools(c.configs), " "); got != "master worker infra" {
-		t.Errorf("pools %s", got)
-	}
+	testkit.Equal(t, "master worker infra", strings.Join(pools(c.configs), " "))
 }
 
 // An export of a cluster against what vipgen renders: what is not vipgen's

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // printed writes fields on lines.
@@ -31,9 +32,7 @@ func TestCompareYAML(t *testing.T) {
 		{"text of lines", "a: |\n  x\n  y\n", "a: |\n  x\n  z\n", "a   >  @@ -1,2 +1,2 @@\n x\n-y\n+z\n"},
 	}
 	for _, tt := range tests {
-		if got := printed(compareYAML(tt.a, tt.b)); got != tt.want {
-			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, printed(compareYAML(tt.a, tt.b)))
 	}
 }
 

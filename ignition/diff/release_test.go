@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -34,9 +32,7 @@ func TestRelease(t *testing.T) {
 		{[]string{"3.11.0", "was-not-built-properly", "9.9.9"}, ""},
 	} {
 		c := clusterOf(t, append(lists.Map(tt.versions, rendered), machineConfig("00-worker", "worker", generatedBy, "/etc/a=a"))...)
-		if c.Release != tt.want {
-			t.Errorf("%v: release %q, want %q", tt.versions, c.Release, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.versions), tt.want, c.Release)
 	}
 }
 
@@ -62,9 +58,7 @@ func TestHardCase50CustomPool(t *testing.T) {
 		live := clusterOf(t, vipgens, machineConfig(tt.name, "infra", "", file+"=site"))
 		live.Release = tt.release
 		state := merge(inPool(live.configs, "infra", orders(tt.release)[0]))
-		if got := string(state.files[file].Contents) == "site"; got != tt.wins {
-			t.Errorf("release %q, %s: the pool's own wins: %t, want %t", tt.release, tt.name, got, tt.wins)
-		}
+		testkit.Equal(testkit.In(t, tt.release, tt.name), tt.wins, string(state.files[file].Contents) == "site")
 		r := Compare(live, live)
 		if got := len(r.Shadowed) == 1 && r.Shadowed[0].Pool == "infra" && r.Shadowed[0].Other == tt.name; got != tt.shadowed || len(r.Shadowed)+len(r.Replaces) != 1 {
 			t.Errorf("release %q, %s: shadowed %+v, replaced %+v", tt.release, tt.name, r.Shadowed, r.Replaces)
@@ -127,9 +121,7 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 		b.Release = tt.release
 		pools := Compare(a, b).Pools
 		if tt.want == Nothing {
-			if len(pools) > 0 {
-				t.Errorf("%s, release %q: %+v", tt.name, tt.release, pools)
-			}
+			testkit.Empty(testkit.In(t, tt.name, tt.release), pools)
 			continue
 		}
 		if len(pools) != 1 || len(pools[0].Changes) != 1 || pools[0].Effect != tt.want || len(pools[0].Changes[0].Fields) != 1 || pools[0].Changes[0].Fields[0].Path != tt.field {
@@ -139,9 +131,7 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 		if c := pools[0].Changes[0]; c.Kind != kindSetting && (c.What != rewritten || !strings.HasPrefix(pools[0].Reasons[0].Why, rewritten)) {
 			t.Errorf("%s, release %q: %+v", tt.name, tt.release, pools)
 		}
-		if strings.Contains(fmt.Sprint(pools), "data:") {
-			t.Errorf("%s: contents are shown: %+v", tt.name, pools)
-		}
+		testkit.Lacks(testkit.In(t, tt.name), fmt.Sprint(pools), "data:")
 	}
 	// One that the agent or a policy takes without a reboot is written, and nothing else.
 	live := func(source string) *Cluster {
@@ -230,10 +220,5 @@ func TestDiffPage(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has no place for the table", file)
 	}
-	want := before + begin + b.String() + end + after
-	if *update {
-		testkit.WriteFile(t, file, []byte(want))
-	} else if diff := cmp.Diff(page, want); diff != "" {
-		t.Errorf("%s is out of date; run `go test ./ignition/diff -run DiffPage -update` (-here +table):\n%s", file, diff)
-	}
+	testkit.Kept(t, file, []byte(before+begin+b.String()+end+after), *update)
 }

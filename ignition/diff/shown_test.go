@@ -1,8 +1,9 @@
 package diff
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestShown(t *testing.T) {
@@ -25,12 +26,8 @@ func TestShown(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Shown(tt.file, tt.mode, tt.text)
-			if got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-			if strings.Contains(got, "SECRET") {
-				t.Error("a secret is shown")
-			}
+			testkit.Equal(t, tt.want, got)
+			testkit.Lacks(t, got, "SECRET")
 		})
 	}
 }

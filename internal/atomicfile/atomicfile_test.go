@@ -20,9 +20,7 @@ import (
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -32,20 +30,14 @@ func names(t *testing.T, dir string) []string {
 
 func write(t *testing.T, path, data string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(data), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(data), mode))
+	testkit.Must(t, os.Chmod(path, mode))
 }
 
 func expect(t *testing.T, path, data string, mode fs.FileMode) {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if info.Mode() != mode {
 		t.Errorf("mode %v, want %v", info.Mode(), mode)
 	}
@@ -71,14 +63,10 @@ func TestWrite(t *testing.T) {
 		{"same bytes", func(t *testing.T, p string) { write(t, p, "b", 0o600) }, "b", 0o644, false, 0o600},
 		{"link to the same bytes", func(t *testing.T, p string) {
 			write(t, p+".target", "b", 0o644)
-			if err := os.Symlink(p+".target", p); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Symlink(p+".target", p))
 		}, "b", 0o644, true, 0o644},
 		{"link to nothing", func(t *testing.T, p string) {
-			if err := os.Symlink("nowhere", p); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Symlink("nowhere", p))
 		}, "b", 0o644, true, 0o644},
 		{"left behind by a killed process", func(t *testing.T, p string) {
 			write(t, tempName(p), "half of something long", 0o600)
@@ -108,9 +96,7 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 	testkit.Privileged(t)
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "a", 0o644)
-	if err := os.Chown(path, 1234, 5678); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chown(path, 1234, 5678))
 	label := []byte("system_u:object_r:net_conf_t:s0\x00")
 	// A kernel without SELinux may take any label, or none at all.
 	labelled := unix.Lsetxattr(path, "security.selinux", label, 0) == nil
@@ -119,9 +105,7 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 	}
 	expect(t, path, "b", 0o644)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != 1234 || s.Gid != 5678 {
 		t.Errorf("owner %d:%d, want 1234:5678", s.Uid, s.Gid)
 	}
@@ -134,9 +118,7 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 func TestInstall(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "program")
 	for _, data := range []string{"one", "two"} {
-		if err := Install(path, strings.NewReader(data), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, Install(path, strings.NewReader(data), 0o755))
 		expect(t, path, data, 0o755)
 		write(t, path, data, 0o600) // the next one sets the mode again
 	}
@@ -164,9 +146,7 @@ func mount(t *testing.T, options string) string {
 		t.Fatalf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, unix.Unmount(dir, unix.MNT_DETACH))
 	})
 	return dir
 }
@@ -191,9 +171,7 @@ func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
 			dir := mount(t, "size=64k")
 			path := filepath.Join(dir, "file")
 			write(t, path, "old", 0o644)
-			if err := tt.spoil(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, tt.spoil(dir))
 			if changed, err := Write(path, big, 0o644); changed || !errors.Is(err, tt.want) {
 				t.Errorf("changed %v, error %v; want %v", changed, err, tt.want)
 			}
@@ -201,12 +179,8 @@ func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
 				t.Errorf("the same bytes: changed %v, error %v", changed, err)
 			}
 			expect(t, path, "old", 0o644)
-			if got := names(t, dir); !slices.Equal(got, []string{"file"}) {
-				t.Errorf("in the directory: %v", got)
-			}
-			if err := tt.heal(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Equal(t, []string{"file"}, names(t, dir))
+			testkit.Must(t, tt.heal(dir))
 			if changed, err := Write(path, []byte("new"), 0o644); !changed || err != nil {
 				t.Errorf("afterwards: changed %v, error %v", changed, err)
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const whole = `{"seq":7,"boot":"b","up":1000,"time":"2026-01-01T00:00:00Z","node":"a","kind":"check","name":"api","why":"x"}`
@@ -61,17 +63,13 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(strings.Replace(whole, `"why"`, `"peers":["192.0.2.1","::"],"terms":[{"name":"x","on":true}],"settings":{},"at":"2026-01-01T00:00:00+01:00","why"`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, _, err := Read(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, e := range list {
 			if e.Time.Location() != time.UTC || len(e.Why) > 2*maxText || len(e.Peers) > maxList || e.Node == "" {
 				t.Errorf("%+v", e)
 			}
 			line, err := json.Marshal(e)
-			if err != nil {
-				t.Fatalf("%+v: %v", e, err)
-			}
+			testkit.Must(testkit.In(t, e), err)
 			if again, ok := parse(line); !ok || again.subject() != e.subject() {
 				t.Errorf("%s is not read again", line)
 			}

@@ -51,13 +51,9 @@ func recorded(t *testing.T, dir string) (list []Event, skipped Skipped) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		more, bad, err := Read(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		list = append(list, more...)
 		skipped.Torn += bad.Torn
 		skipped.Unknown += bad.Unknown
@@ -92,9 +88,7 @@ func contiguous(t *testing.T, list []Event) {
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
-		if log := record(t, dir, Event{Kind: AgentStarted}, Event{Kind: AgentStopped}); log != "" {
-			t.Errorf("logged %s", log)
-		}
+		testkit.Equal(t, "", record(t, dir, Event{Kind: AgentStarted}, Event{Kind: AgentStopped}))
 	}
 	list, skipped := recorded(t, dir)
 	if len(planned(list)) != 6 || skipped != (Skipped{}) {
@@ -138,9 +132,7 @@ func TestRecordIsBounded(t *testing.T) {
 	var size int64
 	for _, name := range []string{OlderName, FileName} {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if info.Size() > maxFile {
 			t.Errorf("%s has %d bytes", name, info.Size())
 		}
@@ -202,9 +194,7 @@ func TestOnTime(t *testing.T) {
 	at := func(after time.Duration) time.Duration { return 100*time.Second + after }
 	o.begin(at(0))
 	for i := range 20 {
-		if late := o.tick(at(time.Duration(i+1) * tickInterval)); late != 0 {
-			t.Errorf("%v late", late)
-		}
+		testkit.Equal(t, 0, o.tick(at(time.Duration(i+1)*tickInterval)))
 	}
 	check := func(after, on, late time.Duration) {
 		t.Helper()
@@ -215,9 +205,7 @@ func TestOnTime(t *testing.T) {
 	check(2050*time.Millisecond, 2050*time.Millisecond, 0)
 	check(2290*time.Millisecond, 2290*time.Millisecond, 0)
 	check(4*time.Second, 0, 1900*time.Millisecond) // it stood still: what is noted now may be old
-	if late := o.tick(at(4 * time.Second)); late != 1900*time.Millisecond {
-		t.Errorf("%v late", late)
-	}
+	testkit.Equal(t, 1900*time.Millisecond, o.tick(at(4*time.Second)))
 	check(4050*time.Millisecond, 50*time.Millisecond, 0)
 }
 
@@ -227,12 +215,8 @@ func TestTornLine(t *testing.T) {
 	record(t, dir, check(3)...)
 	path := filepath.Join(dir, FileName)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, info.Size()-20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.Truncate(path, info.Size()-20))
 	record(t, dir, Event{Kind: AgentStarted})
 	list, skipped := recorded(t, dir)
 	contiguous(t, list)
@@ -250,9 +234,7 @@ func TestNoRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := put(filepath.Join(dir, FileName)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, put(filepath.Join(dir, FileName)))
 			if log := record(t, dir, check(100)...); strings.Count(log, "events are not recorded") != 1 {
 				t.Errorf("logged %q", log)
 			}

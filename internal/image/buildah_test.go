@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
@@ -57,16 +56,10 @@ func (b *buildah) goImage() string {
 	if _, err := debianPrograms(&shell, "/bin/sh"); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := shell.Add(File{Path: "/tmp", Mode: 0o777 | os.ModeDir}); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Must(b.t, shell.Add(File{Path: "/tmp", Mode: 0o777 | os.ModeDir}))
 	root := filepath.Join(b.dir, "shell")
-	if err := os.Mkdir(root, 0o755); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := shell.Unpack(root, epoch); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.Must(b.t, os.Mkdir(root, 0o755))
+	testkit.Must(b.t, shell.Unpack(root, epoch))
 	container := b.run("from", "scratch")
 	b.run("copy", container, root, "/")
 	b.run("copy", container, goEnv(b.t, "GOROOT"), "/usr/local/go")
@@ -80,9 +73,7 @@ func (b *buildah) goImage() string {
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -113,17 +104,13 @@ func TestContainerfileBuilds(t *testing.T) {
 func only(t *testing.T, dir string) v1.Image {
 	t.Helper()
 	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	manifest, err := index.IndexManifest()
 	if err != nil || len(manifest.Manifests) != 1 {
 		t.Fatal(manifest, err)
 	}
 	image, err := index.Image(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return image
 }
 
@@ -137,25 +124,15 @@ func compare(t *testing.T, got v1.Image, arch string) {
 	one.Contents = ours.Contents[n : n+1]
 	_, index := open(t, &one)
 	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want, err := index.Image(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(entries(t, want), entries(t, got)); diff != "" {
-		t.Errorf("files differ (-without +with buildah):\n%s", diff)
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, entries(t, want), entries(t, got))
 	config, err := got.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if config.Architecture != arch || config.OS != "linux" || !config.Created.Equal(epoch) {
 		t.Errorf("made for %s/%s at %v", config.OS, config.Architecture, config.Created)
 	}
 	delete(config.Config.Labels, "io.buildah.version")
-	if diff := cmp.Diff(ours.Config, config.Config); diff != "" {
-		t.Errorf("configurations differ (-without +with buildah):\n%s", diff)
-	}
+	testkit.Equal(t, ours.Config, config.Config)
 }

@@ -42,20 +42,14 @@ func startContainerd(t *testing.T) *containerd {
 		t.Fatal("this test needs root")
 	}
 	dir, err := os.MkdirTemp("", "containerd-") // short: a socket is in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	c := &containerd{t: t, socket: filepath.Join(dir, "sock")}
 	config := filepath.Join(dir, "config.toml")
 	text := fmt.Sprintf(containerdConfig, filepath.Join(dir, "root"), filepath.Join(dir, "state"), c.socket)
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(config, []byte(text), 0o644))
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer log.Close()
 	cmd := exec.Command("containerd", "--config", config)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -123,9 +117,7 @@ func (c *containerd) load(i *Image) (digest string) {
 	c.t.Helper()
 	archive := filepath.Join(c.t.TempDir(), "image.tar")
 	want, err := i.WriteArchive(archive)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Must(c.t, err)
 	c.ctr("images", "import", archive)
 	for line := range strings.Lines(c.ctr("images", "list", "name=="+i.Name)) {
 		if f := strings.Fields(line); f[0] == i.Name {
@@ -190,9 +182,7 @@ func TestContainerd(t *testing.T) {
 	expect(haproxy, nil, "HAProxy version", "haproxy", "-v")
 	expect(coredns, nil, "CoreDNS-", "coredns", "-version")
 	examples, err := filepath.Abs(filepath.Join(top, "examples/baremetal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	expect(own.Name, []string{mount(examples, "/cluster", "ro")}, "kind: MachineConfig", "vipgen", "render", "/cluster/install-config.yaml")
 
 	// What the init container of each pod does, and what its container then runs.
@@ -208,9 +198,7 @@ func TestContainerd(t *testing.T) {
 	// The daemons' own parsers, with what they get on a node: what they load at run
 	// time is there. keepalived looks for the interface that it names.
 	golden, err := filepath.Abs(filepath.Join(top, "golden/cases/baremetal-usermanaged/expected/preview/master-0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
 	mounts := []string{mount(golden, "/conf", "ro"), "type=tmpfs,src=tmpfs,dst=/tmp"}
 	c.flags = []string{"--with-ns", "network:/run/netns/" + node.Namespace()}
@@ -229,9 +217,7 @@ func TestContainerd(t *testing.T) {
 			t.Errorf("%s: a shell: %v\n%s", image, err, out)
 		}
 	}
-	if left := strings.Fields(c.ctr("tasks", "list", "--quiet")); len(left) > 0 {
-		t.Errorf("tasks left: %v", left)
-	}
+	testkit.Empty(t, strings.Fields(c.ctr("tasks", "list", "--quiet")))
 }
 
 // TestContainerdByDigest: a manifest that pins the image by digest finds it, where
@@ -241,9 +227,7 @@ func TestContainerdByDigest(t *testing.T) {
 	i := daemonImages(t)[1]
 	dir := t.TempDir()
 	pinned, err := i.Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	name, _, _ := strings.Cut(pinned, "@")
 	archive, err := filepath.Glob(filepath.Join(dir, "*.oci.tar"))
 	if err != nil || len(archive) != 1 {

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // declared holds the properties of the image in a stage of a Containerfile.
@@ -26,14 +27,10 @@ type declared struct {
 // defaults.
 func stages(t *testing.T, arguments map[string]string) []declared {
 	t.Helper()
-	file, err := parser.Parse(bytes.NewReader(readFile(t, filepath.Join(top, "Containerfile"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, err := parser.Parse(bytes.NewReader(testkit.ReadFile(t, filepath.Join(top, "Containerfile"))))
+	testkit.Must(t, err)
 	list, _, err := instructions.Parse(file.AST, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var out []declared
 	for _, s := range list {
 		d := declared{from: s.BaseName}
@@ -44,9 +41,7 @@ func stages(t *testing.T, arguments map[string]string) []declared {
 		}
 		for _, command := range s.Commands {
 			if c, ok := command.(instructions.SupportsSingleWordExpansion); ok {
-				if err := c.Expand(expand); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, c.Expand(expand))
 			}
 			switch c := command.(type) {
 			case *instructions.ArgCommand:
@@ -112,19 +107,13 @@ func TestContainerfile(t *testing.T) {
 			t.Fatalf("%d stages", len(all))
 		}
 		build, last := all[0], all[1]
-		if diff := cmp.Diff(vipgenConfig(version), last.config); diff != "" {
-			t.Errorf("the Containerfile declares another image (-without a registry +Containerfile):\n%s", diff)
-		}
+		testkit.Equal(t, vipgenConfig(version), last.config)
 		if last.from != "scratch" || len(last.runs) > 0 || len(last.copies) != 1 || last.copies[0] != "build: /rootfs/ -> /" {
 			t.Errorf("last stage: %+v", last)
 		}
 		if len(build.runs) != 1 || !strings.Contains(build.runs[0], "go -C internal/image run ./cmd/image rootfs ") || !strings.HasSuffix(build.runs[0], " --output /rootfs") {
 			t.Errorf("first stage: %+v", build)
 		}
-		for _, use := range []string{`--platform "linux/$TARGETARCH"`, `--version "$VERSION"`, "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH ", "VIPGEN_REVISION=$REVISION "} {
-			if !strings.Contains(build.runs[0], use) {
-				t.Errorf("%q does not use %s", build.runs[0], use)
-			}
-		}
+		testkit.Contains(t, build.runs[0], `--platform "linux/$TARGETARCH"`, `--version "$VERSION"`, "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH ", "VIPGEN_REVISION=$REVISION ")
 	}
 }

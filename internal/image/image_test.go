@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390}
@@ -23,13 +24,9 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 func TestVipgenImage(t *testing.T) {
 	i := vipgenImage(t)
 	_, index := open(t, i)
-	if err := validate.Index(index); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, validate.Index(index))
 	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !maps.Equal(manifest.Annotations, i.Config.Labels) {
 		t.Errorf("annotations %v", manifest.Annotations)
 	}
@@ -39,9 +36,7 @@ func TestVipgenImage(t *testing.T) {
 	for n, d := range manifest.Manifests {
 		t.Run(d.Platform.String(), func(t *testing.T) {
 			image, err := index.Image(d.Digest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			checkConfig(t, image, i.Config, *d.Platform)
 			checkFiles(t, image, &i.Contents[n])
 		})
@@ -51,15 +46,11 @@ func TestVipgenImage(t *testing.T) {
 func checkConfig(t *testing.T, image v1.Image, want v1.Config, p v1.Platform) {
 	t.Helper()
 	c, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if c.OS != p.OS || c.Architecture != p.Architecture || !c.Created.Equal(epoch) {
 		t.Errorf("made for %s/%s at %v", c.OS, c.Architecture, c.Created)
 	}
-	if diff := cmp.Diff(want, c.Config); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, c.Config)
 }
 
 func checkFiles(t *testing.T, image v1.Image, c *Content) {
@@ -81,13 +72,9 @@ func checkFiles(t *testing.T, image v1.Image, c *Content) {
 	}
 	for _, name := range programs {
 		f := c.Rootfs.files["/usr/bin/"+name]
-		if got[f.Path].Mode != 0o755 {
-			t.Errorf("%s: %+v", name, got[f.Path])
-		}
+		testkit.Equal(testkit.In(t, name), 0o755, got[f.Path].Mode)
 		program, err := elf.Open(f.Source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer program.Close()
 		if program.Machine != machines[c.Platform.Architecture] {
 			t.Errorf("%s is for %v", name, program.Machine)
@@ -119,9 +106,7 @@ func TestDaemonImages(t *testing.T) {
 	for n, i := range daemonImages(t) {
 		again := daemonImages(t)[n]
 		archive, index := open(t, i)
-		if err := validate.Index(index); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, validate.Index(index))
 		other, _ := open(t, again)
 		if a, b := fileSum(t, archive), fileSum(t, other); a != b {
 			t.Errorf("%s: the second one differs", i.Name)
@@ -141,31 +126,21 @@ func TestDaemonImages(t *testing.T) {
 func fileSum(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	return sumOf(t, f)
 }
 
 func TestTime(t *testing.T) {
 	i, err := Debian("registry.example.com/x:1", time.Unix(1_000_000_000, 0), "/usr/sbin/haproxy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, index := open(t, i)
 	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	image, err := index.Image(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for path, e := range entries(t, image) {
-		if e.At.Unix() != 1_000_000_000 {
-			t.Errorf("%s: %v", path, e.At)
-		}
+		testkit.Equal(testkit.In(t, path), 1_000_000_000, e.At.Unix())
 	}
 	if c, err := image.ConfigFile(); err != nil || c.Created.Unix() != 1_000_000_000 {
 		t.Errorf("%v, %v", c.Created, err)
@@ -181,9 +156,7 @@ func TestBadNames(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		_, err := (&Image{Name: name}).WriteArchive(filepath.Join(dir, "a.tar"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+		testkit.Fails(testkit.In(t, name), err, want)
 		if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
 			t.Errorf("%s left %v, %v", name, left, err)
 		}
@@ -192,24 +165,18 @@ func TestBadNames(t *testing.T) {
 
 func TestBadVersion(t *testing.T) {
 	for _, v := range []string{"", "-v", "a b", `x" -X y=z`} {
-		if err := (Source{top, v}).build(t.Context(), Platforms()[0], programs, t.TempDir()); err == nil || !strings.Contains(err.Error(), "such as v1.2.3") {
-			t.Errorf("version %q: %v", v, err)
-		}
+		testkit.Fails(testkit.In(t, v), (Source{top, v}).build(t.Context(), Platforms()[0], programs, t.TempDir()), "such as v1.2.3")
 	}
 }
 
 // TestForeignFile: only what a package has may be in an image of packages.
 func TestForeignFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(name, []byte("x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte("x"), 0o755))
 	var r Rootfs
 	if _, err := debianFiles(&r, name); err == nil || !strings.Contains(err.Error(), "from no Debian package") {
 		t.Error(err)
 	}
 	p := debianPackage{Component: Component{Name: "x"}, sums: map[string]string{name: "0"}}
-	if err := p.check(name); err == nil || !strings.Contains(err.Error(), "apt-get install --reinstall x") {
-		t.Error(err)
-	}
+	testkit.Fails(t, p.check(name), "apt-get install --reinstall x")
 }

@@ -37,10 +37,8 @@ func TestInstalled(t *testing.T) {
 	release := t.TempDir()
 	build := exec.Command("go", "run", "-buildvcs=false", "./cmd/image", "release",
 		"--source", top, "--version", version, "--output", release, "--archives", Here().String(), "--platforms", Here().String())
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	page := string(readFile(t, filepath.Join(top, "docs/install.md")))
+	testkit.Run(t, build)
+	page := string(testkit.ReadFile(t, filepath.Join(top, "docs/install.md")))
 	install := regexp.MustCompile("(?s)To install a release:\n\n```sh\n(.*?)```").FindStringSubmatch(page)
 	if install == nil || !strings.Contains(install[1], "v1.2.3") {
 		t.Fatal("docs/install.md does not say how to install a release")
@@ -51,9 +49,7 @@ func TestInstalled(t *testing.T) {
 	}
 	home := t.TempDir()
 	for from, to := range map[string]string{release: home, filepath.Join(top, "examples/baremetal"): filepath.Join(home, "cluster")} {
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.CopyFS(to, os.DirFS(from)))
 	}
 	script := "! command -v go\nsudo() { \"$@\"; }\n" + strings.ReplaceAll(install[1], "amd64", runtime.GOARCH) + `
 cd /root
@@ -70,9 +66,7 @@ ls -l /usr/local/share/man/man1/vipgen-lab-up.1
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "bash", "-euc", bare, "bare", system, script, home, t.TempDir())
 	out, err := cmd.CombinedOutput()
 	t.Logf("in a bare Debian:\n%.3000s", out)
-	if err != nil {
-		t.Errorf("installing the release: %v", err)
-	}
+	testkit.Check(t, err)
 	for _, want := range []string{"linux-" + runtime.GOARCH + ".tar.gz: OK", "vipgen " + version, "vipgen-agent " + version, "WITHOUT A HOLDER", "complete -o default -F __start_vipgen vipgen"} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("installing the release did not print %q", want)
@@ -89,7 +83,7 @@ ls -l /usr/local/share/man/man1/vipgen-lab-up.1
 		t.Logf("ctr %s", c.ctr(args...))
 	}
 	list := strings.Fields(c.ctr("images", "list", "--quiet"))
-	pinned := strings.TrimSpace(string(readFile(t, filepath.Join(release, "vipgen-agent.digest"))))
+	pinned := strings.TrimSpace(string(testkit.ReadFile(t, filepath.Join(release, "vipgen-agent.digest"))))
 	if !slices.Contains(list, pinned) {
 		t.Errorf("containerd has %v, not %s", list, pinned)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestMirror copies an archive to a registry, as docs/install.md says, and has
@@ -23,14 +25,10 @@ func TestMirror(t *testing.T) {
 	dir := t.TempDir()
 	i := vipgenImage(t)
 	pinned, err := i.Write(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	copied := exec.Command("skopeo", "--insecure-policy", "copy", "--all", "--preserve-digests", "--dest-tls-verify=false",
 		"oci-archive:"+filepath.Join(dir, "vipgen-agent.oci.tar"), "docker://"+host+"/vipgen/vipgen-agent:v1alpha1")
-	if out, err := copied.CombinedOutput(); err != nil {
-		t.Fatalf("%v: run `make e2e-setup`\n%s", err, out)
-	}
+	testkit.Run(t, copied)
 	_, digest, _ := strings.Cut(pinned, "@")
 	c := startContainerd(t)
 	name := host + "/vipgen/vipgen-agent@" + digest

@@ -38,13 +38,9 @@ func newPodman(t *testing.T) *podman {
 		t.Fatal("this test needs root")
 	}
 	dir, err := os.MkdirTemp("", "podman-") // short: sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(podmanConfig), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(podmanConfig), 0o644))
 	return &podman{t, dir}
 }
 
@@ -75,9 +71,7 @@ func TestUnitUnderPodman(t *testing.T) {
 
 	root := filepath.Join(p.dir, "host")
 	rendered := os.DirFS(filepath.Join(top, "golden/cases/baremetal-usermanaged/expected/files/every-pool"))
-	if err := os.CopyFS(root, rendered); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(root, rendered))
 	for name, text := range map[string]string{
 		"run/NetworkManager/resolv.conf":      "nameserver 192.0.2.53\n",
 		"run/nodeip-configuration/primary-ip": "192.168.111.20",
@@ -85,9 +79,7 @@ func TestUnitUnderPodman(t *testing.T) {
 		"etc/resolv.conf":                     "nameserver 192.0.2.53\n",
 		"var/lib/kubelet/config.json":         "{}",
 	} {
-		if err := writeFile(filepath.Join(root, name), strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, writeFile(filepath.Join(root, name), strings.NewReader(text)))
 	}
 	// The host's network is that of a node.
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
@@ -108,7 +100,7 @@ func TestUnitUnderPodman(t *testing.T) {
 		t.Errorf("the image's own user: %v\n%s", err, out)
 	}
 	out, err := p.run(strings.Fields(command)...)
-	text := string(readFile(t, filepath.Join(root, "etc/resolv.conf")))
+	text := string(testkit.ReadFile(t, filepath.Join(root, "etc/resolv.conf")))
 	if err != nil || !strings.Contains(text, "nameserver 192.168.111.20\nnameserver 192.0.2.53\n") {
 		t.Errorf("%v\n%s\n%s", err, out, text)
 	}
@@ -118,7 +110,7 @@ func TestUnitUnderPodman(t *testing.T) {
 // until it succeeds, in a line of a shell.
 func unitCommand(t *testing.T, name string) string {
 	t.Helper()
-	lines := strings.ReplaceAll(string(readFile(t, name)), "\\\n", " ")
+	lines := strings.ReplaceAll(string(testkit.ReadFile(t, name)), "\\\n", " ")
 	_, command, found := strings.Cut(lines, "/usr/bin/podman ")
 	end := strings.IndexAny(command, ";&")
 	if !found || end < 0 {

@@ -43,17 +43,11 @@ func (v verifier) Public() crypto.PublicKey { return v.key }
 func writeKey(t *testing.T, curve elliptic.Curve) (file string, key *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	file = filepath.Join(t.TempDir(), "release.key")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	return file, key
 }
 
@@ -62,26 +56,16 @@ func writeKey(t *testing.T, curve elliptic.Curve) (file string, key *ecdsa.Priva
 func TestSign(t *testing.T) {
 	file, key := writeKey(t, elliptic.P256())
 	signer, err := ReadSigner(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "vipgen-v1.2.3-linux-amd64.tar.gz"), []byte("archive"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeChecksums(dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "vipgen-v1.2.3-linux-amd64.tar.gz"), []byte("archive"), 0o644))
+	testkit.Must(t, writeChecksums(dir))
 	linux := []v1.Platform{{OS: "linux", Architecture: "amd64"}}
 	r := Release{Source: Source{top, "v1.2.3"}, Archives: linux, Image: linux, Name: "registry.example.com/vipgen:v1.2.3", Signer: signer}
 	commit := strings.Repeat("a", 40)
-	if err := r.sign(t.Context(), dir, commit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.sign(t.Context(), dir, commit))
 	first := sumsOf(t, dir)
-	if err := r.sign(t.Context(), dir, commit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.sign(t.Context(), dir, commit))
 	for name, sum := range sumsOf(t, dir) {
 		if first[name] != sum {
 			t.Errorf("%s: other bytes when it is signed again", name)
@@ -89,38 +73,26 @@ func TestSign(t *testing.T) {
 	}
 
 	public := verifier{&key.PublicKey}
-	sums := readFile(t, filepath.Join(dir, checksums))
-	sig, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(readFile(t, filepath.Join(dir, signature)))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := public.Verify(t.Context(), sums, sig); err != nil {
-		t.Error(err)
-	}
+	sums := testkit.ReadFile(t, filepath.Join(dir, checksums))
+	sig, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(testkit.ReadFile(t, filepath.Join(dir, signature)))))
+	testkit.Must(t, err)
+	testkit.Check(t, public.Verify(t.Context(), sums, sig))
 	if err := public.Verify(t.Context(), append(sums, '\n'), sig); err == nil {
 		t.Error("changed checksums are verified")
 	}
 	verifyWithOpenSSL(t, dir, key, sig)
 
 	var envelope dsse.Envelope
-	if err := json.Unmarshal(readFile(t, filepath.Join(dir, attestation)), &envelope); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(testkit.ReadFile(t, filepath.Join(dir, attestation)), &envelope))
 	verify, err := dsse.NewEnvelopeVerifier(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := verify.Verify(t.Context(), &envelope); err != nil {
 		t.Error(err)
 	}
 	body, err := envelope.DecodeB64Payload()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var s statement.Statement
-	if err := protojson.Unmarshal(body, &s); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, protojson.Unmarshal(body, &s))
 	if err := s.Validate(); err != nil || s.PredicateType != predicateType || len(s.Subject) != 1 {
 		t.Errorf("%v: %s", err, body)
 	}
@@ -143,27 +115,19 @@ func verifyWithOpenSSL(t *testing.T, dir string, key *ecdsa.PrivateKey, sig []by
 	t.Helper()
 	openssl := testkit.Program(t, "openssl")
 	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	tmp := t.TempDir()
 	public, raw := filepath.Join(tmp, "release.pub"), filepath.Join(tmp, "sig")
 	for name, data := range map[string][]byte{public: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), raw: sig} {
-		if err := os.WriteFile(name, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(name, data, 0o644))
 	}
-	if out, err := exec.Command(openssl, "dgst", "-sha256", "-verify", public, "-signature", raw, filepath.Join(dir, checksums)).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Run(t, exec.Command(openssl, "dgst", "-sha256", "-verify", public, "-signature", raw, filepath.Join(dir, checksums)))
 }
 
 func TestReadSigner(t *testing.T) {
 	other, _ := writeKey(t, elliptic.P384())
 	encrypted := filepath.Join(t.TempDir(), "cosign.key")
-	if err := os.WriteFile(encrypted, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: []byte("{}")}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(encrypted, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: []byte("{}")}), 0o600))
 	for file, want := range map[string]string{other: "not ECDSA on P-256", encrypted: "openssl genpkey", "missing": "no such file"} {
 		if _, err := ReadSigner(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", file, err, want)
@@ -183,18 +147,14 @@ func TestCommit(t *testing.T) {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		testkit.Run(t, cmd)
 	}
 	git("init", "-q")
 	git("commit", "-q", "--allow-empty", "-m", "First")
 	if commit, err := s.commit(t.Context()); err != nil || len(commit) != 40 {
 		t.Errorf("%q, %v", commit, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "new"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "new"), nil, 0o644))
 	if _, err := s.commit(t.Context()); err == nil || !strings.Contains(err.Error(), "commit them first") {
 		t.Errorf("with changes: %v", err)
 	}

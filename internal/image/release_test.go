@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -34,18 +35,14 @@ func TestRelease(t *testing.T) {
 		Extra: []File{{Path: "/man/man1/vipgen.1", Mode: 0o644, Data: []byte("m")}, {Path: "/completions/vipgen.ps1", Mode: 0o644, Data: []byte("c")}},
 	}
 	pinned, err := r.Write(t.Context(), dir, scratch) // where the image's programs are
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(readFile(t, filepath.Join(dir, "vipgen-agent.digest"))); got != pinned+"\n" {
+	testkit.Must(t, err)
+	if got := string(testkit.ReadFile(t, filepath.Join(dir, "vipgen-agent.digest"))); got != pinned+"\n" {
 		t.Errorf("%q, want %q", got, pinned)
 	}
 	check := exec.Command("sha256sum", "--check", "--strict", "--quiet", checksums)
 	check.Dir = dir
-	if out, err := check.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if sums, files := strings.Count(string(readFile(t, filepath.Join(dir, checksums))), "\n"), len(sumsOf(t, dir)); sums != 8 || files != 9 {
+	testkit.Run(t, check)
+	if sums, files := strings.Count(string(testkit.ReadFile(t, filepath.Join(dir, checksums))), "\n"), len(sumsOf(t, dir)); sums != 8 || files != 9 {
 		t.Errorf("%d checksums of %d files", sums, files)
 	}
 
@@ -65,9 +62,7 @@ func TestRelease(t *testing.T) {
 
 	const exe = "vipgen-v1.2.3-test-windows-amd64"
 	z, err := zip.OpenReader(filepath.Join(dir, exe+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer z.Close()
 	zipped := map[string]*zip.File{}
 	for _, f := range z.File {
@@ -80,17 +75,13 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%v", zipped)
 	}
 	from, err := zipped[exe+"/vipgen.exe"].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	program, err := io.ReadAll(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if p, err := pe.NewFile(bytes.NewReader(program)); err != nil || p.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
 		t.Errorf("%v, %v", p, err)
 	}
-	doc := readBill(t, archive, readFile(t, filepath.Join(dir, exe+".spdx.json")))
+	doc := readBill(t, archive, testkit.ReadFile(t, filepath.Join(dir, exe+".spdx.json")))
 	if len(doc.Files) != 2 || doc.Files[0].FileName != "./"+exe+"/kubectl-vipgen.exe" || doc.Files[1].FileName != "./"+exe+"/vipgen.exe" {
 		t.Errorf("%v", doc.Files)
 	}
@@ -127,15 +118,13 @@ func checkKrew(t *testing.T, dir string, holds func(archive, file string) bool) 
 			}
 		}
 	}
-	if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, krewManifest)), &p); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.UnmarshalStrict(testkit.ReadFile(t, filepath.Join(dir, krewManifest)), &p))
 	if p.Metadata.Name != "vipgen" || p.Spec.Version != "v1.2.3-test" || len(p.Spec.Platforms) != 2 || len(p.Spec.ShortDescription) > 50 {
 		t.Errorf("%+v", p)
 	}
 	for _, k := range p.Spec.Platforms {
 		archive := path.Base(k.URI)
-		if sum := fmt.Sprintf("%x", sha256.Sum256(readFile(t, filepath.Join(dir, archive)))); k.SHA256 != sum || k.URI != downloads+"v1.2.3-test/"+archive {
+		if sum := fmt.Sprintf("%x", sha256.Sum256(testkit.ReadFile(t, filepath.Join(dir, archive)))); k.SHA256 != sum || k.URI != downloads+"v1.2.3-test/"+archive {
 			t.Errorf("%+v: checksum %s", k, sum)
 		}
 		if len(k.Files) != 2 || path.Base(k.Files[0].From) != k.Bin || k.Bin != inSystem(v1.Platform{OS: k.Selector.MatchLabels["os"]}, "kubectl-vipgen") {
@@ -152,26 +141,18 @@ func checkKrew(t *testing.T, dir string, holds func(archive, file string) bool) 
 // unpackTarGz unpacks an archive, looks at each entry, and returns their names.
 func unpackTarGz(t *testing.T, file, to string) (names []string) {
 	t.Helper()
-	packed, err := gzip.NewReader(bytes.NewReader(readFile(t, file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed, err := gzip.NewReader(bytes.NewReader(testkit.ReadFile(t, file)))
+	testkit.Must(t, err)
 	plain := filepath.Join(t.TempDir(), "plain.tar")
 	data, err := io.ReadAll(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(plain, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(plain, data, 0o644))
 	for from := tar.NewReader(bytes.NewReader(data)); ; {
 		h, err := from.Next()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || !h.ModTime.Equal(time.Unix(0, 0)) {
 			t.Errorf("%s: %+v", h.Name, h)
 		}
@@ -180,12 +161,8 @@ func unpackTarGz(t *testing.T, file, to string) (names []string) {
 	if !slices.IsSorted(names) {
 		t.Errorf("not sorted: %v", names)
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("tar", "-xf", plain, "-C", to).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testkit.Must(t, os.MkdirAll(to, 0o755))
+	testkit.Run(t, exec.Command("tar", "-xf", plain, "-C", to))
 	return names
 }
 
@@ -193,9 +170,7 @@ func TestReleaseVersion(t *testing.T) {
 	for _, v := range []string{"", "1.2.3", "v1.2", "v1.2.3 -X y", "v01.2.3", "v1.2.3/..", "devel"} {
 		dir := filepath.Join(t.TempDir(), "r")
 		_, err := Release{Source: Source{top, v}}.Write(t.Context(), dir, t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "such as v1.2.3") {
-			t.Errorf("version %q: %v", v, err)
-		}
+		testkit.Fails(testkit.In(t, v), err, "such as v1.2.3")
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("version %q: wrote %s", v, dir)
 		}
@@ -207,13 +182,9 @@ func TestKrew(t *testing.T) {
 	r := Release{Source: Source{Version: "v1.2.3-test"}, Archives: ArchivePlatforms()[3:5]}
 	dir := t.TempDir()
 	for _, name := range []string{"vipgen-v1.2.3-test-darwin-arm64.tar.gz", "vipgen-v1.2.3-test-windows-amd64.zip"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644))
 	}
-	if err := r.krew(dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.krew(dir))
 	checkKrew(t, dir, func(archive, file string) bool {
 		top, _, _ := strings.Cut(file, "/")
 		return archive == top+".tar.gz" || archive == top+".zip"

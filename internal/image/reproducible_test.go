@@ -28,9 +28,7 @@ func TestReproducible(t *testing.T) {
 		tool := filepath.Join(dir, "tool")
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/image")
 		build.Dir = filepath.Join(source, "internal/image")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		testkit.Run(t, build)
 		make := exec.Command("/bin/sh", "-c", c.prepare+"\nexec "+tool+" release --source . --version v1.2.3 --output out")
 		make.Dir = source
 		make.Stderr = os.Stderr
@@ -45,9 +43,7 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("only the second one made %s", name)
 		}
 	}
-	if len(one) != 4+len(Platforms())+2*len(ArchivePlatforms()) {
-		t.Errorf("made %v", one)
-	}
+	testkit.Equal(t, 4+len(Platforms())+2*len(ArchivePlatforms()), len(one))
 	for name, sum := range one {
 		if two[name] != sum {
 			t.Errorf("%s: %s and %s", name, sum, two[name])
@@ -59,9 +55,7 @@ func sumsOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, e := range entries {
 		out[e.Name()] = fileSum(t, filepath.Join(dir, e.Name()))
 	}
@@ -71,7 +65,7 @@ func sumsOf(t *testing.T, dir string) map[string]string {
 // copySource copies the checkout but for what .containerignore lists.
 func copySource(t *testing.T, to string) {
 	t.Helper()
-	ignored := strings.Fields(string(readFile(t, filepath.Join(top, ".containerignore"))))
+	ignored := strings.Fields(string(testkit.ReadFile(t, filepath.Join(top, ".containerignore"))))
 	for _, name := range ignored {
 		if strings.ContainsAny(name, "*!/") {
 			t.Fatalf(".containerignore: %s: this test takes names only", name)
@@ -100,18 +94,7 @@ func copySource(t *testing.T, to string) {
 			t.Errorf("%s is neither file nor directory", name)
 			return nil
 		}
-		return os.WriteFile(filepath.Join(to, name), readFile(t, path), 0o644)
+		return os.WriteFile(filepath.Join(to, name), testkit.ReadFile(t, path), 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readFile(t *testing.T, name string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	testkit.Must(t, err)
 }

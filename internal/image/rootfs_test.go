@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestRootfsAdd(t *testing.T) {
@@ -46,9 +48,7 @@ func TestRootfsAdd(t *testing.T) {
 func sample(t *testing.T) *Rootfs {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(source, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(source, []byte("program"), 0o600))
 	var r Rootfs
 	for _, f := range []File{
 		{Path: "/usr/bin/x", Mode: 0o755, Source: source},
@@ -56,9 +56,7 @@ func sample(t *testing.T) *Rootfs {
 		{Path: "/bin", Mode: fs.ModeSymlink | 0o777, Link: "usr/bin"},
 		{Path: "/tmp", Mode: fs.ModeDir | 0o700},
 	} {
-		if err := r.Add(f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, r.Add(f))
 	}
 	return &r
 }
@@ -66,22 +64,16 @@ func sample(t *testing.T) *Rootfs {
 func TestRootfsTar(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	var out bytes.Buffer
-	if err := sample(t).tar(&out, at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, sample(t).tar(&out, at))
 	var got []string
 	for from := tar.NewReader(&out); ; {
 		h, err := from.Next()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		data, err := io.ReadAll(from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || !h.ModTime.Equal(at) {
 			t.Errorf("%s: %+v", h.Name, h)
 		}
@@ -101,14 +93,10 @@ func TestRootfsUnpack(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	dir := t.TempDir()
 	r := sample(t)
-	if err := r.Unpack(dir, at); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, r.Unpack(dir, at))
 	for _, f := range r.Files() {
 		info, err := os.Lstat(filepath.Join(dir, f.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if info.Mode() != f.Mode {
 			t.Errorf("%s: %v, want %v", f.Path, info.Mode(), f.Mode)
 		}

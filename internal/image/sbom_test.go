@@ -11,6 +11,8 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // readBill reads a bill of materials of an image or an archive back, and has the
@@ -18,12 +20,8 @@ import (
 func readBill(t *testing.T, what described, text []byte) *spdx.Document {
 	t.Helper()
 	doc, err := spdxjson.Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := spdxlib.ValidateDocument(doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, spdxlib.ValidateDocument(doc))
 	described, err := spdxlib.GetDescribedPackageIDs(doc)
 	if err != nil || !slices.Equal(described, []common.ElementID{what.id}) {
 		t.Errorf("it describes %v, %v", described, err)
@@ -65,14 +63,10 @@ func TestVipgenBill(t *testing.T) {
 				}
 			}
 		}
-		if listed[modulePath] != "v1.2.3-test" {
-			t.Errorf("vipgen is %q", listed[modulePath])
-		}
+		testkit.Equal(t, "v1.2.3-test", listed[modulePath])
 		for _, name := range programs {
 			_, deps, err := modules(c.Rootfs.files["/usr/bin/"+name].Source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, d := range deps {
 				if listed[d.Path] != d.Version || d.Version == "" {
 					t.Errorf("%s: %s has %s %q, the bill %q", c.Platform, name, d.Path, d.Version, listed[d.Path])
@@ -91,9 +85,7 @@ func checkSums(t *testing.T, doc *spdx.Document, c *Content) {
 	}
 	for _, f := range doc.Files {
 		from, err := c.Rootfs.files[strings.TrimPrefix(f.FileName, ".")].open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := sumOf(t, from)
 		from.Close()
 		if !slices.ContainsFunc(f.Checksums, func(s common.Checksum) bool { return s.Algorithm == common.SHA256 && s.Value == got }) {
@@ -133,8 +125,6 @@ func TestDebianLicenses(t *testing.T) {
 		"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\nFiles: *\nLicense: MIT\n\nFiles: x\nLicense: GPL-2+\n\nLicense: MIT\n text\n": "GPL-2+ MIT",
 		"This package was made by hand.\nLicense: whatever it says\n": "",
 	} {
-		if got := strings.Join(debianLicenses([]byte(text)), " "); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Equal(t, want, strings.Join(debianLicenses([]byte(text)), " "))
 	}
 }

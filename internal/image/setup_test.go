@@ -55,9 +55,7 @@ var built = sync.OnceValues(func() (*Image, error) {
 func vipgenImage(t *testing.T) *Image {
 	t.Helper()
 	i, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return i
 }
 
@@ -68,9 +66,7 @@ func daemonImages(t *testing.T) []*Image {
 	if errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("%v: run `make setup tools e2e-setup`", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return list
 }
 
@@ -80,15 +76,11 @@ func open(t *testing.T, i *Image) (archive string, index v1.ImageIndex) {
 	dir := t.TempDir()
 	archive = filepath.Join(dir, "image.tar")
 	digest, err := i.WriteArchive(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	to := filepath.Join(dir, "layout")
 	untar(t, archive, to)
 	all, err := layout.ImageIndexFromPath(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if index, err = all.ImageIndex(digest); err != nil {
 		t.Fatal(err)
 	}
@@ -98,27 +90,21 @@ func open(t *testing.T, i *Image) (archive string, index v1.ImageIndex) {
 func untar(t *testing.T, archive, dir string) {
 	t.Helper()
 	f, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	for from := tar.NewReader(f); ; {
 		h, err := from.Next()
 		if err == io.EOF {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		name := filepath.Join(dir, h.Name)
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(name, 0o755)
 		} else {
 			err = writeFile(name, from)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }
 
@@ -157,9 +143,7 @@ func entries(t *testing.T, i v1.Image) map[string]entry {
 		if err == io.EOF {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out["/"+strings.Trim(h.Name, "/")] = entry{h.Typeflag, h.Mode & 0o7777, h.Uid, h.Gid, h.Linkname, h.Size, sumOf(t, from), h.ModTime.UTC()}
 	}
 }

@@ -48,9 +48,7 @@ func TestFind(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			r, err := Find(strings.Fields(tt.args))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
+				testkit.Fails(t, err, tt.err)
 				return
 			}
 			names := lists.Map(r.Clusters, func(m Cluster) string { return m.Name })

@@ -2,15 +2,14 @@ package lists
 
 import (
 	"net/netip"
-	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestMap(t *testing.T) {
-	if got := Map([]int{1, 2}, strconv.Itoa); !slices.Equal(got, []string{"1", "2"}) {
-		t.Errorf("got %q", got)
-	}
+	testkit.Equal(t, []string{"1", "2"}, Map([]int{1, 2}, strconv.Itoa))
 	if got := Map([]int{}, strconv.Itoa); got != nil {
 		t.Errorf("of an empty list: got %q, expected nil", got)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,18 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestAsk(t *testing.T) {
 	// Longer than the path of a socket may be.
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o755))
 	expect := func(want string) {
 		t.Helper()
 		got := ""
 		if err := Ask(t.Context(), dir, "job"); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		testkit.Equal(t, want, got)
 	}
 	expect("the job job does not run")
 
@@ -87,17 +85,13 @@ func TestAsk(t *testing.T) {
 func TestAskHangs(t *testing.T) {
 	dir := t.TempDir()
 	l, err := listen(dir, socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answer := make(chan error)
 	go func() { answer <- Ask(ctx, dir, "job") }()
 	asked, err := l.Accept() // by the test, to know that it is asked; the job says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer asked.Close()
 	cancel(errors.New("waited for long"))
 	if err := <-answer; err == nil || err.Error() != "the job job does not answer: waited for long" {

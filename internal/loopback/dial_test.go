@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var families = map[string]int{"127.0.0.1": syscall.AF_INET, "::1": syscall.AF_INET6}
@@ -17,9 +19,7 @@ var families = map[string]int{"127.0.0.1": syscall.AF_INET, "::1": syscall.AF_IN
 func bind(t *testing.T, host string, port int) (socket int, err error) {
 	t.Helper()
 	socket, err = syscall.Socket(families[host], syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { syscall.Close(socket) })
 	if addr := netip.MustParseAddr(host); addr.Is4() {
 		return socket, syscall.Bind(socket, &syscall.SockaddrInet4{Port: port, Addr: addr.As4()})
@@ -32,13 +32,9 @@ func reserve(t *testing.T) (sockets map[string]int, port int) {
 	t.Helper()
 	for range 100 {
 		four, err := bind(t, "127.0.0.1", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		name, err := syscall.Getsockname(four)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		port := name.(*syscall.SockaddrInet4).Port
 		six, err := bind(t, "::1", port)
 		if err == nil {
@@ -58,28 +54,20 @@ func TestDialer(t *testing.T) {
 	for host := range families {
 		t.Run(host, func(t *testing.T) {
 			sockets, port := reserve(t)
-			if err := syscall.Listen(sockets[host], 10); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, syscall.Listen(sockets[host], 10))
 			var d Dialer
 			local, want := net.JoinHostPort("localhost", strconv.Itoa(port)), net.JoinHostPort(host, strconv.Itoa(port))
 			for range 2 {
 				conn, err := d.DialContext(context.Background(), "tcp", local)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := conn.RemoteAddr().String(); got != want {
-					t.Errorf("connected to %s, want %s", got, want)
-				}
+				testkit.Must(t, err)
+				testkit.Equal(t, want, conn.RemoteAddr().String())
 				conn.Close()
 			}
 			if got, want := d.six.Load(), host == "::1"; got != want {
 				t.Errorf("IPv6 first the next time: %t, want %t", got, want)
 			}
 			// It does not listen any more, and keeps the port.
-			if err := syscall.Shutdown(sockets[host], syscall.SHUT_RDWR); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, syscall.Shutdown(sockets[host], syscall.SHUT_RDWR))
 			if _, err := d.DialContext(context.Background(), "tcp", local); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("nobody listens: %v, want a refusal", err)
 			}

@@ -18,9 +18,7 @@ func TestTextIsNoSyntax(t *testing.T) {
 	p := page.Page{Command: evil, Heading: evil, Lead: []string{evil}, Facts: []page.Fact{{Name: evil, Value: evil}, {Name: "left out"}},
 		Legend: []page.Key{{Class: evil, Text: evil}}, Body: evil}
 	var out bytes.Buffer
-	if err := page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, page.New(`<p class="{{.}}">{{.}}</p>{{template "more" .}}`, `{{define "more"}}<b title="{{.}}">{{.}}</b>{{end}}`).Write(&out, p))
 	text := testkit.CheckPage(t, out.Bytes())
 	if got := strings.Count(text, "\"quoted\""); got != 9 || strings.Contains(text, "left out") || strings.Contains(out.String(), "\u202e") {
 		t.Errorf("the text is there %d times, want 9:\n%s", got, text)
@@ -40,9 +38,7 @@ func TestWholeOrNothing(t *testing.T) {
 // of a legend has a colour.
 func TestColours(t *testing.T) {
 	var out bytes.Buffer
-	if err := page.New("").Write(&out, page.Page{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, page.New("").Write(&out, page.Page{}))
 	style := out.String()
 	light, dark, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
 	dark, _, _ = strings.Cut(dark, "\n}\n")
@@ -55,9 +51,7 @@ func TestColours(t *testing.T) {
 		}
 	}
 	for _, class := range []string{"held", "ok", "lost", "two", "good", "warn", "bad"} {
-		if !strings.Contains(style, ".legend ."+class+" {") {
-			t.Errorf("no colour for %s in a legend", class)
-		}
+		testkit.Contains(testkit.In(t, class), style, ".legend ."+class+" {")
 	}
 	if len(used) < 20 {
 		t.Errorf("%d uses of colours", len(used))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestText: text is what a reader of the XML gets, and never syntax.
@@ -16,18 +18,14 @@ func TestText(t *testing.T) {
 	d.Rect(0, 0, 1, 1, Good, evil)
 	d.Middle(0, 10, Normal, Head, "\x1b[2J\x00")
 	var out bytes.Buffer
-	if err := d.Write(&out, 20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, d.Write(&out, 20))
 	seen := 0
 	for x := xml.NewDecoder(&out); ; {
 		token, err := x.Token()
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		switch token := token.(type) {
 		case xml.StartElement:
 			if token.Name.Local == "script" {
@@ -39,9 +37,7 @@ func TestText(t *testing.T) {
 			}
 		}
 	}
-	if seen != 4 {
-		t.Errorf("the text is there %d times, want 4", seen)
-	}
+	testkit.Equal(t, 4, seen)
 }
 
 // TestStyle: nothing is loaded, and each class has a colour in both schemes.
@@ -49,24 +45,14 @@ func TestStyle(t *testing.T) {
 	light, dark, _ := strings.Cut(style, "@media (prefers-color-scheme: dark){")
 	for _, class := range []string{Good, Bad, Clash, Box, Strong, Faint, "page", "line"} {
 		for scheme, text := range map[string]string{"light": light, "dark": dark} {
-			if !strings.Contains(text, "\n."+class+"{") {
-				t.Errorf("%s: nothing for %s", scheme, class)
-			}
+			testkit.Contains(testkit.In(t, scheme, class), text, "\n."+class+"{")
 		}
 	}
-	if strings.Contains(style, "url(") || strings.Contains(style, "@import") {
-		t.Error("loads something")
-	}
+	testkit.Lacks(t, style, "url(", "@import")
 }
 
 func TestFit(t *testing.T) {
-	if got := Fit("master-0", Small, 80); got != "master-0" {
-		t.Error(got)
-	}
-	if got := Fit(strings.Repeat("x", 40), Small, 56); got != "xxxxxxxx…" {
-		t.Error(got)
-	}
-	if got := Fit("abc", Small, 0); got != "…" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "master-0", Fit("master-0", Small, 80))
+	testkit.Equal(t, "xxxxxxxx…", Fit(strings.Repeat("x", 40), Small, 56))
+	testkit.Equal(t, "…", Fit("abc", Small, 0))
 }

@@ -86,9 +86,7 @@ func TestDeclaredOnce(t *testing.T) {
 	declared.Store("TestX/a", live)
 	t.Cleanup(func() { declared.Delete("TestX/a") })
 	for name, want := range map[string]bool{"TestX/a": true, "TestX/a/b": true, "TestX": false, "TestX/ab": false} {
-		if got := covered(name, live); got != want {
-			t.Errorf("%s is covered: %t, want %t", name, got, want)
-		}
+		Equal(In(t, name), want, covered(name, live))
 	}
 	if late("TestX/a", measured) || late("TestX", live) {
 		t.Error("a live test may be measured, and one that declared nothing live")

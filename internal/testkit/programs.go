@@ -14,6 +14,16 @@ import (
 // directories.
 const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+// Run runs a program, which has to succeed, and returns what it prints.
+func Run(t testing.TB, c *exec.Cmd) []byte {
+	t.Helper()
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatal(c, ": ", err, "\n", string(out))
+	}
+	return out
+}
+
 // Program returns the path of a program from a Debian package. It declares no kind.
 func Program(t testing.TB, name string) string {
 	t.Helper()

@@ -56,9 +56,7 @@ func TestStopwatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := StartStopwatch()
 		time.Sleep(time.Minute)
-		if late := s.End(); late != 0 {
-			t.Errorf("late by %v", late)
-		}
+		Equal(t, 0, s.End())
 	})
 }
 
@@ -67,9 +65,7 @@ func TestAwait(t *testing.T) {
 		looks := 0
 		began := time.Now()
 		Await(t, "the third look", func() bool { looks++; return looks == 3 })
-		if took := time.Since(began); took != 2*time.Millisecond {
-			t.Errorf("took %v", took)
-		}
+		Equal(t, 2*time.Millisecond, time.Since(began))
 	})
 }
 

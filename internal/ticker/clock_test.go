@@ -59,20 +59,14 @@ func TestClockTakesBack(t *testing.T) {
 	testkit.Await(t, "the clock", func() bool { return len(rung.C) == 1 }, func() string { return "it did not ring" })
 	rung.Reset(time.Hour)
 	waits.Stop()
-	if len(rung.C) > 0 {
-		t.Error("a tick from before Reset")
-	}
+	testkit.Equal(t, 0, len(rung.C))
 	late := New(time.Millisecond) // the clock was set for an hour
 	<-late.C
-	if len(rung.C)+len(waits.C) > 0 {
-		t.Error("a tick too many")
-	}
+	testkit.Equal(t, 0, len(rung.C)+len(waits.C))
 	rung.Reset(0)
 	testkit.Await(t, "the clock", func() bool { return len(rung.C) == 1 }, func() string { return "it did not ring" })
 	rung.Stop()
-	if len(rung.C) > 0 {
-		t.Error("a tick after Stop")
-	}
+	testkit.Equal(t, 0, len(rung.C))
 	c.nobodyWaits(t)
 }
 

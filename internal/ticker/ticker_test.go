@@ -1,10 +1,11 @@
 package ticker
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestUntilNext(t *testing.T) {
@@ -57,9 +58,7 @@ func TestTicker(t *testing.T) {
 			for i := range got {
 				got[i] -= start
 			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("every %d, working for %d: ticks at %v, want %v", tt.every, tt.work, got, tt.want)
-			}
+			testkit.Equal(testkit.In(t, tt.every, tt.work), tt.want, got)
 			time.Sleep(UntilNext(time.Second) + time.Millisecond)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -15,9 +16,7 @@ func TestStagesOfOthers(t *testing.T) {
 	left, used := filepath.Join(dir, stagePrefix+"1"), filepath.Join(dir, stagePrefix+"2")
 	lay(t, dir, map[string]string{stagePrefix + "1/0.new": "x", stagePrefix + "2/0.new": "y"})
 	inUse, err := lock(used)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	write := func() {
 		t.Helper()
 		os.Remove(filepath.Join(dir, "a"))

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -21,9 +19,7 @@ func lay(t *testing.T, dir string, files map[string]string) {
 	for p, text := range files {
 		name := filepath.Join(dir, p)
 		if strings.HasSuffix(p, "/") {
-			if err := os.MkdirAll(name, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(name, 0o755))
 			continue
 		}
 		testkit.WriteFile(t, name, []byte(text))
@@ -51,9 +47,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		out[rel] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -169,23 +163,13 @@ func TestWrite(t *testing.T) {
 			before := snapshot(t, top)
 			got, err := tt.dir.Write(tt.files)
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want one with %q", err, tt.err)
-				}
-				if diff := cmp.Diff(before, snapshot(t, top)); diff != "" {
-					t.Errorf("the directory has changed:\n%s", diff)
-				}
+				testkit.Fails(t, err, tt.err)
+				testkit.Equal(t, before, snapshot(t, top))
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.String() != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			if diff := cmp.Diff(tt.after, snapshot(t, tt.dir.Path)); diff != "" {
-				t.Errorf("directory:\n%s", diff)
-			}
+			testkit.Must(t, err)
+			testkit.Equal(t, tt.want, got.String())
+			testkit.Equal(t, tt.after, snapshot(t, tt.dir.Path))
 			if changes, err := tt.dir.Compare(tt.files); err != nil || len(changes) > 0 {
 				t.Errorf("Compare after Write: %v, %v", changes, err)
 			}
@@ -205,12 +189,8 @@ func TestWriteRestores(t *testing.T) {
 		{Path: "z", Kind: Missing, Got: []byte("3")},
 	}
 	err := dir.apply(changes)
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir.Path, "z")) {
-		t.Errorf("error %v, want one that names z", err)
-	}
-	if diff := cmp.Diff(before, snapshot(t, dir.Path)); diff != "" {
-		t.Errorf("the directory has changed:\n%s", diff)
-	}
+	testkit.Fails(t, err, filepath.Join(dir.Path, "z"))
+	testkit.Equal(t, before, snapshot(t, dir.Path))
 }
 
 // A link in the directory leads nowhere: not to files that would be removed,
@@ -230,16 +210,12 @@ func TestWriteStaysInside(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
 			lay(t, top, map[string]string{"outside/secret": "x", "out/" + Record: tt.record})
-			if err := os.Symlink("../outside", filepath.Join(top, "out/link")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Symlink("../outside", filepath.Join(top, "out/link")))
 			_, err := Dir{Path: filepath.Join(top, "out"), Overwrite: true}.Write(tt.files)
 			if (err != nil) != tt.fails {
 				t.Errorf("error %v, want one: %t", err, tt.fails)
 			}
-			if diff := cmp.Diff(map[string]string{"secret": "x"}, snapshot(t, filepath.Join(top, "outside"))); diff != "" {
-				t.Errorf("outside has changed:\n%s", diff)
-			}
+			testkit.Equal(t, map[string]string{"secret": "x"}, snapshot(t, filepath.Join(top, "outside")))
 		})
 	}
 }
@@ -251,18 +227,14 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	}
 	old := time.Unix(1e9, 0)
 	for _, name := range []string{"a", "b"} {
-		if err := os.Chtimes(filepath.Join(dir.Path, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chtimes(filepath.Join(dir.Path, name), old, old))
 	}
 	if _, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "2")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, same := range map[string]bool{"a": true, "b": false} {
 		info, err := os.Stat(filepath.Join(dir.Path, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if info.ModTime().Equal(old) != same {
 			t.Errorf("%s: modified at %v, untouched should be %t", name, info.ModTime(), same)
 		}
@@ -274,44 +246,28 @@ func TestCompare(t *testing.T) {
 	lay(t, dir.Path, map[string]string{"differs": "0", "same": "1", "stale": "2", "mine": "3", Record: "differs\nsame\nstale\n"})
 	before := snapshot(t, dir.Path)
 	got, err := dir.Compare([]render.OutputFile{file("same", "1"), file("missing", "4"), file("differs", "5")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := []Change{
 		{Path: Record, Kind: Differs, Have: []byte("differs\nsame\nstale\n"), Got: []byte("differs\nmissing\nsame\n")},
 		{Path: "differs", Kind: Differs, Have: []byte("0"), Got: []byte("5")},
 		{Path: "missing", Kind: Missing, Got: []byte("4")},
 		{Path: "stale", Kind: Stale, Have: []byte("2")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(before, snapshot(t, dir.Path)); diff != "" {
-		t.Errorf("Compare wrote:\n%s", diff)
-	}
+	testkit.Equal(t, want, got)
+	testkit.Equal(t, before, snapshot(t, dir.Path))
 }
 
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.ign")
-	if err := os.WriteFile(name, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(name, []byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte("old"), 0o600))
+	testkit.Must(t, WriteFile(name, []byte("new")))
 	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, want that of the file before", info.Mode())
-	}
+	testkit.Must(t, err)
+	testkit.Equal(t, 0o600, info.Mode().Perm())
 	missing := filepath.Join(dir, "none", "a")
 	if err := WriteFile(missing, nil); err == nil || err.Error() != missing+": no such file or directory" {
 		t.Errorf("without a directory: %v", err)
 	}
-	if diff := cmp.Diff(map[string]string{"a.ign": "new"}, snapshot(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, map[string]string{"a.ign": "new"}, snapshot(t, dir))
 }

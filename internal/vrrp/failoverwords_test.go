@@ -38,8 +38,6 @@ func TestWordsOfAFailover(t *testing.T) {
 	}
 	page := string(testkit.ReadFile(t, "../../docs/architecture.md"))
 	for _, words := range []string{vrrp.WithoutHolder, vrrp.WithoutAnswer} {
-		if !strings.Contains(page, "\n| "+words+" | ") {
-			t.Errorf("docs/architecture.md lacks %q", words)
-		}
+		testkit.Contains(testkit.In(t, words), page, "\n| "+words+" | ")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // The sums of DESIGN section 6, which the whole election rests on.
@@ -67,8 +68,6 @@ func TestPath(t *testing.T) {
 		{Health{Restarting: true, Redirect: true}, true},
 		{Health{Restarting: true, API: true, Unready: true}, false},
 	} {
-		if got := tt.health.path(); got != tt.want {
-			t.Errorf("%+v: %t, want %t", tt.health, got, tt.want)
-		}
+		testkit.Equal(t, tt.want, tt.health.path())
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // phrase is a private word or phrase, and what the field says.
@@ -166,9 +168,7 @@ func TestWords(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if seen["go"] < 500 || seen["texts"] < 20 || seen["pages"] < 40 {
 		t.Errorf("looked at too few files: %v", seen)
 	}
@@ -318,7 +318,5 @@ func TestCheck(t *testing.T) {
 			t.Errorf("on a page, %q: %v", text, found)
 		}
 	}
-	if got := parts("arrivalTimeMS"); !slices.Equal(got, []string{"arrival", "time", "ms"}) {
-		t.Error(got)
-	}
+	testkit.Equal(t, []string{"arrival", "time", "ms"}, parts("arrivalTimeMS"))
 }

@@ -40,18 +40,14 @@ func nodeIn(t *testing.T, network *netns.Network, name string, addresses ...stri
 func (n node) address(addrs ...string) {
 	n.t.Helper()
 	for _, a := range addrs {
-		if err := n.AddAddress("eth0", netip.MustParsePrefix(a)); err != nil {
-			n.t.Fatal(err)
-		}
+		testkit.Must(n.t, n.AddAddress("eth0", netip.MustParsePrefix(a)))
 	}
 }
 
 // put writes a file of the node, or replaces it in one step.
 func (n node) put(path, data string) {
 	n.t.Helper()
-	if err := n.Write(path, []byte(data)); err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, n.Write(path, []byte(data)))
 }
 
 // expect compares a file of the node.
@@ -81,8 +77,6 @@ func (n node) run(cfg container.Config) (out, errOut string, code int) {
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
 	defer cancel()
 	r, err := container.Run(ctx, n.Host, cfg)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	return r.Out, r.Err, r.Code
 }

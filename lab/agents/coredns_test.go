@@ -92,15 +92,11 @@ func (r resolver) upstream(name, address, answer string) {
 		packets, err = net.ListenPacket("udp", address+":53")
 		return err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.t, err)
 	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
 		reply := new(dns.Msg).SetReply(q)
 		record, err := dns.NewRR(q.Question[0].Name + " 0 IN A " + answer)
-		if err != nil {
-			r.t.Error(err)
-		}
+		testkit.Check(r.t, err)
 		reply.Answer = []dns.RR{record}
 		w.WriteMsg(reply)
 	})}
@@ -166,9 +162,7 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 	before := r.awaitState("CoreDNS to serve", serving)
 
 	r.address("192.0.2.77/24")
-	if out, err := r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0"))
 	// The kernel takes the later addresses of a network away with the first.
 	r.Command(t.Context(), "ip", "address", "add", "192.0.2.77/24", "dev", "eth0").Run()
 	for _, name := range names {
@@ -247,12 +241,8 @@ func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
 	r.kill()
 	r.start()
 	r.awaitState("CoreDNS to serve", serving)
-	if code := r.stop(); code != command.OK {
-		t.Errorf("exit code %d at SIGTERM", code)
-	}
-	if left := r.pids("coredns"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Equal(t, command.OK, r.stop())
+	testkit.Empty(t, r.pids("coredns"))
 	if _, code := r.probe(); code != command.Finding {
 		t.Errorf("liveness probe of what does not run: %d", code)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -30,15 +31,11 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 		})
 	}
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer dir.Close()
 	publish := func(serving bool) {
 		t.Helper()
-		if err := dir.Publish(state.HAProxy{Serving: serving}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, dir.Publish(state.HAProxy{Serving: serving}))
 	}
 	publish(true)
 	inPlace(true)
@@ -64,9 +61,7 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	inPlace(false)
-	if err := dir.Publish(state.HAProxy{Restarting: true}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, dir.Publish(state.HAProxy{Restarting: true}))
 	s.await("word that HAProxy crashed", func() bool {
 		p, alive := published[state.Firewall](s)
 		return alive && p.Restarting && !p.InPlace
@@ -76,10 +71,6 @@ func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	if p, _ := published[state.Firewall](s); p.Restarting {
 		t.Errorf("%+v", p)
 	}
-	if code := s.stop(); code != command.OK {
-		t.Errorf("exit code %d", code)
-	}
-	if strings.Contains(rules(), "vipgen") {
-		t.Errorf("left behind:\n%s", rules())
-	}
+	testkit.Equal(t, command.OK, s.stop())
+	testkit.Lacks(t, rules(), "vipgen")
 }

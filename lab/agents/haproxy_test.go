@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -172,14 +171,10 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	var open []net.Conn
 	for i := range 2000 {
 		c, err := b.dial()
-		if err != nil {
-			t.Fatalf("connection %d: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), err)
 		defer c.Close()
 		open = append(open, c)
-		if err := echoes(c); err != nil {
-			t.Fatalf("connection %d: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), echoes(c))
 	}
 	stop := make(chan struct{})
 	var made, failed atomic.Int64
@@ -214,9 +209,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	for i, c := range open {
-		if err := echoes(c); err != nil {
-			t.Fatalf("connection %d from before the reloads: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), echoes(c))
 	}
 	if last.Reloads < first.Reloads+2 || last.Restarts != 0 || made.Load() == 0 {
 		t.Errorf("%d reloads, then %d; %d restarts; %d connections made", first.Reloads, last.Reloads, last.Restarts, made.Load())
@@ -233,9 +226,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	before := b.up(m0, m1)
 	good, err := b.Read(v1alpha1.HAProxyConf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pids := b.daemons()
 	cluster := testkit.ReadFile(t, "../../cmd/agentcli/testdata/cluster.yaml")
 	for _, bad := range []struct{ path, data, right, want string }{
@@ -255,9 +246,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 		b.put(bad.path, bad.right)
 		b.awaitState("no problem", func(s state.HAProxy) bool { return s.Problem == "" && s.Serving })
 	}
-	if now := b.daemons(); !slices.Equal(now, pids) {
-		t.Errorf("processes were %v, are %v", pids, now)
-	}
+	testkit.Equal(t, pids, b.daemons())
 	// An agent that starts with a bad file continues with the last good one.
 	b.kill()
 	b.await("HAProxy to end", func() bool { return len(b.pids("haproxy")) == 0 })
@@ -304,14 +293,10 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 		t.Helper()
 		for want, others := len(lost)+2, len(kept); len(lost) < want || len(kept) == others; {
 			c, err := b.dial()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			t.Cleanup(func() { c.Close() })
 			server, err := asked(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			c.SetDeadline(time.Time{})
 			if server == '1' {
 				lost = append(lost, c)
@@ -334,9 +319,7 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 		})
 	}
 	gone := b.others["master-1"]
-	if out, err := gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down"))
 	began := time.Now()
 	b.await("its connections to end", func() bool { return int(ended.Load()) == len(lost) })
 	t.Logf("connections ended after %v", time.Since(began))
@@ -357,25 +340,15 @@ func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	b.nodes("master-0 192.0.2.10")
 	b.up(m0)
 	c, err := b.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
-	if err := echoes(c); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, echoes(c))
 	b.signalInit(syscall.SIGTERM)
 	b.awaitState("not serving", func(s state.HAProxy) bool { return !s.Serving })
-	if err := echoes(c); err != nil {
-		t.Errorf("cut while it is being stopped: %v", err)
-	}
+	testkit.Check(t, echoes(c))
 	c.Close()
-	if code := b.awaitEnd(); code != command.OK {
-		t.Errorf("exit code %d", code)
-	}
-	if left := b.pids("haproxy"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Equal(t, command.OK, b.awaitEnd())
+	testkit.Empty(t, b.pids("haproxy"))
 }
 
 func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
@@ -386,9 +359,7 @@ func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
 		data, _ := b.Read(v1alpha1.HAProxyConf)
 		return string(data)
 	}
-	if !strings.Contains(conf(), "bind [::]:9445") {
-		t.Errorf("with IPv6:\n%s", conf())
-	}
+	testkit.Contains(t, conf(), "bind [::]:9445")
 	b.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 	b.await("a configuration without IPv6", func() bool { return conf() != "" && !strings.Contains(conf(), "[::") })
 	b.up(m0)
@@ -402,7 +373,5 @@ func TestHardCase25HAProxyWithoutIPv6(t *testing.T) {
 func (s *service) sysctl(name, value string) {
 	s.t.Helper()
 	err := s.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 }

@@ -60,9 +60,7 @@ func (s *service) isolated(daemon string) {
 		return len(pids) > 0
 	}, func() string { return wrong })
 	// As kubelet leaves it; it has one name in the container and on the host.
-	if err := os.Chmod(s.Path("/var/lib/kubelet/kubeconfig"), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, os.Chmod(s.Path("/var/lib/kubelet/kubeconfig"), 0o600))
 	s.put("/var/lib/kubelet/pods/other/secret", "secret")
 	s.put(v1alpha1.TrackDir+"/lb-path", "0")
 	for _, try := range []struct {

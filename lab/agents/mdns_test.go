@@ -57,9 +57,7 @@ func finds(host string, want ...string) func(state.MDNS) bool {
 // ip runs iproute2 on the node.
 func (p publisher) ip(args ...string) {
 	p.t.Helper()
-	if out, err := p.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
-		p.t.Fatalf("ip %v: %v: %s", args, err, out)
-	}
+	testkit.Run(p.t, p.Command(context.Background(), "ip", args...))
 }
 
 // Hard case 15: the name follows the node's address, to another link too. The
@@ -103,9 +101,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	}
 	p.awaitState("avahi's host", finds("peer", "192.0.2.11", "2001:db8:0:1::11"))
 
-	if code := p.stop(); code != command.OK {
-		t.Errorf("exit code %d at SIGTERM", code)
-	}
+	testkit.Equal(t, command.OK, p.stop())
 	p.await("goodbye", func() bool { return !strings.Contains(peer.Browses(), ";master-0;") })
 	resolves("-4", "")
 	if errOut, code := p.probe(); code != command.Finding || !strings.Contains(errOut, "does not run") {
@@ -141,9 +137,7 @@ func TestMDNSConflict(t *testing.T) {
 	if n := strings.Count(second.output(), "is taken on this link"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, second.output())
 	}
-	if code := first.stop(); code != command.OK {
-		t.Errorf("exit code %d at SIGTERM", code)
-	}
+	testkit.Equal(t, command.OK, first.stop())
 	second.awaitState("the name to be free", func(s state.MDNS) bool { return s.Announced && s.Conflict == nil })
 }
 
@@ -151,9 +145,7 @@ func TestMDNSConflict(t *testing.T) {
 func TestMDNSFollowsTheCluster(t *testing.T) {
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "192.0.2.10/24", "198.51.100.10/24")
 	data, err := p.Read(v1alpha1.ClusterConfigPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cluster := string(data)
 	p.put(v1alpha1.ClusterConfigPath, "nonsense: [")
 	p.start()
@@ -230,9 +222,7 @@ func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 		s.start()
 	}
 	r.answers("192.0.2.10", "master-1", dns.TypeA, "192.0.2.11")
-	if code := r.stop(); code != command.OK {
-		t.Errorf("exit code %d", code)
-	}
+	testkit.Equal(t, command.OK, r.stop())
 	r.put(filepath.Join(filepath.Dir(v1alpha1.Corefile), ".vipgen-nodes.json"),
 		`{"version":1,"cluster":"dual","nodes":[{"name":"master-2","addresses":["192.0.2.12"]}]}`)
 	r.start()
@@ -249,9 +239,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 	p.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 	p.start()
 	s := p.awaitState("the name", announced)
-	if job.Addresses(s.Addresses) != "192.0.2.10" {
-		t.Errorf("state %+v", s)
-	}
+	testkit.Equal(testkit.In(t, s), "192.0.2.10", job.Addresses(s.Addresses))
 	if errOut, code := p.probe(); code != command.OK || errOut != "" {
 		t.Errorf("liveness probe: %d: %s", code, errOut)
 	}

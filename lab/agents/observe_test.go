@@ -37,9 +37,7 @@ func (s *service) get(port int, path string) (code int, body string) {
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	return resp.StatusCode, string(data)
 }
 
@@ -73,9 +71,7 @@ func (s *service) lint(port int) {
 	s.t.Helper()
 	_, body := s.get(port, "/metrics")
 	problems, err := promlint.New(strings.NewReader(body)).Lint()
-	if err != nil {
-		s.t.Error(err)
-	}
+	testkit.Check(s.t, err)
 	for _, p := range problems {
 		if strings.HasPrefix(p.Metric, "vipgen_") {
 			s.t.Errorf("%s: %s", p.Metric, p.Text)
@@ -179,9 +175,7 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	quiet := len(b.output())
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	b.up(m0, m1)
-	if more := b.output()[quiet:]; strings.Contains(more, "level=INFO") {
-		t.Errorf("logged at ERROR:\n%s", more)
-	}
+	testkit.Lacks(t, b.output()[quiet:], "level=INFO")
 	set("DEBUG", "--job", "haproxy")
 	said("level=DEBUG before=ERROR")
 	b.put(v1alpha1.JobDir("haproxy")+"/log-level", "loud\n")
@@ -202,13 +196,9 @@ func TestObserveFirewall(t *testing.T) {
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer dir.Close()
-	if err := dir.Publish(state.HAProxy{Serving: true}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, dir.Publish(state.HAProxy{Serving: true}))
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
 	s.awaitMetric(port, `vipgen_redirect_vip{vip="192.0.2.5"}`, "1")
 	s.awaitHealth(port, http.StatusOK, "ok")
@@ -219,9 +209,7 @@ func TestObserveFirewall(t *testing.T) {
 	}
 	s.awaitMetric(port, "vipgen_redirect_restored_total", "1")
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
-	if err := dir.Publish(state.HAProxy{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, dir.Publish(state.HAProxy{}))
 	s.awaitMetric(port, "vipgen_redirect_in_place", "0")
 	s.awaitMetric(port, "vipgen_redirect_wanted", "0")
 	s.awaitHealth(port, http.StatusOK, "ok")
@@ -264,9 +252,7 @@ func TestMonitorPortIsTaken(t *testing.T) {
 		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	s.start()
 	s.await("the complaint", func() bool { return strings.Contains(s.output(), "address already in use") })
@@ -282,9 +268,7 @@ func TestMonitorPortIsTaken(t *testing.T) {
 func (s *service) listens(port int) (out []string) {
 	s.t.Helper()
 	text, err := s.Command(context.Background(), "ss", "-Hltn").Output()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); strings.HasSuffix(f[3], ":"+strconv.Itoa(port)) {
 			out = append(out, strings.TrimSuffix(f[3], ":"+strconv.Itoa(port)))
@@ -316,9 +300,7 @@ func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	n := newNode(t, "192.0.2.10/24", "198.51.100.10/24")
 	cluster := testkit.ReadFile(t, "../../cmd/agentcli/testdata/cluster.yaml")
 	n.put(v1alpha1.ClusterConfigPath, strings.Replace(string(cluster), "spec:\n", "spec:\n  metrics: Node\n", 1))
-	if err := n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")))
 	other := daemon.AddNode(t, n.network, "prometheus", "192.0.2.90/24")
 	s := newContainer(n, pod.HAProxy, "firewall")
 	s.start()
@@ -337,9 +319,7 @@ func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		return resp.StatusCode, string(body)
 	}
 	if code, body := ask("/metrics"); code != http.StatusOK || !strings.Contains(body, "\nvipgen_healthy 1\n") {

@@ -61,21 +61,15 @@ func newContainer(n node, name, containerName string, flags ...string) *service 
 	s.put(v1alpha1.HAProxyTemplate, haproxy.Template)
 	s.put(v1alpha1.CorefileTemplate, coredns.Template)
 	s.put(v1alpha1.HostsTemplate, coredns.HostsTemplate)
-	if err := s.MkdirAll("/var/lib/kubelet"); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, s.MkdirAll("/var/lib/kubelet"))
 	s.nodes()
 	text, err := pod.Render(name, pod.Params{
 		Role: v1alpha1.RoleMaster, Namespace: "openshift-kni-infra",
 		Images: v1alpha1.Images{Agent: agentImage, HAProxy: "haproxy", CoreDNS: "coredns"},
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	manifest, err := kubelet.Read(text)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	for _, c := range manifest.Spec.Containers {
 		if c.Name == containerName {
 			s.liveness = c.LivenessProbe.Exec.Command
@@ -85,9 +79,7 @@ func newContainer(n node, name, containerName string, flags ...string) *service 
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
 	defer cancel()
 	cfg, err := k.Prepare(ctx, text, containerName)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	cfg.Args = append(cfg.Args, flags...)
 	s.setConfig(cfg)
 	return s
@@ -118,9 +110,7 @@ func (s *service) startAs(args ...string) {
 	cfg := s.cfg
 	cfg.Args = args
 	running, err := container.Start(s.Host, cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	s.running = running
 	s.t.Cleanup(func() {
 		running.Signal(syscall.SIGKILL)
@@ -139,9 +129,7 @@ func (s *service) output() string {
 // signalInit sends a signal to the container's first process.
 func (s *service) signalInit(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.running.Signal(sig); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, s.running.Signal(sig))
 }
 
 // kill ends the container as the kernel would.
@@ -197,9 +185,7 @@ func (s *service) nodes(list ...string) {
 		peers = append(peers, p)
 	}
 	text, err := yaml.Marshal(peers)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	s.put(nodesFile, string(text))
 }
 
@@ -208,14 +194,10 @@ func (s *service) nodes(list ...string) {
 func published[T state.Job](s *service) (v T, alive bool) {
 	s.t.Helper()
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	defer dir.Close()
 	p, err := state.Read[T](dir)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	if p == nil {
 		return v, false
 	}
@@ -238,9 +220,7 @@ func (s *service) probe() (string, int) {
 func (s *service) pids(name string) []string {
 	s.t.Helper()
 	out, err := exec.Command("ip", "netns", "pids", s.Namespace()).Output()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(s.t, err)
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool {
 		comm, _ := os.ReadFile("/proc/" + pid + "/comm")
 		return strings.TrimSpace(string(comm)) != name
@@ -255,9 +235,7 @@ func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn))
 		l, err = net.Listen("tcp", address)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

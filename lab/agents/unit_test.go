@@ -24,9 +24,7 @@ func newUnit(n node, name string) *service {
 	n.t.Helper()
 	n.install()
 	configs, err := container.UnitContainers(n.Host, images(n.t), name)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	s := &service{node: n}
 	s.setConfig(configs[0])
 	return s
@@ -36,9 +34,7 @@ func newUnit(n node, name string) *service {
 func (n node) install() {
 	n.t.Helper()
 	units, err := unit.Render(unit.Params{AgentImage: agentImage, Hints: []string{"NODEIP_HINT"}})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	testkit.Must(n.t, err)
 	for _, u := range units {
 		n.put(host.UnitDir+"/"+u.Name, u.Contents)
 	}
@@ -50,9 +46,7 @@ func (n node) runUnit(name string) {
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
 	defer cancel()
 	out, err := container.RunUnit(ctx, n.Host, images(n.t), name)
-	if err != nil {
-		n.t.Error(err)
-	}
+	testkit.Check(n.t, err)
 	n.t.Log(out)
 }
 
@@ -90,9 +84,7 @@ func (n node) forwarding(link string) string {
 			out = append(out, strings.TrimSpace(string(data)))
 			return err
 		})
-		if err != nil {
-			n.t.Fatal(err)
-		}
+		testkit.Must(n.t, err)
 	}
 	return strings.Join(out, " ")
 }
@@ -175,9 +167,7 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 	if line, _, _ := strings.Cut(u.output(), "\n"); !strings.Contains(line, "waiting for an address") {
 		t.Errorf("said %q", line)
 	}
-	if code := u.stop(); code != command.Failed {
-		t.Errorf("exit code %d, want %d", code, command.Failed)
-	}
+	testkit.Equal(t, command.Failed, u.stop())
 	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
@@ -197,9 +187,7 @@ func TestTimeout(t *testing.T) {
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	if err := n.MkdirAll("/vipgen"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, n.MkdirAll("/vipgen"))
 	if _, errOut, code := n.run(container.Config{
 		ID: "install", Image: images(t)[agentImage], Args: []string{"/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"},
 		Mounts: []container.Mount{{Source: n.Path("/vipgen"), Destination: "/vipgen"}},
@@ -225,9 +213,7 @@ func TestInstall(t *testing.T) {
 
 func TestProgramIsStatic(t *testing.T) {
 	f, err := elf.Open(testkit.Agent(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {

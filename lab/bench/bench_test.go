@@ -113,9 +113,7 @@ func checkClients(t *testing.T, all []report.Client) {
 			want = append(want, place+": "+kind)
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("clients %q, want %q", got, want)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // config returns the configuration of a benchmark of the demo cluster.

@@ -40,9 +40,7 @@ func TestSteps(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Equal(t, []time.Duration{0, 50, 40, 30, 20, 10}, lists.Map(steps, func(s Step) time.Duration { return s.Left / time.Second }))
 	testkit.Equal(t, Step{Scenario: 2, Scenarios: 2, Name: "often", Run: 2, Runs: 2, Profile: "a", Left: 20 * time.Second}, steps[4])
-	if got := steps[4].String(); got != "often, run 2 of 2, a" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "often, run 2 of 2, a", steps[4].String())
 }
 
 // What was measured before an interruption is in the report; the run that it hits is not.

@@ -68,9 +68,7 @@ func TestEffective(t *testing.T) {
    Effective priority = 30
 `
 	for instance, want := range map[string]int{"demo_API_0": 68, "demo_INGRESS_0": 0, "demo": 0} {
-		if got := effective(dump, instance); got != want {
-			t.Errorf("%s has %d, want %d", instance, got, want)
-		}
+		testkit.Equal(testkit.In(t, instance), want, effective(dump, instance))
 	}
 }
 
@@ -85,11 +83,7 @@ func TestOverlap(t *testing.T) {
 		{View: watch.Capture, VIP: vip, Node: "c", From: 0, To: 300 * ms},
 	}
 	for from, want := range map[time.Duration]time.Duration{0: 40 * ms, 70 * ms: 30 * ms, 95 * ms: 0} {
-		if got := overlap(timeline, from); got != want {
-			t.Errorf("from %v on: %v, want %v", from, got, want)
-		}
+		testkit.Equal(testkit.In(t, from), want, overlap(timeline, from))
 	}
-	if got := moves(timeline); got != 2 {
-		t.Errorf("%d moves, want 2", got)
-	}
+	testkit.Equal(t, 2, moves(timeline))
 }

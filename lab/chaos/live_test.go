@@ -53,9 +53,7 @@ func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 		text.WriteString("=== " + name + "\n" + log)
 	}
 	t.Log(text.String())
-	if len(r.Violations) > 0 {
-		t.Errorf("%d violations", len(r.Violations))
-	}
+	testkit.Empty(t, r.Violations)
 	planned := 0
 	for _, round := range p.Schedule {
 		planned += len(round.Faults)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	miekg "github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Records of mDNS are as many as they say, and one packet of them is one that is read
@@ -26,8 +28,6 @@ func TestMDNS(t *testing.T) {
 			}
 			seen[msg.Answer[0].Header().Name] = true
 		}
-		if len(seen) != 16 {
-			t.Errorf("%s: packets are about %v", m.name, seen)
-		}
+		testkit.Equal(testkit.In(t, m.name), 16, len(seen))
 	}
 }

@@ -3,11 +3,11 @@ package chaos
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const ms = time.Millisecond
@@ -180,9 +180,7 @@ func TestBadStories(t *testing.T) {
 				t.Fatalf("found %q, want %q", got, s.want)
 			}
 			for i, want := range s.want {
-				if !strings.Contains(got[i], want) {
-					t.Errorf("found %q, want %q", got[i], want)
-				}
+				testkit.Contains(t, got[i], want)
 			}
 		})
 	}
@@ -191,9 +189,7 @@ func TestBadStories(t *testing.T) {
 func TestLongest(t *testing.T) {
 	s := story{conditions: []condition{is("a", effectOut, second, forever)}, api: []span{has("a", 0, second), has("b", 1300*ms, 3*second), has("c", 2880*ms, forever)}}
 	_, got := judgeHistory(s.history(), testBounds)
-	if want := (longest{Without: 300 * ms, Overlap: 120 * ms}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	testkit.Equal(t, longest{Without: 300 * ms, Overlap: 120 * ms}, got)
 }
 
 // grows is the log of a container that grows by so many bytes a second, from a time to

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -31,10 +32,6 @@ func TestLabBenchUsage(t *testing.T) {
 
 // Every lab needs CoreDNS, and says how to get it.
 func TestLabsNeedCoreDNS(t *testing.T) {
-	if err := needCoreDNS(lab.Programs{Agent: "a"}); err == nil || !strings.Contains(err.Error(), "name it with --coredns") {
-		t.Error(err)
-	}
-	if err := needCoreDNS(lab.Programs{Agent: "a", CoreDNS: "b"}); err != nil {
-		t.Error(err)
-	}
+	testkit.Fails(t, needCoreDNS(lab.Programs{Agent: "a"}), "name it with --coredns")
+	testkit.Check(t, needCoreDNS(lab.Programs{Agent: "a", CoreDNS: "b"}))
 }

@@ -64,21 +64,15 @@ func newLabRunner(t *testing.T) *labRunner {
 		t.Cleanup(cancel)
 	}
 	bin, err := os.MkdirTemp("", "vipgen-bin-") // that others than root can get at
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(bin) })
-	if err := os.Chmod(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(bin, 0o755))
 	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-lab": testkit.Lab(t), "vipgen-agent": testkit.Agent(t)} {
 		data, err := os.ReadFile(program)
 		if err == nil {
 			err = process.WriteProgram(filepath.Join(bin, name), data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: coredns}
 	t.Cleanup(func() { // of what a test that failed left
@@ -170,9 +164,7 @@ func (r *labRunner) remainsOf(s *control.Status) remains {
 	out.names = append(out.names, strings.TrimSuffix(s.Others[0].Namespace, "n-client")+"hub")
 	for _, name := range out.names {
 		pids, err := exec.Command("ip", "netns", "pids", name).Output()
-		if err != nil {
-			r.t.Fatalf("the processes in %s: %v", name, err)
-		}
+		testkit.Must(testkit.In(r.t, name), err)
 		for pid := range strings.FieldsSeq(string(pids)) {
 			if start := startTime(pid); start != "" {
 				out.processes[pid] = start
@@ -213,9 +205,7 @@ func (r *labRunner) gone(left remains) {
 			}
 		}
 	}
-	if strings.Contains(string(mounts), r.base) {
-		r.t.Errorf("mounts below %s", r.base)
-	}
+	testkit.Lacks(r.t, string(mounts), r.base)
 	for pid, start := range left.processes {
 		// What was killed takes the kernel a while to end when all cores are busy.
 		testkit.Await(r.t, "the end of process "+pid, func() bool { return startTime(pid) != start })
@@ -241,22 +231,16 @@ func TestLab(t *testing.T) {
 	config := r.base + ".yaml"
 	t.Cleanup(func() { os.Remove(config) })
 	log, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer log.Close()
 	up := r.command("up", "--coredns", r.coredns, config)
 	up.Stdout, up.Stderr = log, log
-	if err := up.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, up.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- up.Wait() }()
 	printed := func() string {
 		data, err := os.ReadFile(log.Name())
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		return string(data)
 	}
 	t.Cleanup(func() {
@@ -275,27 +259,13 @@ func TestLab(t *testing.T) {
 	t.Run("Services", func(t *testing.T) { testLabServices(t, r) })
 	t.Run("Text", func(t *testing.T) {
 		out := r.must("status")
-		for _, want := range []string{"lab demo  demo.example.com  up ", "\nVIP        GROUP", "\nNODE      ROLE", "\nmaster-2  master", "HAProxy is ready"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("no %q in\n%s", want, out)
-			}
-		}
+		testkit.Contains(t, out, "lab demo  demo.example.com  up ", "\nVIP        GROUP", "\nNODE      ROLE", "\nmaster-2  master", "HAProxy is ready")
 	})
-	if out := r.must("down"); out != "removed the lab demo\n" {
-		t.Errorf("lab down: %q", out)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("lab up: %v", err)
-	}
-	for _, want := range []string{"  network and machines\n", "  up\n", " loses its power\n", " the network is cut: ", ": haproxy is stopped\n", "removing the lab demo\n"} {
-		if !strings.Contains(printed(), want) {
-			t.Errorf("lab up did not print %q", want)
-		}
-	}
+	testkit.Equal(t, "removed the lab demo\n", r.must("down"))
+	testkit.Check(t, <-ended)
+	testkit.Contains(t, printed(), "  network and machines\n", "  up\n", " loses its power\n", " the network is cut: ", ": haproxy is stopped\n", "removing the lab demo\n")
 	r.gone(left)
-	if out := r.must("down"); out != "no lab: nothing to remove\n" {
-		t.Errorf("lab down, again: %q", out)
-	}
+	testkit.Equal(t, "no lab: nothing to remove\n", r.must("down"))
 }
 
 // holder returns the holder of the first VIP.
@@ -312,15 +282,9 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	if out := r.must("exec", node, "hostname"); out != node+"\n" {
 		t.Errorf("without dashes: %q", out)
 	}
-	if out := r.must("exec", node, "--", "ip", "-o", "address"); !strings.Contains(out, nodeOf(s, node).Addresses[0].String()) {
-		t.Errorf("the node's addresses:\n%s", out)
-	}
-	if out := r.must("exec", "client", "--", "ip", "-o", "address"); !strings.Contains(out, s.Others[0].Addresses[0].String()) {
-		t.Errorf("the client's addresses:\n%s", out)
-	}
-	if out := r.must("exec", node, "--", "vipgen-agent", "status"); !strings.Contains(out, "keepalived ") {
-		t.Errorf("vipgen-agent status:\n%s", out)
-	}
+	testkit.Contains(t, r.must("exec", node, "--", "ip", "-o", "address"), nodeOf(s, node).Addresses[0].String())
+	testkit.Contains(t, r.must("exec", "client", "--", "ip", "-o", "address"), s.Others[0].Addresses[0].String())
+	testkit.Contains(t, r.must("exec", node, "--", "vipgen-agent", "status"), "keepalived ")
 	testClusterStatus(t, r, s)
 	cat := r.command("exec", node, "--", "cat")
 	cat.Stdin = strings.NewReader("through")
@@ -414,9 +378,7 @@ func testLabServices(t *testing.T, r *labRunner) {
 	first := r.holder()
 	r.must("stop-service", first, "haproxy")
 	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
-	if stopped := nodeOf(s, first).Stopped; !slices.Equal(stopped, []string{"haproxy"}) {
-		t.Errorf("stopped: %v", stopped)
-	}
+	testkit.Equal(t, []string{"haproxy"}, nodeOf(s, first).Stopped)
 	if out, code := r.run("stop-service", first, "haproxy"); code != command.Input || !strings.Contains(out, "already") {
 		t.Errorf("stopped twice: exit code %d\n%s", code, out)
 	}
@@ -452,14 +414,10 @@ func TestLabCrash(t *testing.T) {
 	crash := func() remains {
 		t.Helper()
 		out := r.must("up", "--detach", "--nodes", "master=2,worker=1", "--coredns", r.coredns, config)
-		if !strings.Contains(out, "vipgen lab down") {
-			t.Errorf("lab up --detach printed\n%s", out)
-		}
+		testkit.Contains(t, out, "vipgen lab down")
 		s := r.await("an answer", func(*control.Status) bool { return true })
 		left := r.remainsOf(s)
-		if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, syscall.Kill(s.PID, syscall.SIGKILL))
 		// Its last thread may take a moment to end.
 		for out := ""; !strings.Contains(out, "'vipgen lab down' does"); time.Sleep(10 * time.Millisecond) {
 			var code int
@@ -471,9 +429,7 @@ func TestLabCrash(t *testing.T) {
 	}
 	first := crash()
 	second := crash() // whose lab comes where the first one was
-	if out := r.must("down"); !strings.Contains(out, "had crashed") {
-		t.Errorf("lab down: %q", out)
-	}
+	testkit.Contains(t, r.must("down"), "had crashed")
 	r.gone(first)
 	r.gone(second)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -22,10 +24,6 @@ func TestCommandLine(t *testing.T) {
 	c.Flags().Duration("for", time.Hour, "")
 	root.AddCommand(c)
 	root.SetArgs([]string{"do", "it's here.yaml", "--names", "a,b", "--names", "c", "--fast", "--safe=false", "--for", "1m30s", "--every", "50ms"})
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if want := `tool do 'it'\''s here.yaml' --every 50ms --fast --for 1m30s --names a,b,c --safe=false`; got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
+	testkit.Must(t, root.Execute())
+	testkit.Equal(t, `tool do 'it'\''s here.yaml' --every 50ms --fast --for 1m30s --names a,b,c --safe=false`, got)
 }

@@ -42,9 +42,7 @@ func TestWatchStatus(t *testing.T) {
 		}
 		asked = -1
 		cancel()
-		if err := a.watchStatus(ctx, ask, ticks, tt.format); err != nil {
-			t.Errorf("%s, interrupted: %v", tt.format, err)
-		}
+		testkit.Check(testkit.In(t, tt.format), a.watchStatus(ctx, ask, ticks, tt.format))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What is wrong with a command line is said in words, as of vipgen's own commands.
@@ -29,8 +30,6 @@ func TestLabHints(t *testing.T) {
 		f    labFlags
 		want string
 	}{{labFlags{dir: "/var/lib/vipgen-lab"}, ""}, {labFlags{dir: "/tmp/labs", name: "a"}, " --dir /tmp/labs --name a"}} {
-		if got := tt.f.where(); got != tt.want {
-			t.Errorf("%+v: %q", tt.f, got)
-		}
+		testkit.Equal(t, tt.want, tt.f.where())
 	}
 }

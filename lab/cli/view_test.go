@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/control"
 )
 
@@ -61,9 +60,7 @@ the network is partitioned: worker-0 | the others
 +20    HAProxy is ready  api
 +3     it runs here      api
 fault  no router         ingress`
-	if diff := cmp.Diff(want, strings.Join(append(v.lines(s), v.legend(s)...), "\n")); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
 }
 
 // Colours and a narrow terminal change no text but what is cut off.

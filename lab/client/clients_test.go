@@ -71,9 +71,7 @@ func TestClients(t *testing.T) {
 		return true
 	})
 	testkit.Must(t, server.Launch())
-	if err := c.Await(ctx); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, c.Await(ctx))
 	results := c.End()
 	if len(results) != 3 {
 		t.Fatalf("%d results: %+v", len(results), results)

@@ -53,8 +53,6 @@ func TestHolders(t *testing.T) {
 
 func TestHolderInWords(t *testing.T) {
 	for want, holders := range map[string][]string{"none": nil, "a": {"a"}, "SPLIT BRAIN: a, b": {"a", "b"}} {
-		if got := (VIP{Holders: slices.Clone(holders)}).Holder(); got != want {
-			t.Errorf("%v: %q, want %q", holders, got, want)
-		}
+		testkit.Equal(testkit.In(t, holders), want, (VIP{Holders: slices.Clone(holders)}).Holder())
 	}
 }

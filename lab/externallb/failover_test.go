@@ -93,9 +93,7 @@ func (o *outside) keepsOut() {
 		o.await("a byte from port 22623", func() bool { within = o.greeted(o.inside, vip); return within > 0 })
 		beyond := o.greeted(o.beyond, vip)
 		o.t.Logf("begins TLS at %s, port 22623: a client in the machine networks reads %d bytes, one beyond %d", vip, within, beyond)
-		if beyond != 0 {
-			o.t.Errorf("a client beyond the machine networks at %s:22623: %d bytes", vip, beyond)
-		}
+		testkit.Equal(testkit.In(o.t, vip), 0, beyond)
 		if who, err := get(o.beyond, "https", vip, 22623, "/config/worker"); err == nil {
 			o.t.Errorf("a client beyond the machine networks got a machine config of %s", who)
 		}
@@ -163,12 +161,8 @@ func TestExternalFailover(t *testing.T) {
 		t.Errorf("the API VIP is at %v, want it to stay at %s; %d requests lost", o.holders(apiVIP), second, back.Lost())
 	}
 	o.during(second+" loses its power", apiVIP, time.Second, func() {
-		if err := o.hosts[second].SetLink(false); err != nil {
-			t.Fatal(err)
-		}
-		if err := o.hosts[second].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, o.hosts[second].SetLink(false))
+		testkit.Must(t, o.hosts[second].Kill())
 		delete(o.hosts, second)
 		o.awaitVIPs(first)
 	})
@@ -230,9 +224,7 @@ func (o *outside) install(host *netns.Node) {
 func (o *outside) connections(node *netns.Node, port int) int {
 	o.t.Helper()
 	out, err := node.Command(o.t.Context(), "ss", "-Htn", "state", "connected", "exclude", "time-wait", "sport", "=", fmt.Sprint(":", port)).Output()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	testkit.Must(o.t, err)
 	return bytes.Count(out, []byte("\n"))
 }
 
@@ -278,9 +270,7 @@ func TestExternalDropsRights(t *testing.T) {
 	h.Write("/etc/haproxy/haproxy.cfg", testkit.ReadFile(t, "../../golden/external/one-host/expected/haproxy/every-host/etc/haproxy/haproxy.cfg"))
 	p := h.Start(nil, "haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg")
 	want, err := user.Lookup("haproxy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// The worker is still root's when the master has said that it loaded.
 	testkit.Await(t, "a worker that runs as user haproxy", func() bool {
 		if p.Ended() {

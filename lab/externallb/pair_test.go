@@ -200,9 +200,7 @@ func (o *outside) node(name string, last int) *netns.Node {
 func (o *outside) route(node *netns.Node, networks ...string) {
 	o.t.Helper()
 	for _, n := range networks {
-		if out, err := node.Command(o.t.Context(), "ip", "route", "add", n, "dev", netns.DefaultLink).CombinedOutput(); err != nil {
-			o.t.Fatalf("%v: %s", err, out)
-		}
+		testkit.Run(o.t, node.Command(o.t.Context(), "ip", "route", "add", n, "dev", netns.DefaultLink))
 	}
 }
 
@@ -218,17 +216,13 @@ func (o *outside) during(what, address string, timeout time.Duration, do func())
 	o.t.Helper()
 	client, err := probe.Start(probe.Config{Target: probe.Target{
 		URL: "https://" + net.JoinHostPort(address, "6443") + "/version", Timeout: timeout, Dial: o.inside.DialContext}})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	testkit.Must(o.t, err)
 	defer client.End()
 	settled := func() {
 		o.t.Helper()
 		ctx, cancel := context.WithTimeout(o.t.Context(), 2*time.Minute)
 		defer cancel()
-		if err := client.Await(ctx, 50); err != nil {
-			o.t.Fatalf("%s: %v", what, err)
-		}
+		testkit.Must(testkit.In(o.t, what), client.Await(ctx, 50))
 	}
 	settled()
 	do()
@@ -266,9 +260,7 @@ func (o *outside) holders(vip string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(o.hosts)) {
 		addresses, err := o.hosts[name].Addresses()
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		testkit.Must(o.t, err)
 		if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr() == netip.MustParseAddr(vip) }) {
 			out = append(out, name)
 		}

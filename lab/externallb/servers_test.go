@@ -31,9 +31,7 @@ type standIn struct {
 func (o *outside) serve(node *netns.Node, port int, secure bool, health string) *standIn {
 	o.t.Helper()
 	l, err := process.ListenAll(node, port)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	testkit.Must(o.t, err)
 	s := &standIn{listener: l}
 	s.server = &http.Server{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,17 +43,11 @@ func (o *outside) serve(node *netns.Node, port int, secure bool, health string) 
 	s.server.Protocols.SetHTTP1(true)
 	if secure {
 		ca, err := authority.New(node.Name + "-signer")
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		testkit.Must(o.t, err)
 		pair, err := ca.Serving(node.Name)
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		testkit.Must(o.t, err)
 		cert, err := pair.TLS()
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		testkit.Must(o.t, err)
 		s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
 		go s.server.ServeTLS(l, "", "")
 	} else {
@@ -75,9 +67,7 @@ func (s *standIn) end(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	if err := s.server.Shutdown(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.server.Shutdown(ctx))
 	s.kill()
 }
 

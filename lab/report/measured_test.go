@@ -77,9 +77,7 @@ func TestMeasuredPowerLoss(t *testing.T) {
 		if s.To-run.Fault <= shown.From || s.From-run.Fault > shown.To {
 			continue // the first election may have been disputed, long before what the page shows
 		}
-		if !strings.Contains(page.String(), s.Node+" holds the VIP: ") {
-			t.Errorf("the page does not show that %s held the VIP", s.Node)
-		}
+		testkit.Contains(testkit.In(t, s.Node), page.String(), s.Node+" holds the VIP: ")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -80,9 +79,7 @@ func TestRecorded(t *testing.T) {
 	text := testkit.CheckPage(t, out.Bytes())
 	for _, want := range []string{"Power loss of the holder", "fast", "reference", "130 ms", "3511 ms", "27x shorter", "met", "Keepalived v2.2.7 (01/16,2022)",
 		"master-2 has the VIP", "the client gets no answer", "the client gets answers again", "Median run:", "Worst run:"} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("not in the page: %s", want)
-		}
+		testkit.Contains(testkit.In(t, want), text, want+"\n")
 	}
 }
 
@@ -92,10 +89,5 @@ func TestFailoverPicture(t *testing.T) {
 	const picture = "../../docs/pictures/failover.svg"
 	var got bytes.Buffer
 	testkit.Must(t, recorded(t, *recording).WriteSVG(&got))
-	if *update {
-		testkit.Must(t, os.WriteFile(picture, got.Bytes(), 0o644))
-	}
-	if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s is not drawn from %s (%v)", picture, *recording, err)
-	}
+	testkit.Kept(t, picture, got.Bytes(), *update)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,15 +86,7 @@ func TestGolden(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			var got bytes.Buffer
 			testkit.Must(t, tt.write(sample(), &got))
-			file := filepath.Join("testdata", tt.file)
-			if *update {
-				testkit.Must(t, os.WriteFile(file, got.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			testkit.Must(t, err)
-			if got.String() != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", &got, want)
-			}
+			testkit.Kept(t, filepath.Join("testdata", tt.file), got.Bytes(), *update)
 		})
 	}
 }
@@ -119,9 +110,7 @@ func TestJSON(t *testing.T) {
 		var out bytes.Buffer
 		testkit.Must(t, r.WriteJSON(&out))
 		var doc any
-		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Check(testkit.In(t, name), json.Unmarshal(out.Bytes(), &doc))
 		if bytes.Contains(out.Bytes(), []byte("null")) {
 			t.Errorf("%s: null in\n%s", name, &out)
 		}
@@ -160,12 +149,8 @@ func TestStatistics(t *testing.T) {
 	if v, ok := p.Verdict(p.Results[1]); !ok || v != (Verdict{Median: 20 * ms1, Worst: 10 * ms1, Lost: 10}) {
 		t.Errorf("partition with fast: %+v, %v", v, ok)
 	}
-	if got := p.Results[1].splitBrain(); got != 288*ms1 {
-		t.Errorf("split brain for %v", got)
-	}
-	if got := len(p.Results[0].Failed()); got != 1 {
-		t.Errorf("%d failed", got)
-	}
+	testkit.Equal(t, 288*ms1, p.Results[1].splitBrain())
+	testkit.Equal(t, 1, len(p.Results[0].Failed()))
 }
 
 func TestAgainst(t *testing.T) {
@@ -185,12 +170,8 @@ func TestAgainst(t *testing.T) {
 			{Profile: "a", Runs: []Run{{Outage: tt.reference}}}, {Profile: "b", Runs: []Run{{Outage: tt.outage}}},
 		}}
 		r := &Report{Reference: "a"}
-		if got := r.against(s, s.Results[1]); got != tt.want {
-			t.Errorf("%v against %v: %q, want %q", tt.outage, tt.reference, got, tt.want)
-		}
-		if got := r.against(s, s.Results[0]); got != "reference" {
-			t.Errorf("the reference: %q", got)
-		}
+		testkit.Equal(testkit.In(t, tt.outage, tt.reference), tt.want, r.against(s, s.Results[1]))
+		testkit.Equal(t, "reference", r.against(s, s.Results[0]))
 	}
 }
 
@@ -198,14 +179,10 @@ func TestHTML(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Must(t, sample().WriteHTML(&out))
 	text := testkit.CheckPage(t, out.Bytes())
-	if charts := strings.Count(out.String(), `class="timeline"`); charts != 7 {
-		t.Errorf("%d timelines, want the median and the worst run of three results, and the only one of the fourth", charts)
-	}
+	testkit.Equal(t, 7, strings.Count(out.String(), `class="timeline"`))
 	for _, want := range []string{"2026-01-31 12:00 UTC", "v1.2.3", "demo.example.com", "vipgen lab bench --runs 3", "the machine of master-0 is switched off",
 		"master-0 no longer has the VIP", "the client gets no answer", "master-1 has the VIP", "the client gets answers again"} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("not in the page: %s", want)
-		}
+		testkit.Contains(testkit.In(t, want), text, want+"\n")
 	}
 	if legend, table := strings.Index(text, "split brain: two nodes"), strings.Index(text, "Median and worst are"); legend < 0 || legend > table {
 		t.Error("the legend is not before the table")

@@ -299,9 +299,7 @@ platform: {none: {}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, problems := installconfig.Read("ic.yaml", []byte(test.in))
-			if diff := cmp.Diff(test.warnings, lines(problems)); diff != "" {
-				t.Errorf("report: -want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.warnings, lines(problems))
 			testkit.Equal(t, test.want, *got, compare)
 		})
 	}
@@ -344,8 +342,6 @@ hosts:
 		},
 	}
 	got, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(in))
-	if len(problems) > 0 {
-		t.Error(problems)
-	}
+	testkit.Empty(t, problems)
 	testkit.Equal(t, want, *got, compare)
 }

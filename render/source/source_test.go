@@ -106,9 +106,7 @@ func TestDecodeValues(t *testing.T) {
 				t.Fatal(problems)
 			}
 			var got sample
-			if problems := doc.Decode(&got); len(problems) > 0 {
-				t.Error(problems)
-			}
+			testkit.Empty(t, doc.Decode(&got))
 			testkit.Equal(t, test.want, got, compare)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/source"
 )
 
@@ -33,15 +34,11 @@ func TestParseAll(t *testing.T) {
 	}
 	for _, tt := range tests {
 		docs, list := source.ParseAll("f.yaml", []byte(tt.text))
-		if len(list) > 0 {
-			t.Errorf("%s: %v", tt.what, list)
-		}
+		testkit.Empty(testkit.In(t, tt.what), list)
 		var names []string
 		for i, d := range docs {
 			var n named
-			if list := d.Decode(&n); len(list) > 0 {
-				t.Errorf("%s: %v", tt.what, list)
-			}
+			testkit.Empty(testkit.In(t, tt.what), d.Decode(&n))
 			names = append(names, n.Metadata.Name)
 			if line, _ := d.Position("metadata.name"); i < len(tt.lines) && line != tt.lines[i] {
 				t.Errorf("%s: %s on line %d, want %d", tt.what, n.Metadata.Name, line, tt.lines[i])
@@ -50,9 +47,7 @@ func TestParseAll(t *testing.T) {
 				t.Errorf("%s: %v", tt.what, err)
 			}
 		}
-		if got := strings.Join(names, " "); got != tt.names {
-			t.Errorf("%s: %q, want %q", tt.what, got, tt.names)
-		}
+		testkit.Equal(testkit.In(t, tt.what), tt.names, strings.Join(names, " "))
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -86,9 +84,7 @@ func TestListen(t *testing.T) {
 	testkit.Equal(t, want, texts(New(c, n).Listen))
 	n.NoIPv6 = true
 	n.Interfaces[0].Addresses = n.Interfaces[0].Addresses[:1]
-	if diff := cmp.Diff([]string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen)); diff != "" {
-		t.Errorf("without IPv6 (hard case 25):\n%s", diff)
-	}
+	testkit.Equal(t, []string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen))
 	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: testkit.Addrs("192.0.2.4")})
 	if got := New(c, n).Listen; got != nil {
 		t.Errorf("with a DNS VIP that comes and goes: %v", got)
@@ -123,9 +119,7 @@ func TestWildcards(t *testing.T) {
 		hosts = append(hosts, fmt.Sprint(h.Address, " ", h.Names))
 	}
 	testkit.Equal(t, wantHosts, hosts)
-	if want := `^one\.x\.example\.com\.$`; got.Wildcards[2].Pattern != want {
-		t.Errorf("an exact name below a wildcard: %s, want %s", got.Wildcards[2].Pattern, want)
-	}
+	testkit.Equal(t, `^one\.x\.example\.com\.$`, got.Wildcards[2].Pattern)
 	pattern := regexp.MustCompile(got.Wildcards[0].Pattern)
 	for name, want := range map[string]bool{
 		"console.apps.demo.example.com.":      true,
@@ -206,9 +200,7 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 	}
 	d := Nodes(c, n)
 	slices.Sort(taken)
-	if diff := cmp.Diff(taken, d.Refused); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
+	testkit.Equal(t, taken, d.Refused)
 	for _, h := range d.Hosts {
 		for _, name := range h.Names {
 			if New(c, n).Answers(name) {

@@ -51,12 +51,8 @@ func TestNamesWithoutVIPs(t *testing.T) {
 					api = append(api, h.Address)
 				}
 			}
-			if got := strings.Join(texts(api), " "); got != tt.want {
-				t.Errorf("API: %q, want %q", got, tt.want)
-			}
-			if got := strings.Join(texts(slices.Concat(d.Wildcards[0].A, d.Wildcards[0].AAAA)), " "); got != tt.want {
-				t.Errorf("routes: %q, want %q", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, strings.Join(texts(api), " "))
+			testkit.Equal(t, tt.want, strings.Join(texts(slices.Concat(d.Wildcards[0].A, d.Wildcards[0].AAAA)), " "))
 		})
 	}
 }

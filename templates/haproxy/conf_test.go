@@ -96,9 +96,7 @@ func TestComputeNode(t *testing.T) {
 		}
 	}
 	// In the backends api-servers and any-server.
-	if n := strings.Count(string(text), "    server "); n != 2 {
-		t.Errorf("%d servers", n)
-	}
+	testkit.Equal(t, 2, strings.Count(string(text), "    server "))
 }
 
 // Hard case 18: whatever checks find out, clients get a server. The backend that is asked
@@ -151,9 +149,7 @@ func TestHardCase29Versions(t *testing.T) {
 		text, err := Render(Template, withVIPs("192.0.2.2"), n)
 		testkit.Must(t, err)
 		for keyword, want := range map[string]bool{"clitcpka-idle": want.keepAlive, "srvtcpka-idle": want.keepAlive, " thread 1\n": want.thread} {
-			if strings.Contains(string(text), keyword) != want {
-				t.Errorf("HAProxy %q: %q should be there: %t", version, keyword, want)
-			}
+			testkit.Equal(testkit.In(t, version, keyword), want, strings.Contains(string(text), keyword))
 		}
 	}
 }

@@ -24,17 +24,13 @@ func testConnections(t *testing.T, g daemon.Generation) {
 	testkit.Live(t)
 	lb, _ := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
-	if got := lb.Info(t, "Maxconn"); got != MaxConn {
-		t.Errorf("HAProxy serves %d connections, want %d", got, MaxConn)
-	}
+	testkit.Equal(t, MaxConn, lb.Info(t, "Maxconn"))
 	held := hold(t, lb, manyConnections)
 	if got := lb.Info(t, "CurrConns"); got < manyConnections {
 		t.Errorf("HAProxy has %d connections, want %d", got, manyConnections)
 	}
 	for i, conn := range held {
-		if err := echo(conn); err != nil {
-			t.Fatalf("connection %d: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), echo(conn))
 	}
 }
 
@@ -49,9 +45,7 @@ func hold(t *testing.T, lb *daemon.LoadBalancer, n int) (held []net.Conn) {
 	t.Helper()
 	for i := range n {
 		conn, err := streamTo(lb, servers[i%len(servers)])
-		if err != nil {
-			t.Fatalf("connection %d: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), err)
 		t.Cleanup(func() { conn.Close() })
 		held = append(held, conn)
 	}

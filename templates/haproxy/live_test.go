@@ -178,9 +178,7 @@ func testHealthChecks(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	lb.Await(t, "listening", up("UP", "UP", "UP"))
-	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
-		t.Errorf("ready with three servers: %d", got)
-	}
+	testkit.Equal(t, http.StatusOK, ready(t, lb, "/haproxy_ready"))
 	testkit.Await(t, "ten checks", func() bool { return apis[0].checks.Load() >= 10 }, func() string { return fmt.Sprint(apis[0].checks.Load()) })
 	if fresh, checks := apis[0].fresh.Load(), apis[0].checks.Load(); 2*fresh > checks {
 		t.Errorf("%d of %d checks took a new connection", fresh, checks)
@@ -195,9 +193,7 @@ func testHealthChecks(t *testing.T, g daemon.Generation) {
 	apis[2].die()
 	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
 	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
-	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusServiceUnavailable {
-		t.Errorf("ready without servers: %d", got)
-	}
+	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
 // slowest is how long a connection may take to which HAProxy has first given a server whose
@@ -226,9 +222,7 @@ func testSilentServer(t *testing.T, g daemon.Generation) {
 	for waited < 2 && len(took) < 30 {
 		began := time.Now()
 		conn, err := stream(lb)
-		if err != nil {
-			t.Fatalf("after %v: %v", took, err)
-		}
+		testkit.Must(testkit.In(t, took), err)
 		conn.Close()
 		took = append(took, time.Since(began))
 		if took[len(took)-1] >= 100*time.Millisecond {
@@ -299,9 +293,7 @@ func testReload(t *testing.T, g daemon.Generation) {
 	default:
 	}
 	for i, conn := range open {
-		if err := echo(conn); err != nil {
-			t.Fatalf("connection %d from before the reloads: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), echo(conn))
 	}
 	t.Logf("%d connections made during 6 reloads, %d kept", made.Load(), len(open))
 }
@@ -324,22 +316,16 @@ func testFirstChecksFail(t *testing.T, g daemon.Generation) {
 	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
 	for i := range 2 * len(apis) {
 		conn, err := stream(lb)
-		if err != nil {
-			t.Fatalf("connection %d with all servers down: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), err)
 		conn.Close()
 	}
 	apis[0].die()
 	for i := range len(apis) {
 		conn, err := stream(lb)
-		if err != nil {
-			t.Fatalf("connection %d with all servers down and one dead: %v", i, err)
-		}
+		testkit.Must(testkit.In(t, i), err)
 		conn.Close()
 	}
-	if got := ready(t, lb, "/haproxy_ready"); got != http.StatusServiceUnavailable {
-		t.Errorf("ready with all servers down: %d", got)
-	}
+	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
 // frozenFor is how long all API servers stand still in the test of hard case 45.
@@ -391,12 +377,8 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	for _, f := range thaw {
 		f()
 	}
-	if err := <-answer; err != nil {
-		t.Errorf("a request made while all API servers stood still: %v", err)
-	}
-	if err := echo(kept); err != nil {
-		t.Errorf("a connection from before: %v", err)
-	}
+	testkit.Check(t, <-answer)
+	testkit.Check(t, echo(kept))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 
 	for _, s := range apis {
@@ -412,9 +394,7 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 		s.ready.Store(true)
 	}
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
-	if got := ready(t, lb, "/api_servers_ready"); got != http.StatusOK {
-		t.Errorf("with three ready API servers: /api_servers_ready says %d", got)
-	}
+	testkit.Equal(t, http.StatusOK, ready(t, lb, "/api_servers_ready"))
 	apis[1].die()
 	t.Logf("one that died was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
 }

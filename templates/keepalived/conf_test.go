@@ -110,12 +110,8 @@ func TestParticipation(t *testing.T) {
 				tt.change(tt.node)
 			}
 			k := New(cluster(tt.cluster), tt.node)
-			if diff := cmp.Diff(tt.want, instances(k)); diff != "" {
-				t.Errorf("instances:\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.leftOut, k.Idle); diff != "" {
-				t.Errorf("left out:\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, instances(k))
+			testkit.Equal(t, tt.leftOut, k.Idle)
 			if text, err := Render(Template, cluster(tt.cluster), tt.node); err != nil || strings.Count(string(text), "vrrp_instance") != len(tt.want) {
 				t.Errorf("%v\n%s", err, text)
 			}
@@ -144,9 +140,7 @@ func TestManyWorkers(t *testing.T) {
 			if _, err := fmt.Sscan(i.AdvertInterval, &interval); err != nil {
 				t.Fatal(err)
 			}
-			if len(i.Peers) != 2000 {
-				t.Errorf("%s has %d peers", i.Name, len(i.Peers))
-			}
+			testkit.Equal(testkit.In(t, i.Name), 2000, len(i.Peers))
 			rate += float64(len(i.Peers)) / interval
 		}
 		if rate > vrrp.MaxAdvertsPerSecond {
@@ -173,9 +167,7 @@ func TestSyncGroups(t *testing.T) {
 	want := []SyncGroup{{Name: "demo_API", Members: []string{"demo_API_0", "demo_API_1"}, Terms: terms}}
 	testkit.Equal(t, want, k.SyncGroups, sameTerm)
 	for _, i := range k.Instances {
-		if len(i.Terms) > 0 {
-			t.Errorf("%s has checks of its own", i.Name)
-		}
+		testkit.Empty(testkit.In(t, i.Name), i.Terms)
 	}
 	single := node("master", 10, "master:11")
 	single.Interfaces[0].Addresses = single.Interfaces[0].Addresses[:1]
@@ -204,9 +196,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 	})
 	k := New(c, node("master", 10, "master:11", "bootstrap:9"))
 	last := k.Instances[len(k.Instances)-1]
-	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1", "demo_API_mgmt_0"}) {
-		t.Errorf("instances %v", got)
-	}
+	testkit.Equal(t, []string{"demo_API_0", "demo_API_1", "demo_API_mgmt_0"}, instances(k))
 	if !slices.Equal(last.Peers, testkit.Addrs("192.0.2.11")) || last.RouterID != 17 || last.Priority != vrrp.ControlPlanePriority || !last.OnLink {
 		t.Errorf("%+v", last)
 	}
@@ -217,9 +207,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 	if want := []string{"lb-path", "lb-or-api", "machine-config", "api-mgmt-lb-path", "api-mgmt-lb-or-api", "api-mgmt-machine-config"}; !slices.Equal(terms, want) {
 		t.Errorf("track files %v, want %v", terms, want)
 	}
-	if got := instances(New(c, node("bootstrap", 9, "master:10"))); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) {
-		t.Errorf("the bootstrap runs %v", got)
-	}
+	testkit.Equal(t, []string{"demo_API_0", "demo_API_1"}, instances(New(c, node("bootstrap", 9, "master:10"))))
 	k = New(c, node("master", 10, "bootstrap:9"))
 	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) || !slices.Equal(k.Idle, []string{"api-mgmt: no other control-plane node is known"}) {
 		t.Errorf("beside the bootstrap alone: %v, left out %q", got, k.Idle)
@@ -435,13 +423,9 @@ func TestInstances(t *testing.T) {
 func TestStart(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Start = &classic })
 	n := node("master", 10, "master:11")
-	if v := New(c, n).Instances[0].Version; v != 2 {
-		t.Errorf("starts with VRRPv%d", v)
-	}
+	testkit.Equal(t, 2, New(c, n).Instances[0].Version)
 	n.VRRP = &c.Spec.VRRP.Target
-	if v := New(c, n).Instances[0].Version; v != 3 {
-		t.Errorf("after the migration VRRPv%d", v)
-	}
+	testkit.Equal(t, 3, New(c, n).Instances[0].Version)
 }
 
 // Next to nodes of the operator, adverts go from and to the addresses that the cluster

@@ -51,9 +51,7 @@ func TestRender(t *testing.T) {
 						got = append(got, path)
 					}
 				}
-				if !slices.Equal(got, want) {
-					t.Errorf("it sees %q of the credentials, want %q", got, want)
-				}
+				testkit.Equal(t, want, got)
 				kubeconfig := slices.ContainsFunc(main.Command, func(arg string) bool {
 					return strings.HasPrefix(arg, "--kubeconfig=") && strings.HasPrefix(strings.TrimPrefix(arg, "--kubeconfig="), cmp.Or(want...))
 				})

@@ -34,20 +34,14 @@ func TestRender(t *testing.T) {
 	}
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		u := units[name]
-		if !strings.Contains(u, " "+image+" ") {
-			t.Errorf("%s has no image:\n%s", name, u)
-		}
+		testkit.Contains(testkit.In(t, name), u, " "+image+" ")
 		// The image's own user may write nothing on the host (docs/install.md).
-		if !strings.Contains(u, " --user 0:0 ") {
-			t.Errorf("%s does not say that it runs as root:\n%s", name, u)
-		}
+		testkit.Contains(testkit.In(t, name), u, " --user 0:0 ")
 		if strings.ContainsAny(u, "%$`") || strings.Contains(strings.ReplaceAll(u, "\\\n", ""), "\\") {
 			t.Errorf("%s has specifiers, variables or escapes:\n%s", name, u)
 		}
 		// systemd 239 refuses Restart= in oneshot services, and ignores ExecCondition=.
-		if strings.Contains(u, "\nRestart") || strings.Contains(u, "\nExecCondition") {
-			t.Errorf("%s is not for systemd 239:\n%s", name, u)
-		}
+		testkit.Lacks(testkit.In(t, name), u, "\nRestart", "\nExecCondition")
 	}
 }
 
@@ -154,9 +148,7 @@ func (n node) run(unit, podman, sleep string) string {
 	c := exec.CommandContext(n.t.Context(), "/bin/sh", "-c", script)
 	c.Env = []string{"PATH=" + n.dir + "/bin:/usr/bin:/bin"}
 	c.Dir = n.dir
-	if out, err := c.CombinedOutput(); err != nil {
-		n.t.Errorf("%v: %s", err, out)
-	}
+	testkit.Run(n.t, c)
 	return n.get("log")
 }
 
@@ -177,14 +169,10 @@ func TestHardCase31(t *testing.T) {
 	// And whatever waits for the address waits as long (operator contract).
 	u := rendered(t)["nodeip-configuration.service"]
 	for _, line := range []string{"RequiredBy=kubelet-dependencies.target", "Type=oneshot"} {
-		if !strings.Contains(u, "\n"+line+"\n") {
-			t.Errorf("no %s in\n%s", line, u)
-		}
+		testkit.Contains(testkit.In(t, line), u, "\n"+line+"\n")
 	}
 	for _, key := range []string{"TimeoutStartSec", "TimeoutSec", "JobTimeoutSec"} { // a oneshot has none by default
-		if strings.Contains(u, key) {
-			t.Errorf("the unit ends waiting by %s:\n%s", key, u)
-		}
+		testkit.Lacks(t, u, key)
 	}
 }
 
@@ -208,9 +196,7 @@ func TestChangedAndBack(t *testing.T) {
 	n.put("etc/resolv.conf", "nameserver 192.0.2.10\n", 0o644)
 	n.put("run/NetworkManager/resolv.conf", "search lan.example\nnameserver 192.0.2.53\n", 0o644)
 	const rewrite = `[ -e second ] || { touch second; cp run/NetworkManager/resolv.conf back; mv back run/NetworkManager/resolv.conf; }`
-	if got := n.run(rendered(t)["on-prem-resolv-prepender.service"], rewrite, ""); got != "podman\nsleep 1\npodman\n" {
-		t.Errorf("it did\n%s", got)
-	}
+	testkit.Equal(t, "podman\nsleep 1\npodman\n", n.run(rendered(t)["on-prem-resolv-prepender.service"], rewrite, ""))
 }
 
 // TestHardCase30: the first resolv.conf is there before podman is first asked,
@@ -231,12 +217,8 @@ func TestHardCase30(t *testing.T) {
 				n.put("etc/resolv.conf", tt.before, 0o644)
 			}
 			n.put("run/NetworkManager/resolv.conf", tt.network, 0o644)
-			if got := n.run(u, "cp etc/resolv.conf seen", ""); got != tt.did {
-				t.Errorf("did\n%s", got)
-			}
-			if got := n.get("seen"); got != tt.want {
-				t.Errorf("podman saw\n%s", got)
-			}
+			testkit.Equal(t, tt.did, n.run(u, "cp etc/resolv.conf seen", ""))
+			testkit.Equal(t, tt.want, n.get("seen"))
 		})
 	}
 	t.Run("a link that leads nowhere", func(t *testing.T) {
@@ -260,14 +242,10 @@ func TestHardCase30(t *testing.T) {
 	t.Run("a network without servers, an image that is here", func(t *testing.T) {
 		n := newNode(t)
 		n.put("bin/timeout", "#!/bin/sh\nexit 124\n", 0o755) // the minute is over
-		if got := n.run(u, tries(1), ""); got != "podman\nsleep 1\npodman\n" {
-			t.Errorf("did\n%s", got)
-		}
+		testkit.Equal(t, "podman\nsleep 1\npodman\n", n.run(u, tries(1), ""))
 	})
 	// On a first boot, network-online.target waits for what waits for an image.
 	for _, word := range []string{"network-online", "NetworkManager-wait-online", "firstboot"} {
-		if strings.Contains(u, word) {
-			t.Errorf("the unit waits for %s:\n%s", word, u)
-		}
+		testkit.Lacks(t, u, word)
 	}
 }

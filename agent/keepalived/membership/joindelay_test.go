@@ -3,6 +3,8 @@ package membership
 import (
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestJoinDelay(t *testing.T) {
@@ -88,14 +90,8 @@ func TestSuspect(t *testing.T) {
 		t.Fatalf("%v while an API server lists it", got)
 	}
 	a.suspect()
-	if got := a.wait(now, false, true, func() linkState { return unknownTo }); got != doubtTime {
-		t.Errorf("%v, want %v", got, doubtTime)
-	}
-	if got := a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }); got != 0 {
-		t.Errorf("%v after adverts of the holder", got)
-	}
+	testkit.Equal(t, doubtTime, a.wait(now, false, true, func() linkState { return unknownTo }))
+	testkit.Equal(t, 0, a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }))
 	a.suspect()
-	if got := a.wait(now.Add(time.Minute), false, false, never); got != joinTime {
-		t.Errorf("%v when an API server lists it, want %v", got, joinTime)
-	}
+	testkit.Equal(t, joinTime, a.wait(now.Add(time.Minute), false, false, never))
 }

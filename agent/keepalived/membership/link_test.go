@@ -63,9 +63,7 @@ func TestPollHolders(t *testing.T) {
 					}}, nil)
 					return err
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				return found
 			}
 			// expect repeats the query until the answer is right. A wrong one counts on a
@@ -170,9 +168,7 @@ func TestAccepts(t *testing.T) {
 		{"of a stranger beyond the link", classicUnknown, with(old, func(a *listener.Received) { a.Source, a.TTL = stranger, 64 }), false},
 	} {
 		nodes := []v1alpha1.Peer{{Name: "worker-1", Role: "worker", Addresses: []netip.Addr{node}}}
-		if got := accepts(&tt.instance, nodes, tt.advert); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, accepts(&tt.instance, nodes, tt.advert))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -51,9 +52,7 @@ func TestReached(t *testing.T) {
 			third := v1alpha1.Peer{Name: "third", Role: "master", Addresses: addrs("192.0.2.14 2001:db8::14")}
 			node := &v1alpha1.Node{Name: "self", Role: "master", VRRP: vrrp, Listed: self.Addresses, Interfaces: links(tt.own), Peers: []v1alpha1.Peer{other, third}}
 			i := keepalived.New(cluster, node).Instances[0]
-			if got := reached(&cluster.Spec, self, &i); got != tt.want {
-				t.Errorf("reached: %v", got)
-			}
+			testkit.Equal(t, tt.want, reached(&cluster.Spec, self, &i))
 			sends := keepalived.New(cluster, &v1alpha1.Node{
 				Name: "other", Role: "master", VRRP: vrrp, Interfaces: links("192.0.2.12 2001:db8::12"), Peers: []v1alpha1.Peer{self, third},
 			}).Instances[0]
@@ -144,9 +143,7 @@ func TestDeaf(t *testing.T) {
 		{"no address is left", unicast, nil, true},
 		{"multicast is heard at any address", keepalived.Instance{}, nil, false},
 	} {
-		if got := Deaf([]keepalived.Instance{tt.instance}, tt.have); got != tt.want {
-			t.Errorf("%s: %t", tt.name, got)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, Deaf([]keepalived.Instance{tt.instance}, tt.have))
 	}
 }
 
@@ -174,8 +171,6 @@ func TestMoved(t *testing.T) {
 		{"moved with the others", at(old), false},
 		{"listed elsewhere", listed(old), true},
 	} {
-		if got := s.moved(step.instances); got != step.want {
-			t.Errorf("%s: %t", step.name, got)
-		}
+		testkit.Equal(testkit.In(t, step.name), step.want, s.moved(step.instances))
 	}
 }

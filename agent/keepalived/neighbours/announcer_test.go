@@ -25,10 +25,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	const wrong = "02:00:00:00:00:99"
 	neighbour := func(args ...string) string {
 		t.Helper()
-		out, err := client.Command(t.Context(), "ip", append([]string{"neighbour"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out := testkit.Run(t, client.Command(t.Context(), "ip", append([]string{"neighbour"}, args...)...))
 		return string(out)
 	}
 	mislead := func(vips ...netip.Addr) {
@@ -44,9 +41,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	g := newAnnouncer(slog.New(slog.DiscardHandler))
 	once := func() (more bool) {
 		t.Helper()
-		if err := node.Do(func() error { more = g.send(); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, node.Do(func() error { more = g.send(); return nil }))
 		return more
 	}
 	mislead(elsewhere)

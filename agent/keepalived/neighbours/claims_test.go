@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestClaim(t *testing.T) {
@@ -31,9 +33,7 @@ func TestClaim(t *testing.T) {
 		{"nothing", nil, ""},
 	} {
 		want, _ := netip.ParseAddr(tt.want)
-		if got := claim(tt.packet); got != want {
-			t.Errorf("%s: %v, want %v", tt.name, got, want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), want, claim(tt.packet))
 	}
 }
 
@@ -56,9 +56,7 @@ func TestAnnouncement(t *testing.T) {
 		"an unsolicited neighbour advertisement": {advertises(0x20), true},
 		"a solicited one":                        {advertises(0x60), false},
 	} {
-		if got := announcement(tt.packet); got != tt.want {
-			t.Errorf("%s: %v", what, got)
-		}
+		testkit.Equal(testkit.In(t, what), tt.want, announcement(tt.packet))
 	}
 }
 

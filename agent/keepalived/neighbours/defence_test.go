@@ -73,9 +73,7 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 			return d.announcer.left[vip]
 		}
 		d.answered[vip] = time.Now().Add(time.Hour)
-		if n := left(); n != 0 {
-			t.Errorf("%v: answered twice at once", vip)
-		}
+		testkit.Equal(testkit.In(t, vip), 0, left())
 		d.answered[vip] = time.Time{}
 		peer := instances[0].Peers[0]
 		if vip.Is6() {
@@ -83,18 +81,12 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		}
 		neighbour := func(words string) {
 			t.Helper()
-			if out, err := holder.Command(t.Context(), "ip", strings.Fields("neighbour "+words+" dev "+holder.Link)...).CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			testkit.Run(t, holder.Command(t.Context(), "ip", strings.Fields("neighbour "+words+" dev "+holder.Link)...))
 		}
 		neighbour("replace " + peer.String() + " lladdr " + link.HardwareAddr.String() + " nud reachable")
-		if n := left(); n != 0 {
-			t.Errorf("%v: a peer is answered", vip)
-		}
+		testkit.Equal(testkit.In(t, vip), 0, left())
 		neighbour("del " + peer.String())
-		if n := left(); n != 1 {
-			t.Errorf("%v: %d announcements to come, want 1", vip, n)
-		}
+		testkit.Equal(testkit.In(t, vip), 1, left())
 		in(holder.Do, func() error { d.announcer.send(); return nil })
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -51,9 +49,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, limits(tt.instances, buffer)); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, limits(tt.instances, buffer))
 		})
 	}
 }
@@ -61,16 +57,12 @@ func TestLimits(t *testing.T) {
 // TestQueues sets bounds in the kernel and takes them back.
 func TestQueues(t *testing.T) {
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.1/24")
-	if err := node.AddLink("eth1"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, node.AddLink("eth1"))
 	file := filepath.Join(t.TempDir(), "queues.json")
 	are := func() (out []uint32) {
 		t.Helper()
 		var list []limit
-		if err := node.Do(func() (err error) { list, err = readLimits(); return err }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, node.Do(func() (err error) { list, err = readLimits(); return err }))
 		for _, q := range []limit{{"eth0", false, 0}, {"eth0", true, 0}, {"eth1", false, 0}} {
 			is, ok := find(list, q)
 			if !ok {
@@ -81,9 +73,7 @@ func TestQueues(t *testing.T) {
 		return out
 	}
 	const own = 3000 // chosen by an administrator for eth1
-	if err := node.Do(func() error { return limit{"eth1", false, own}.set() }); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, node.Do(func() error { return limit{"eth1", false, own}.set() }))
 	before := are()
 	d4, d6 := before[0], before[1]
 	steps := []struct {
@@ -103,12 +93,8 @@ func TestQueues(t *testing.T) {
 	}
 	for _, tt := range steps {
 		// A new value each time: what was before is known from the file.
-		if err := node.Do(func() error { return (&queues{file: file}).apply(tt.wanted) }); err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
-		if got := are(); !slices.Equal(got, tt.want) {
-			t.Errorf("%s: queues %d, want %d", tt.name, got, tt.want)
-		}
+		testkit.Must(testkit.In(t, tt.name), node.Do(func() error { return (&queues{file: file}).apply(tt.wanted) }))
+		testkit.Equal(testkit.In(t, tt.name), tt.want, are())
 		if _, err := os.Stat(file); (err == nil) != tt.kept {
 			t.Errorf("%s: the file: %v", tt.name, err)
 		}
@@ -134,9 +120,7 @@ func FuzzQueues(f *testing.F) {
 			}
 			return
 		}
-		if err := q.store(list); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, q.store(list))
 		if again, err := q.previous(); err != nil || !slices.Equal(again, list) {
 			t.Errorf("%v is written, and read as %v: %v", list, again, err)
 		}

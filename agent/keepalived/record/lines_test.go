@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var compareEvents = cmp.Options{cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()}
@@ -151,17 +152,13 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, now := base(), base()
 			tt.change(&now)
-			if diff := cmp.Diff(tt.want, changes(&before, &now), compareEvents); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, changes(&before, &now), compareEvents)
 		})
 	}
 	before, now := base(), base()
 	before.Migration = &state.Migration{Target: classic, At: at, Agreed: true, Migrating: true}
 	want := []events.Event{{Kind: events.Migration, State: events.Over, Settings: &classic}}
-	if diff := cmp.Diff(want, changes(&before, &now), compareEvents); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, changes(&before, &now), compareEvents)
 }
 
 func TestStatistic(t *testing.T) {

@@ -19,23 +19,15 @@ func TestAPIServer(t *testing.T) {
 	free := daemon.FreePort(t)
 	loopback, port := free.Addr(), free.Port()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Addr: loopback, Port: port, Domain: "demo.example.com"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { plane.Close() })
 	server, err := plane.Server(nil, loopback)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
-	if err := errors.Join(server.Launch(), server.AwaitReady(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(server.Launch(), server.AwaitReady(ctx)))
 	ca, err := ReadAuthorities(plane.CA().CertPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	at := func(host, name string) Target {
 		return Target{Host: host, Port: port, ServerName: name, CAs: ca, Path: "/readyz", Timeout: patience,
 			Pinned: []Pin{{Host: "*", Port: port, Addresses: []netip.Addr{loopback}}}}
@@ -56,17 +48,13 @@ func TestAPIServer(t *testing.T) {
 		}
 	}
 	// The kernel takes connections for a server that is frozen.
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, server.Freeze())
 	frozen := at("api-int.demo.example.com", "")
 	frozen.Timeout = briefly
 	if r := check(ctx, frozen, "hangs"); codes(r) != "hangs" {
 		t.Errorf("frozen: %+v", r)
 	}
-	if err := errors.Join(server.Thaw(), server.Kill()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(server.Thaw(), server.Kill()))
 	if r := Check(ctx, at("api-int.demo.example.com", "")); codes(r) != "refused" {
 		t.Errorf("killed: %+v", r)
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // pair is a certificate with its key and, nil for one that signs itself, issuer.
@@ -55,13 +57,9 @@ func authority(c *x509.Certificate) {
 func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}}
 	for _, o := range append([]option{lasting(-time.Hour, 30*24*time.Hour)}, options...) {
 		o(template)
@@ -71,13 +69,9 @@ func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
 		parent, signer = issuer.cert, issuer.key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &pair{cert, key, issuer}
 }
 
@@ -98,8 +92,6 @@ func trusting(t *testing.T, list ...*pair) Authorities {
 		file = slices.Concat(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.cert.Raw}))
 	}
 	a, err := ReadAuthorities(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return a
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const apiName = "api.demo.example.com"
@@ -47,17 +49,11 @@ func unused(t *testing.T) (port uint16) {
 func bound(t *testing.T) (socket int, port uint16) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { syscall.Close(socket) })
-	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	name, err := syscall.Getsockname(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return socket, uint16(name.(*syscall.SockaddrInet4).Port)
 }
 
@@ -65,9 +61,7 @@ func bound(t *testing.T) (socket int, port uint16) {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -210,11 +204,7 @@ func TestCertificates(t *testing.T) {
 			if codes(r) != tt.want || r.OK != (tt.want == "") {
 				t.Fatalf("findings %q, want %q: %+v", codes(r), tt.want, r.Findings)
 			}
-			for _, words := range tt.says {
-				if !strings.Contains(fmt.Sprint(r.Findings), words) {
-					t.Errorf("no %q in %+v", words, r.Findings)
-				}
-			}
+			testkit.Contains(t, fmt.Sprint(r.Findings), tt.says...)
 			e := r.Endpoints[0]
 			if e.Ready == nil || e.Ready.Status != http.StatusOK || !e.Connected || !strings.HasPrefix(e.TLS, "TLS 1.") {
 				t.Errorf("a wrong certificate hides the rest: %+v", e)
@@ -272,9 +262,7 @@ func TestServers(t *testing.T) {
 				t.Fatalf("OK %v, findings %q, want %q: %+v", r.OK, codes(r), tt.want, r.Findings)
 			}
 			f := r.Findings[0]
-			if all := f.What + " Next:" + f.Next; !strings.Contains(all, tt.says) {
-				t.Errorf("no %q in %q", tt.says, all)
-			}
+			testkit.Contains(t, f.What+" Next:"+f.Next, tt.says)
 			if f.Address != fmt.Sprintf("127.0.0.1:%d", tt.port) {
 				t.Errorf("it is at %s", f.Address)
 			}
@@ -286,18 +274,14 @@ func TestServers(t *testing.T) {
 func silent(t *testing.T) uint16 {
 	t.Helper()
 	socket, port := bound(t)
-	if err := syscall.Listen(socket, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Listen(socket, 0))
 	within := patience // the first one fills the queue
 	for range 10 {
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), within)
 		if err != nil && within == briefly {
 			return port
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(func() { conn.Close() })
 		within = briefly
 	}

@@ -29,13 +29,9 @@ func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	addr := daemon.FreePort(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "Corefile")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(corefile, "PORT", fmt.Sprint(addr.Port()))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(strings.ReplaceAll(corefile, "PORT", fmt.Sprint(addr.Port()))), 0o600))
 	p, err := process.Start("coredns", exec.Command(program, "-conf", file), filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { p.Kill() })
 	question := new(dns.Msg).SetQuestion("await.", dns.TypeA)
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -146,9 +142,7 @@ broken:PORT {
 // A name server that says nothing.
 func TestSilentNameserver(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer conn.Close()
 	target := Target{Host: apiName, Port: 6443, Timeout: briefly, Nameserver: conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 	if _, finding := target.resolve(context.Background()); finding == nil || finding.Code != codeNoDNS {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -87,9 +85,7 @@ func TestAddresses(t *testing.T) {
 		{[]string{"2001:db8:1::10"}, "[2001:db8:1::10]:6443"},
 	} {
 		p := plan(t, external, Options{Nodes: []v1alpha1.Peer{node("m0", "", tt.list...), node("w0", "worker", "192.0.2.20")}, Allow: allow})
-		if got := servers(p, "api"); got != "m0 "+tt.want {
-			t.Errorf("%v: %s", tt.list, got)
-		}
+		testkit.Equal(testkit.In(t, tt.list), "m0 "+tt.want, servers(p, "api"))
 	}
 }
 
@@ -104,12 +100,8 @@ func TestBootstrap(t *testing.T) {
 		t.Error(got)
 	}
 	nodes[2] = node("bootstrap", "bootstrap", "192.0.2.10")
-	if got := servers(plan(t, external, Options{Nodes: nodes}), "machine-config"); got != "m0 192.0.2.10:22623" {
-		t.Error(got)
-	}
-	if got := servers(plan(t, external, Options{Nodes: nodes}), "ingress-https"); got != "w0 192.0.2.20:443" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "m0 192.0.2.10:22623", servers(plan(t, external, Options{Nodes: nodes}), "machine-config"))
+	testkit.Equal(t, "w0 192.0.2.20:443", servers(plan(t, external, Options{Nodes: nodes}), "ingress-https"))
 }
 
 // Nodes that another ingress controller selects for itself are not the default's;
@@ -123,9 +115,7 @@ func TestControllers(t *testing.T) {
 	} {
 		p := plan(t, blue+selector, Options{Nodes: nodes})
 		got := [2]string{servers(p, "ingress-https"), servers(p, "ingress-blue-https")}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", selector, diff)
-		}
+		testkit.Equal(testkit.In(t, selector), want, got)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -66,9 +65,7 @@ func TestID(t *testing.T) {
 		"demo-master-0":                         false,
 		"c3c14e9d-750f-46fb-af9c-e9fd375719b2x": false,
 	} {
-		if got := Name(name).ID(); got != want {
-			t.Errorf("%s: %t", name, got)
-		}
+		testkit.Equal(testkit.In(t, name), want, Name(name).ID())
 	}
 }
 
@@ -107,8 +104,6 @@ func TestNamesInTerraform(t *testing.T) {
 		if i == 0 {
 			want = blocks
 		}
-		if diff := cmp.Diff(want, blocks); diff != "" {
-			t.Errorf("%q: other blocks:\n%s", name, diff)
-		}
+		testkit.Equal(testkit.In(t, name), want, blocks)
 	}
 }

@@ -72,9 +72,7 @@ func TestRules(t *testing.T) {
 				tt.change(&c.Config.Spec)
 			}
 			want := slices.Concat(tt.tcp, base, tt.more)
-			if got := short(Rules(c, tt.role)); !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			testkit.Equal(t, want, short(Rules(c, tt.role)))
 		})
 	}
 }
@@ -84,9 +82,7 @@ func TestNetworks(t *testing.T) {
 	c := example(t, "dual-stack")
 	c.Config.Spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
 	for _, r := range Rules(c, "master") {
-		if len(r.Networks) > 0 {
-			t.Errorf("%+v", r)
-		}
+		testkit.Empty(t, r.Networks)
 	}
 }
 
@@ -131,9 +127,7 @@ func TestNFT(t *testing.T) {
 		}
 		nft := exec.CommandContext(context.Background(), "nft", "--check", "--file", "-")
 		nft.Stdin = bytes.NewReader(text.Bytes())
-		if out, err := nft.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s\n%s", name, err, out, text)
-		}
+		testkit.Run(testkit.In(t, name, text), nft)
 	}
 }
 
@@ -146,9 +140,7 @@ func TestFirewalld(t *testing.T) {
 		`firewall-cmd --permanent --add-rich-rule='rule family="ipv6" source address="2001:db8:0:1::/64" protocol value="vrrp" accept'`,
 		`firewall-cmd --permanent --add-rich-rule='rule family="ipv4" destination address="224.0.0.251" port port="5353" protocol="udp" accept'`,
 	} {
-		if !strings.Contains(out.String(), want+"\n") {
-			t.Errorf("no %s in\n%s", want, out.String())
-		}
+		testkit.Contains(testkit.In(t, want), out.String(), want+"\n")
 	}
 	if !strings.HasSuffix(out.String(), "\nfirewall-cmd --reload\n") {
 		t.Errorf("no reload at the end of\n%s", out.String())

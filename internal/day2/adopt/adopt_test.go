@@ -112,9 +112,7 @@ func TestOfAnotherRelease(t *testing.T) {
 		_, list := adopt.Read(usual.export(tt.release, config{name: "01-x", pool: "master", operators: true, files: map[string]string{tt.name: "kind: Pod # keepalived\n"}}), adopt.Options{})
 		// Items without relation to VIPs by path and text are ignored.
 		want := tt.why
-		if !strings.Contains(list.Error(), want) {
-			t.Errorf("%s in %s: %v", tt.name, tt.release, list)
-		}
+		testkit.Contains(testkit.In(t, tt.name, tt.release), list.Error(), want)
 	}
 }
 
@@ -205,9 +203,7 @@ spec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [mirror.example.net/b
 	files, err := p.Files()
 	testkit.Must(t, err)
 	for _, f := range files {
-		if strings.Contains(string(f.Data), "hunter2") {
-			t.Errorf("%s: a secret", f.Path)
-		}
+		testkit.Lacks(testkit.In(t, f.Path), string(f.Data), "hunter2")
 	}
 }
 
@@ -217,11 +213,7 @@ func TestIncomplete(t *testing.T) {
 	text = strings.Replace(text, "kind: ClusterVersion", "kind: Other", 1)
 	text = strings.ReplaceAll(text, "name: 00-worker", "name: rendered-worker-0123456789abcdef")
 	_, list := adopt.Read([]render.File{{Name: "live.yaml", Data: []byte(text)}}, adopt.Options{})
-	for _, want := range []string{"no release of OpenShift", "no MachineConfig of the operator for the pool worker"} {
-		if !strings.Contains(list.Error(), want) {
-			t.Errorf("no %q in %v", want, list)
-		}
-	}
+	testkit.Contains(t, list.Error(), "no release of OpenShift", "no MachineConfig of the operator for the pool worker")
 	if p, list := adopt.Read(usual.export("4.11"), adopt.Options{}); p != nil || !strings.Contains(list.Error(), string(problem.UnsupportedVersion)) {
 		t.Errorf("4.11: %v", list)
 	}
@@ -275,9 +267,7 @@ func TestCheck(t *testing.T) {
 	}
 	// vipgen's own MachineConfigs are there by then.
 	own := since(t, dir, append(usual.export("4.18", extra("1")), dir[slices.IndexFunc(dir, func(f render.File) bool { return strings.HasPrefix(f.Name, "rendered/") })]), "")
-	if own.Findings() != 0 {
-		t.Errorf("with vipgen's: %+v", own)
-	}
+	testkit.Equal(t, 0, own.Findings())
 	// An update: other images, files that ended.
 	c = since(t, dir, usual.export("4.19", extra("1")), "")
 	if c.Is != "4.19" || len(c.Images) != 3 || !slices.ContainsFunc(c.Changes, func(x diff.Change) bool {
@@ -348,11 +338,7 @@ func TestCanary(t *testing.T) {
 func TestExport(t *testing.T) {
 	const file = "../../../examples/export/before.yaml"
 	got := usual.export("4.18", config{name: "50-site", pool: "worker", files: map[string]string{"/etc/keepalived/monitor.conf": "mode: unicast\n"}})[0].Data
-	if *update {
-		testkit.WriteFile(t, file, got)
-	}
-	want := testkit.ReadFile(t, file)
-	testkit.Equal(t, string(want), string(got))
+	testkit.Kept(t, file, got, *update)
 }
 
 // Text of the cluster is text in the steps.
@@ -361,7 +347,5 @@ func TestStepsAreInert(t *testing.T) {
 	files := append(usual.export("4.18"), render.File{Name: "hostile.yaml", Data: []byte(hostile)},
 		render.File{Name: "mirrors.yaml", Data: []byte("kind: ImageTagMirrorSet\nspec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [\"m|x\\n## y\"]}]}\n")})
 	steps := planned(t, files, adopt.Options{}).Steps()
-	if !strings.Contains(steps, "| roll-out | master | worker | a_b_c__script__# oc delete node --all |\n") || !strings.Contains(steps, "| m_x_## y |\n") {
-		t.Error(steps)
-	}
+	testkit.Contains(t, steps, "| roll-out | master | worker | a_b_c__script__# oc delete node --all |\n", "| m_x_## y |\n")
 }

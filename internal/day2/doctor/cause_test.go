@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // takes is that b misses the holder's advertisements and takes the VIP, at second 10.150.
@@ -293,9 +294,7 @@ func TestCause(t *testing.T) {
 				got = append(got, brief(&r.Moves[i]))
 			}
 			want := append([]string{">a first-holder likely unheld 0 split 0"}, tt.want...)
-			if !slices.Equal(got, want) {
-				t.Errorf("got\n%q\nwant\n%q", got, want)
-			}
+			testkit.Equal(t, want, got)
 			for _, m := range r.Moves {
 				if m.Cause.Text == "" || m.Cause.Sure == Certain && len(m.Evidence) == 0 || (m.Cause.Sure == Likely) != (m.Cause.Or != "") ||
 					m.Cause.Code == LeftOut && (m.Cause.Next != "") != (m.Cause.Sure == Certain) {
@@ -369,9 +368,7 @@ func TestRecordsThatBeginAgain(t *testing.T) {
 		}
 	}
 	both, err := json.Marshal(Diagnose(append(slices.Clone(list), last...)).Moves)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	alone, _ := json.Marshal(Diagnose(append(last, list[len(last):]...)).Moves)
 	if moves, _ := json.Marshal(want.Moves); string(both) != string(moves) || string(alone) != string(moves) {
 		t.Errorf("got\n%s\n%s\nwant\n%s", both, alone, moves)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // falls is that a's priority falls three times, which b and c hear, and that b takes the
@@ -63,9 +64,7 @@ func TestClocks(t *testing.T) {
 				}
 			}
 			if tt.want == "bc" { // no two agree: which is right is not known
-				if len(r.Clocks) != 2 {
-					t.Errorf("%+v", r.Clocks)
-				}
+				testkit.Equal(t, 2, len(r.Clocks))
 			} else if got != tt.want {
 				t.Errorf("%s, %+v", got, r.Clocks)
 			}
@@ -114,7 +113,5 @@ func TestOldNewsIsNoClock(t *testing.T) {
 200 c higher-heard b 68 48
 300 b higher-heard a 68 48
 `))
-	if len(r.Clocks) != 0 {
-		t.Errorf("%+v", r.Clocks)
-	}
+	testkit.Equal(t, 0, len(r.Clocks))
 }

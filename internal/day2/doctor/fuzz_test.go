@@ -3,13 +3,13 @@ package doctor
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // lines returns events in the form of a file.
@@ -18,9 +18,7 @@ func lines(t testing.TB, list []events.Event) []byte {
 	var b bytes.Buffer
 	for _, e := range list {
 		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		b.Write(append(line, '\n'))
 	}
 	return b.Bytes()
@@ -36,17 +34,12 @@ func FuzzDiagnose(f *testing.F) {
 		f.Fatal("no records", err)
 	}
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := testkit.ReadFile(f, name)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, _, err := events.Read(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		r := Diagnose(list)
 		if _, err := json.Marshal(r); err != nil {
 			t.Error(err)
@@ -66,9 +59,7 @@ func FuzzDiagnose(f *testing.F) {
 func TestOrderOfInput(t *testing.T) {
 	list := play(t, falls)
 	want, err := json.Marshal(Diagnose(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	other := append(slices.Clone(list), list...)
 	slices.Reverse(other)
 	if got, _ := json.Marshal(Diagnose(other)); string(got) != string(want) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // epoch is when scripts begin.
@@ -57,9 +58,7 @@ func play(t testing.TB, script string) (list []events.Event) {
 			continue
 		}
 		second, err := strconv.ParseFloat(word[0], 64)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		testkit.Must(testkit.In(t, line), err)
 		node, rest := word[1], word[3:]
 		option := map[string]int{}
 		for len(rest) > 0 {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
@@ -101,9 +99,7 @@ func TestMachineConfigs(t *testing.T) {
 		for what, data := range sources {
 			t.Run(tt.name+" "+what, func(t *testing.T) {
 				got := read(t, append(slices.Clone(rest), render.File{Name: "live.json", Data: data}), importer.Given{})
-				if diff := cmp.Diff(string(want.InstallConfig)+string(want.VIPConfig), string(got.InstallConfig)+string(got.VIPConfig)); diff != "" {
-					t.Errorf("other input:\n%s", diff)
-				}
+				testkit.Equal(t, string(want.InstallConfig)+string(want.VIPConfig), string(got.InstallConfig)+string(got.VIPConfig))
 				var text []string
 				for _, l := range got.Lost {
 					text = append(text, l.What)
@@ -148,9 +144,7 @@ func TestOrderOfFiles(t *testing.T) {
 		files := sourceFiles(t, name)
 		slices.Reverse(files)
 		got := read(t, files, importer.Given{})
-		if diff := cmp.Diff(importCase(t, name), got); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
+		testkit.Equal(testkit.In(t, name), importCase(t, name), got)
 	}
 }
 
@@ -165,11 +159,7 @@ func TestGiven(t *testing.T) {
 	given := importer.Given{ClusterName: "demo", BaseDomain: "example.org", Mode: "unicast"}
 	given.MachineNetworks = append(given.MachineNetworks, prefix("192.0.2.0/25"))
 	r := read(t, files, given)
-	for _, want := range []string{"baseDomain: example.org\n", "- cidr: 192.0.2.0/25\n", "platform:\n  none: {}\n"} {
-		if !strings.Contains(string(r.InstallConfig), want) {
-			t.Errorf("no %q in\n%s", want, r.InstallConfig)
-		}
-	}
+	testkit.Contains(t, string(r.InstallConfig), "baseDomain: example.org\n", "- cidr: 192.0.2.0/25\n", "platform:\n  none: {}\n")
 	c := load(t, r)
 	if got := c.Config.Spec.Groups[0]; got.VirtualRouterID != 97 || got.VIPs[0].String() != "192.0.2.5" {
 		t.Errorf("%+v", got)
@@ -269,9 +259,7 @@ func TestTiming(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := read(t, changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
-		if !strings.Contains(string(r.VIPConfig), tt.want) {
-			t.Errorf("%q: no %q in\n%s", tt.new, tt.want, r.VIPConfig)
-		}
+		testkit.Contains(testkit.In(t, tt.new), string(r.VIPConfig), tt.want)
 		if c := load(t, r); c.Config.Spec.VRRP.Start != nil {
 			t.Errorf("%q: starts with %+v", tt.new, c.Config.Spec.VRRP.Start)
 		}
@@ -359,9 +347,7 @@ func TestRelevant(t *testing.T) {
 		"var/lib/kubelet/pki/kubelet-client-current.pem":                                           false,
 		"home/core/.ssh/id_rsa": false,
 	} {
-		if got := importer.Relevant(name); got != want {
-			t.Errorf("%s: %t", name, got)
-		}
+		testkit.Equal(testkit.In(t, name), want, importer.Relevant(name))
 	}
 }
 

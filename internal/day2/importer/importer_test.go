@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/day2/importer"
@@ -159,14 +157,10 @@ func TestSameBehaviour(t *testing.T) {
 			if c.Config.Spec.Platform != tt.platform || c.Config.Spec.Topology != tt.topology || c.Config.Spec.VRRP.Start != nil {
 				t.Errorf("platform %s, topology %s, start %v", c.Config.Spec.Platform, c.Config.Spec.Topology, c.Config.Spec.VRRP.Start)
 			}
-			if got := strings.Trim(fmt.Sprint(c.Config.Spec.MachineNetworks), "[]"); got != tt.networks {
-				t.Errorf("machine networks %s, want %s", got, tt.networks)
-			}
+			testkit.Equal(t, tt.networks, strings.Trim(fmt.Sprint(c.Config.Spec.MachineNetworks), "[]"))
 			files := preview(t, c, tt.role, tt.addresses, tt.peers)
 			rendered := readRendered(t, files[v1alpha1.KeepalivedConf])
-			if diff := cmp.Diff(tt.want, rendered); diff != "" {
-				t.Errorf("rendered, beside what the source has by hand:\n%s", diff)
-			}
+			testkit.Equal(t, tt.want, rendered)
 			onWire(t, tt.name, r, rendered)
 			if tt.haproxy != 0 {
 				checkHAProxy(t, files[v1alpha1.HAProxyConf], tt.haproxy, tt.ready)
@@ -261,11 +255,7 @@ func keepsApart(r *importer.Result, file, what string) bool {
 
 func checkHAProxy(t *testing.T, text string, port, ready int) {
 	t.Helper()
-	for _, want := range []string{fmt.Sprintf("    bind 0.0.0.0:%d", port), fmt.Sprintf("    bind 127.0.0.1:%d", ready), ":6443\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	testkit.Contains(t, text, fmt.Sprintf("    bind 0.0.0.0:%d", port), fmt.Sprintf("    bind 127.0.0.1:%d", ready), ":6443\n")
 }
 
 func checkImages(t *testing.T, c *render.Cluster, want v1alpha1.Images) {
@@ -299,14 +289,7 @@ func TestExpected(t *testing.T) {
 			report, err := json.MarshalIndent(r, "", "  ")
 			testkit.Must(t, err)
 			for file, got := range map[string][]byte{"install-config.yaml": r.InstallConfig, "vipgen.yaml": r.VIPConfig, "report.json": append(report, '\n')} {
-				path := filepath.Join("testdata", "expected", name, file)
-				if *update {
-					testkit.WriteFile(t, path, got)
-				}
-				want := testkit.ReadFile(t, path)
-				if diff := cmp.Diff(string(want), string(got)); diff != "" {
-					t.Errorf("%s:\n%s", path, diff)
-				}
+				testkit.Kept(t, filepath.Join("testdata", "expected", name, file), got, *update)
 			}
 		})
 	}

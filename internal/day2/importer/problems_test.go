@@ -74,9 +74,7 @@ func TestProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
-			if got := problemsOf(t, changed(t, tt.name, tt.file, tt.old, tt.new), importer.Given{}).Error(); !strings.Contains(got, tt.want) {
-				t.Errorf("no %q in\n%s", tt.want, got)
-			}
+			testkit.Contains(t, problemsOf(t, changed(t, tt.name, tt.file, tt.old, tt.new), importer.Given{}).Error(), tt.want)
 		})
 	}
 }
@@ -141,9 +139,7 @@ func TestNoSecrets(t *testing.T) {
 	for _, name := range caseNames() {
 		files := sourceFiles(t, name)
 		r, list := importer.Read(files, importer.Given{})
-		if strings.Contains(everything(t, r, list), secret) {
-			t.Errorf("%s: a secret comes out:\n%s", name, everything(t, r, list))
-		}
+		testkit.Lacks(testkit.In(t, name), everything(t, r, list), secret)
 		for n, f := range files {
 			lines := strings.SplitAfter(string(f.Data), "\n")
 			for cut := range lines {

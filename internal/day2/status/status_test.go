@@ -73,9 +73,7 @@ func cluster(t *testing.T, all map[string]state.Report) *Cluster {
 
 func TestNothingIsWrong(t *testing.T) {
 	c := cluster(t, reports())
-	if len(c.Findings) > 0 {
-		t.Errorf("%+v", c.Findings)
-	}
+	testkit.Empty(t, c.Findings)
 	if len(c.VIPs) != 1 || !slices.Equal(c.VIPs[0].Holders, []string{"master-0"}) || c.VIPs[0].Members[0].Node != "master-0" || c.VIPs[0].Members[1].Holder != "master-0" {
 		t.Errorf("%+v", c.VIPs)
 	}
@@ -85,9 +83,7 @@ func TestNothingIsWrong(t *testing.T) {
 		if n.report.Firewall == nil {
 			want = byVIP
 		}
-		if n.OwnRequests != want {
-			t.Errorf("%s: own requests %q, want %q", n.Name, n.OwnRequests, want)
-		}
+		testkit.Equal(testkit.In(t, n.Name), want, n.OwnRequests)
 	}
 	if n := c.Nodes[0]; n.Version != "v1.2.0" || n.Settings != "fast/unicast/v3/40ms" || !cmp.Equal(n.Jobs, want) {
 		t.Errorf("%+v", n)
@@ -177,9 +173,7 @@ func TestFindings(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Error(d)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -211,9 +205,7 @@ func TestForms(t *testing.T) {
 		names = append(names, n.Name+" "+n.Version+" "+n.Settings)
 	}
 	want := []string{"master-0 v1.2.0 fast/unicast/v3/40ms", "master-1 v1.2.0 fast/unicast/v3/40ms", "master-2 v1.2.0 fast/unicast/v3/40ms", "worker-0  fast/unicast/v3/40ms"}
-	if d := cmp.Diff(want, names); d != "" {
-		t.Error(d)
-	}
+	testkit.Equal(t, want, names)
 	if len(c.Findings) != 1 || c.Findings[0].Code != missingState || c.Findings[0].Node != "worker-0" {
 		t.Errorf("%+v", c.Findings)
 	}

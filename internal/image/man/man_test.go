@@ -1,6 +1,10 @@
 package man
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
 
 // TestText: nothing in a text is syntax of roff.
 func TestText(t *testing.T) {
@@ -10,8 +14,6 @@ func TestText(t *testing.T) {
 		`a \fB b`:             `a \efB b`,
 		"--dir 'x' \"y\" ~^`": `\-\-dir \(aqx\(aq \(dqy\(dq \(ti\(ha\(ga`,
 	} {
-		if got := text(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		testkit.Equal(testkit.In(t, in), want, text(in))
 	}
 }

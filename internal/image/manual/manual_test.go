@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestFiles(t *testing.T) {
 	files, err := Files(t.Context(), image.Source{Dir: "../../..", Version: "v1.2.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	found := map[string]string{}
 	for _, f := range files {
 		found[f.Path] = string(f.Data)
@@ -33,19 +32,13 @@ func TestFiles(t *testing.T) {
 		"/completions/vipgen.fish":             "complete -c vipgen",
 		"/completions/vipgen.ps1":              "Register-ArgumentCompleter",
 	} {
-		if !strings.Contains(found[path], want) {
-			t.Errorf("%s lacks %q:\n%.600s", path, want, found[path])
-		}
+		testkit.Contains(testkit.In(t, path), found[path], want)
 	}
 	bash := exec.Command("bash", "-n")
 	bash.Stdin = strings.NewReader(found["/completions/vipgen.bash"])
-	if out, err := bash.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Run(t, bash)
 	again, err := Files(t.Context(), image.Source{Dir: "../../..", Version: "v1.2.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, f := range again {
 		if !bytes.Equal(f.Data, []byte(found[f.Path])) {
 			t.Errorf("%s differs the second time", f.Path)

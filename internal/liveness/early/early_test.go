@@ -13,14 +13,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What it imports is initialised first.
 func TestImports(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "early.go", nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, spec := range f.Imports {
 		switch path, _ := strconv.Unquote(spec.Path.Value); path {
 		case "os", "syscall":

@@ -167,15 +167,9 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 		"api-mgmt": {"api-mgmt.demo.example.com: ", "--server https://[2001:db8::17]:6443 --tls-server-name api.demo.example.com", "https://api-mgmt.demo.example.com:6443 takes a certificate"},
 		"api-old":  {"a.example.net b.example.net: ", "resolve a.example.net and b.example.net to these VIPs"},
 	} {
-		for _, w := range want {
-			if !strings.Contains(words[group], w) {
-				t.Errorf("%s: no %q in %q", group, w, words[group])
-			}
-		}
+		testkit.Contains(t, words[group], want...)
 	}
-	if len(words) != 2 {
-		t.Errorf("clients of %v", words)
-	}
+	testkit.Equal(t, 2, len(words))
 	var object configv1.APIServer
 	testkit.Must(t, yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object))
 	want := []configv1.APIServerNamedServingCert{
@@ -186,9 +180,7 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 		t.Errorf("%s", r.NamedCertificates)
 	}
 	for _, f := range stageOf(t, c, "api-mgmt", verify.StageRunning).Failures {
-		if strings.Contains(f.What, "achine config") {
-			t.Errorf("nobody asks for machine configs there: %+v", f)
-		}
+		testkit.Lacks(t, f.What, "achine config")
 	}
 }
 

@@ -52,9 +52,7 @@ func TestOwnRequestsThatDepend(t *testing.T) {
 	check := func(problem string) {
 		t.Helper()
 		for _, o := range verify.Requests(c, setups) {
-			if !strings.Contains(o.Problem, problem) {
-				t.Errorf("%s: %q, want %q", o.Role, o.Problem, problem)
-			}
+			testkit.Contains(testkit.In(t, o.Role), o.Problem, problem)
 		}
 	}
 	peer.Addresses = usual[1:]

@@ -89,9 +89,7 @@ func TestParse(t *testing.T) {
 			for _, s := range setups {
 				for _, n := range s.Nodes {
 					got, err := verify.Parse(n.Conf)
-					if err != nil {
-						t.Fatalf("%s: %v", n.Facts.Name, err)
-					}
+					testkit.Must(testkit.In(t, n.Facts.Name), err)
 					want := fed(t, keepalived.New(c.Config, n.Facts))
 					if n.OpenShifts {
 						want.RouterID = "" // which it leaves to keepalived

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
@@ -264,8 +262,6 @@ func TestNodesAlike(t *testing.T) {
 		testkit.Must(t, err)
 		each, err := s.ProveOneByOne()
 		testkit.Must(t, err)
-		if diff := cmp.Diff(each, alike[0], sameAddresses); diff != "" {
-			t.Errorf("%s (-one by one +alike):\n%s", group, diff)
-		}
+		testkit.Equal(testkit.In(t, group), each, alike[0], sameAddresses)
 	}
 }

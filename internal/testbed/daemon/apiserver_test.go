@@ -19,9 +19,7 @@ func TestAPIServer(t *testing.T) {
 	} {
 		conn, err := tls.Dial("tcp", s.Addr.String(), &tls.Config{ServerName: sni, InsecureSkipVerify: true})
 		testkit.Must(t, err)
-		if got := conn.ConnectionState().PeerCertificates[0].DNSNames[0]; got != want {
-			t.Errorf("certificate for %q: %s, want %s", sni, got, want)
-		}
+		testkit.Equal(testkit.In(t, sni), want, conn.ConnectionState().PeerCertificates[0].DNSNames[0])
 		conn.Close()
 	}
 

@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const cfg = `global
@@ -48,9 +50,7 @@ func refuses(t *testing.T, check func(testing.TB, []byte) string, good string, l
 			if bad == good {
 				t.Fatalf("%q is not in the configuration", tt.old)
 			}
-			if got := check(t, []byte(bad)); !strings.Contains(got, tt.want) {
-				t.Errorf("complaint %q, want one with %q", got, tt.want)
-			}
+			testkit.Contains(t, check(t, []byte(bad)), tt.want)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // conf is a keepalived.conf with one instance; the lines given are its own.
@@ -84,9 +86,7 @@ func TestKeepalivedRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := checkKeepalived(t, []byte(tt.conf)); !strings.Contains(got, tt.want) {
-				t.Errorf("complaint %q, want one with %q", got, tt.want)
-			}
+			testkit.Contains(t, checkKeepalived(t, []byte(tt.conf)), tt.want)
 		})
 	}
 }

@@ -111,9 +111,7 @@ func TestFreeze(t *testing.T) {
 	}
 	p.must(p.servers[0].Thaw())
 	for range 2 {
-		if err := expectEnd(t, "a request", answers); err != nil {
-			t.Errorf("after Thaw: %v", err)
-		}
+		testkit.Check(t, expectEnd(t, "a request", answers))
 	}
 	p.must(p.servers[0].Freeze())
 	p.must(p.servers[0].Kill())
@@ -144,9 +142,7 @@ func TestStop(t *testing.T) {
 	}
 	p.must(p.Create(t.Context(), nodesPath, []byte(oneNode)))
 	close(delay)
-	if err := expectEnd(t, "the watch", watch); err != nil {
-		t.Errorf("the watch was broken off: %v", err)
-	}
+	testkit.Check(t, expectEnd(t, "the watch", watch))
 	p.must(expectEnd(t, "stopping", ended))
 	if p.servers[0].Running() {
 		t.Error("it runs after Stop")

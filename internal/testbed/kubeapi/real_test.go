@@ -268,9 +268,7 @@ func TestAsReal(t *testing.T) {
 	}
 	t.Run("watch", func(t *testing.T) {
 		want, got := real.watchChanges(t), standIn.watchChanges(t)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("events (- as the real one, + as the stand-in):\n%s", diff)
-		}
+		testkit.Equal(t, want, got)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,16 +106,10 @@ func TestAddresses(t *testing.T) {
 		{"link up", func() error { return node.SetLink(true) }, []string{"192.0.2.1/24", "192.0.2.9/32"}},
 	}
 	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
+		testkit.Must(testkit.In(t, step.name), step.do())
 		got, err := node.Addresses()
-		if err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		if want := prefixes(step.want...); !slices.Equal(got, want) {
-			t.Errorf("%s: addresses %v, want %v", step.name, got, want)
-		}
+		testkit.Must(testkit.In(t, step.name), err)
+		testkit.Equal(testkit.In(t, step.name), got, prefixes(step.want...))
 	}
 }
 
@@ -177,21 +170,15 @@ func TestCloseRemovesEverything(t *testing.T) {
 		t.Fatal("the same node twice was not refused")
 	}
 
-	if err := n.Close(); err != nil {
-		t.Error(err)
-	}
-	if found := left(t, n.prefix); len(found) != 0 {
-		t.Errorf("left behind: %v", found)
-	}
+	testkit.Check(t, n.Close())
+	testkit.Empty(t, left(t, n.prefix))
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
 		sleeper.Process.Kill()
 		t.Error("a process of the namespace outlived it")
 	}
-	if err := n.Close(); err != nil {
-		t.Errorf("closing again: %v", err)
-	}
+	testkit.Check(t, n.Close())
 }
 
 func TestForeignNamespaceIsLeftAlone(t *testing.T) {
@@ -199,18 +186,14 @@ func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 	foreign := fmt.Sprintf("vg%d-%d-hub", os.Getpid(), networks.Load()+1) // what New tries first
 	testkit.Must(t, ip("netns", "add", foreign))
 	t.Cleanup(func() {
-		if err := ip("netns", "delete", foreign); err != nil {
-			t.Errorf("the foreign namespace was touched: %v", err)
-		}
+		testkit.Check(t, ip("netns", "delete", foreign))
 	})
 	n, err := New()
 	testkit.Must(t, err)
 	if n.hub == foreign {
 		t.Errorf("took the namespace %s of somebody else", n.hub)
 	}
-	if err := n.Close(); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, n.Close())
 }
 
 func TestNetworksAreApart(t *testing.T) {
@@ -277,12 +260,8 @@ func TestRemove(t *testing.T) {
 	if found := left(t, n.prefix); len(found) != 2 || len(made) != 2 {
 		t.Fatalf("made %v, there are %v", made, found)
 	}
-	if err := Remove(os.Getpid(), append(made, n.prefix+"-n-gone")...); err != nil {
-		t.Error(err)
-	}
-	if found := left(t, n.prefix); len(found) != 0 {
-		t.Errorf("left behind: %v", found)
-	}
+	testkit.Check(t, Remove(os.Getpid(), append(made, n.prefix+"-n-gone")...))
+	testkit.Empty(t, left(t, n.prefix))
 	n.made = nil
 }
 

@@ -68,9 +68,7 @@ func TestFreezeAndKill(t *testing.T) {
 	}
 	l.Thaw()
 	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
-		if err := ask(t, conn, testkit.Patience); err != nil {
-			t.Errorf("the %s connection, after Thaw: %v", name, err)
-		}
+		testkit.Check(testkit.In(t, name), ask(t, conn, testkit.Patience))
 	}
 	l.Freeze()
 	l.Kill() // also of one that is frozen

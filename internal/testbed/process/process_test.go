@@ -42,9 +42,7 @@ func TestProcess(t *testing.T) {
 	}
 
 	second := shell(t, log, "trap '' TERM; echo up; while :; do sleep 0.01; done")
-	if second.Output() != "up\n" {
-		t.Errorf("the output of the one before is in that of this: %q", second.Output())
-	}
+	testkit.Equal(t, "up\n", second.Output())
 	short, cancelShort := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancelShort()
 	if err := second.Stop(short); !errors.Is(err, context.DeadlineExceeded) || second.Ended() {

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -30,14 +29,7 @@ const (
 // file. pkg is the folder of the test's package in the module.
 func Verify(t *testing.T, pkg, file, kind string, of reflect.Type, update bool) {
 	t.Helper()
-	want := schema(t, pkg, kind, of)
-	if update {
-		testkit.WriteFile(t, file, want)
-		return
-	}
-	if diff := cmp.Diff(string(testkit.ReadFile(t, file)), string(want)); diff != "" {
-		t.Errorf("%s is out of date; run the test with -update (-file +types):\n%s", file, diff)
-	}
+	testkit.Kept(t, file, schema(t, pkg, kind, of), update)
 }
 
 func schema(t *testing.T, pkg, kind string, of reflect.Type) []byte {

@@ -32,9 +32,7 @@ func TestModulesAgree(t *testing.T) {
 	for _, module := range []string{"lab", "internal/image"} {
 		list := exec.Command("go", "list", "./...")
 		list.Dir = filepath.Join(testkit.Root(t), module)
-		if out, err := list.CombinedOutput(); err != nil {
-			t.Errorf("%s does not build: %v\n%s", module, err, out)
-		}
+		testkit.Run(testkit.In(t, module), list)
 		for path, version := range versions(module) {
 			if have, shared := own[path]; shared && have != version {
 				t.Errorf("%s has %s %s, vipgen %s: run `go get %s@%s` and `go mod tidy`", module, path, version, have, path, version)

@@ -171,11 +171,7 @@ func TestAfter(t *testing.T) {
 	status, err = run([]string{"-close", report}, &out)
 	testkit.Must(t, err)
 	text := out.String()
-	for _, want := range []string{"\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\ntests that this machine cannot run:\n  example.com/late TestAfter: one core\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
+	testkit.Contains(t, text, "\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\ntests that this machine cannot run:\n  example.com/late TestAfter: one core\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t")
 	if status != 0 || !strings.HasSuffix(text, "s\n\tTestAfter\n\tlate_test.go:30: wrong\nFAIL\n") {
 		t.Errorf("status %d\n%s", status, text)
 	}
@@ -201,9 +197,7 @@ func TestEndless(t *testing.T) {
 }
 `))
 	program := filepath.Join(t.TempDir(), "retest")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testkit.Run(t, exec.Command("go", "build", "-o", program, "."))
 	var out testkit.Log
 	cmd := exec.Command(program, "-C", dir, "-timeout=1h", "./...")
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &out, &syscall.SysProcAttr{Setpgid: true}
@@ -215,11 +209,7 @@ func TestEndless(t *testing.T) {
 	testkit.Must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT))
 	err := cmd.Wait()
 	text := out.String()
-	for _, want := range []string{"retest: cut off: example.com/endless runs TestEndless\n", "endless.TestEndless(", "\nFAIL\texample.com/endless\t"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
+	testkit.Contains(t, text, "retest: cut off: example.com/endless runs TestEndless\n", "endless.TestEndless(", "\nFAIL\texample.com/endless\t")
 	if cmd.ProcessState.ExitCode() != 1 || strings.Contains(text, "is run again") {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -194,9 +194,7 @@ global_defs {
 	if i.Version != 3 || i.RouterID != 0 || i.AdvertMS != 0 || len(i.VIPs) != 1 || i.VIP() != netip.MustParsePrefix("192.0.2.5/32") {
 		t.Errorf("%+v", i)
 	}
-	if line := i.Block.LineOf("advert_int"); line != 4 {
-		t.Errorf("advert_int is in line %d", line)
-	}
+	testkit.Equal(t, 4, i.Block.LineOf("advert_int"))
 	if !strings.HasSuffix(i.Name, "_API") || !keepalivedconf.HasHole(i.Name) {
 		t.Errorf("the name %q", i.Name)
 	}

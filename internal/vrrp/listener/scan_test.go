@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,9 +78,7 @@ func TestScan(t *testing.T) {
 	if out, err := daemon.NewHost(t, node).Run(nil, "nft", "table inet guard { chain input { type filter hook input priority -10; meta l4proto 112 drop; }; }"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if !slices.Equal(s.Interfaces, []string{"eth0"}) {
-		t.Errorf("listens on %v", s.Interfaces)
-	}
+	testkit.Equal(t, []string{"eth0"}, s.Interfaces)
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -105,13 +102,9 @@ func TestScan(t *testing.T) {
 	for ctx.Err() == nil && len(seen()) < len(want) {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if got := seen(); !slices.Equal(got, want) {
-		t.Errorf("saw\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	testkit.Equal(t, want, seen())
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, <-ended)
 }
 
 // Of real keepalived, a listener on an interface receives its family, multicast and

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // cluster makes one of "name network id id...": a letter behind an ID says that
@@ -98,9 +100,7 @@ func TestFind(t *testing.T) {
 			for _, d := range []string{
 				cmp.Diff(tt.collisions, strings.Join(collisions, " ")), cmp.Diff(tt.overrides, strings.Join(overrides, " ")), cmp.Diff(tt.unsolved, strings.Join(unsolved, " ")),
 			} {
-				if d != "" {
-					t.Error(d)
-				}
+				testkit.Equal(t, "", d)
 			}
 			if again := Find(list, tt.foreign); tt.unsolved == "" && len(again.Collisions) > 0 {
 				t.Errorf("with the overrides there are still %v", again.Collisions)

@@ -100,10 +100,7 @@ func (c *cluster) render(vip netip.Addr, spec ...string) string {
 	}
 	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + strings.Join(spec, ", ") + "}\n"
 	c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
-	message, err := exec.Command(testkit.Vipgen(c.t), "render", input, "--format", "ignition,files,machineconfig", "--dir", out).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("%v: %s", err, message)
-	}
+	testkit.Run(c.t, exec.Command(testkit.Vipgen(c.t), "render", input, "--format", "ignition,files,machineconfig", "--dir", out))
 	return out
 }
 

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
@@ -284,9 +285,7 @@ func (l *load) end() seen {
 	s.Events, _, _ = l.events.read(now)
 	s.Lines, s.Downloaded, _ = l.lines.read(now)
 	timeline, err := l.holders.End()
-	if err != nil {
-		l.c.t.Errorf("watching who holds the VIPs: %v", err)
-	}
+	testkit.Check(l.c.t, err)
 	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)
 	l.done.Wait()
 	l.mu.Lock()

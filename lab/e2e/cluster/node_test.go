@@ -48,9 +48,7 @@ func (n *node) keepLogs() {
 		return
 	}
 	to := filepath.Join(*reports, "logs", n.cluster.t.Name(), n.Name)
-	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(n.Path("/var/log/pods")))); err != nil {
-		n.cluster.t.Error(err)
-	}
+	testkit.Check(n.cluster.t, errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(n.Path("/var/log/pods")))))
 }
 
 // ignite has Ignition write what vipgen rendered for the node.

@@ -33,9 +33,8 @@ func (c *cluster) checkPlugin() {
 	}
 	status, doctor := run("status"), run("doctor")
 	for _, n := range c.nodes() {
-		if !strings.Contains(status, "\n"+n.Name+" ") || strings.Contains(status, "missing-state: "+n.Name) {
-			c.t.Errorf("status has nothing of %s", n.Name)
-		}
+		testkit.Contains(testkit.In(c.t, n.Name), status, "\n"+n.Name+" ")
+		testkit.Lacks(testkit.In(c.t, n.Name), status, "missing-state: "+n.Name)
 	}
 	if !strings.Contains(doctor, " nodes, ") || !strings.Contains(doctor, c.vip.String()+": ") {
 		c.t.Error("doctor has no move of the VIP")

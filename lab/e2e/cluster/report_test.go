@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // probed holds the result of a probe.
@@ -70,9 +72,7 @@ func newReport(t *testing.T, file, title string) *report {
 		if *reports == "" {
 			return
 		}
-		if err := os.WriteFile(filepath.Join(*reports, file), []byte(r.String()), 0o644); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(*reports, file), []byte(r.String()), 0o644))
 	})
 	return r
 }

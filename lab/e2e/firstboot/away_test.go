@@ -31,9 +31,7 @@ func TestRegistrySilent(t *testing.T) {
 // nft changes the rules of the registry's host.
 func (s *site) nft(rules string) {
 	s.t.Helper()
-	if out, err := s.registry.Command(s.t.Context(), "nft", rules).CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(s.t, s.registry.Command(s.t.Context(), "nft", rules))
 }
 
 // testAway: the registry is away when a node boots for the first time. Units continue
@@ -51,9 +49,7 @@ func testAway(t *testing.T, failure string, times int, soon time.Duration, leave
 			return strings.Count(n.journal(unit), failure) >= times && time.Since(began) >= *away
 		}, func() string { return n.journal(unit) })
 	}
-	if got := n.read(kubeletStarted); got != "" {
-		t.Errorf("kubelet was started with %s", got)
-	}
+	testkit.Equal(t, "", n.read(kubeletStarted))
 	if n.active(target) || n.run("systemctl", "is-failed", target) == "failed" {
 		t.Errorf("%s does not wait", target)
 	}

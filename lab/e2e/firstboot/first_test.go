@@ -3,6 +3,8 @@ package firstboot
 import (
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // resolvConf returns the expected /etc/resolv.conf, with the node's own address.
@@ -28,14 +30,8 @@ func TestFirstBoot(t *testing.T) {
 		"/proc/sys/net/ipv4/conf/eth0/forwarding": "1",
 		"/proc/sys/kernel/hostname":               "master-0.site.example",
 	} {
-		if got := n.read(path); got != want {
-			t.Errorf("%s is %q, want %q", path, got, want)
-		}
+		testkit.Equal(testkit.In(t, path), want, n.read(path))
 	}
-	if got := n.run("systemctl", "list-units", "--failed", "--plain", "--no-legend"); got != "" {
-		t.Errorf("failed:\n%s", got)
-	}
-	if got := n.run("podman", "images", "--digests", "--format", "{{.Repository}}@{{.Digest}}"); got != s.agent {
-		t.Errorf("images %q, want %q", got, s.agent)
-	}
+	testkit.Equal(t, "", n.run("systemctl", "list-units", "--failed", "--plain", "--no-legend"))
+	testkit.Equal(t, s.agent, n.run("podman", "images", "--digests", "--format", "{{.Repository}}@{{.Digest}}"))
 }

@@ -105,9 +105,7 @@ func (n *node) checkScopes() {
 	n.t.Helper()
 	containers := strings.Split(n.run("systemctl", "show", "cri-containerd-*.scope", "--property=Conflicts,TimeoutStopUSec"), "\n\n")
 	for _, c := range containers {
-		if !strings.Contains(c, "Conflicts=shutdown.target") || !strings.Contains(c, "TimeoutStopUSec=45s") {
-			n.t.Errorf("a container on %s is no scope like CRI-O's: %q", n.Name, c)
-		}
+		testkit.Contains(testkit.In(n.t, n.Name), c, "Conflicts=shutdown.target", "TimeoutStopUSec=45s")
 	}
 }
 

@@ -210,9 +210,7 @@ func (n *node) mustRun(name string, args ...string) {
 // their space.
 func (n *node) checkRemoved() {
 	n.t.Helper()
-	if got := n.run("systemctl", "list-units", "--failed", "--plain", "--no-legend"); got != "" {
-		n.t.Errorf("%s: failed:\n%s", n.Name, got)
-	}
+	testkit.Equal(testkit.In(n.t, n.Name), "", n.run("systemctl", "list-units", "--failed", "--plain", "--no-legend"))
 	const (
 		where  = "/etc /opt /root /run /srv /tmp /usr/local /var"
 		except = "/var/log /var/lib/containers /var/lib/containerd /run/containerd"
@@ -222,13 +220,9 @@ func (n *node) checkRemoved() {
 		"of that name":    find + ` -iname '*vipgen*' -print`,
 		"that mention it": find + ` -type f -exec grep -liI vipgen {} +`,
 	} {
-		if got := n.run("sh", "-c", command+" || true"); got != "" {
-			n.t.Errorf("%s: files %s are left:\n%s", n.Name, what, got)
-		}
+		testkit.Equal(testkit.In(n.t, n.Name, what), "", n.run("sh", "-c", command+" || true"))
 	}
-	if got := n.run("nft", "list", "tables"); strings.Contains(got, "vipgen") {
-		n.t.Errorf("%s: nftables tables are left:\n%s", n.Name, got)
-	}
+	testkit.Lacks(testkit.In(n.t, n.Name), n.run("nft", "list", "tables"), "vipgen")
 	if got := n.run("ps", "-eo", "args"); got == "" || strings.Contains(got, "vipgen") {
 		n.t.Errorf("%s: processes are left, or none are seen:\n%s", n.Name, got)
 	}

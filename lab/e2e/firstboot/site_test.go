@@ -180,9 +180,7 @@ http: {addr: ":5000", tls: {certificate: %[2]s, key: %[3]s}}
 	s.write("certs/ca.crt", string(s.ca.CertPEM))
 	push := s.registry.Command(s.t.Context(), "skopeo", "--insecure-policy", "copy", "--all", "--preserve-digests", "--dest-cert-dir", certs,
 		"oci-archive:"+filepath.Join(b.dir, "vipgen-agent.oci.tar"), "docker://"+strings.Replace(agentImage, registryName, registryAddr, 1)+":v1")
-	if out, err := push.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(s.t, push)
 	s.stopRegistry()
 }
 

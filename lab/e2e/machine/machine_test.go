@@ -44,9 +44,7 @@ func TestMachine(t *testing.T) {
 		{"stat -c %F /dev/null /dev/kmsg", "character special file character special file"},
 		{"stat -c %a /tmp", "1777"},
 	} {
-		if got := strings.Join(strings.Fields(output(t, m, "sh", "-c", tt.what)), " "); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.what), tt.want, strings.Join(strings.Fields(output(t, m, "sh", "-c", tt.what)), " "))
 	}
 	for line := range strings.Lines(output(t, m, "cat", "/proc/self/cgroup")) {
 		if _, path, _ := strings.Cut(strings.TrimSpace(line), ":/"); path != "" {
@@ -81,9 +79,7 @@ func TestMachine(t *testing.T) {
 func reach(t *testing.T, m *machine.Machine, addr string) {
 	t.Helper()
 	_, err := m.Output(t.Context(), "bash", "-c", ": </dev/tcp/"+addr+"/9")
-	if err == nil || !strings.Contains(err.Error(), "Connection refused") {
-		t.Errorf("%s does not reach %s: %v", m.Name, addr, err)
-	}
+	testkit.Fails(testkit.In(t, m.Name, addr), err, "Connection refused")
 }
 
 // testPower: the power of one machine is no other's.
@@ -97,9 +93,7 @@ func testPower(t *testing.T, m, other *machine.Machine) {
 	if _, err := m.Output(t.Context(), "true"); err == nil || !strings.Contains(err.Error(), "has no power") {
 		t.Errorf("running a program without power: %v", err)
 	}
-	if got := output(t, other, "hostname"); got != "node-1" {
-		t.Errorf("the other machine is %q", got)
-	}
+	testkit.Equal(t, "node-1", output(t, other, "hostname"))
 	testkit.Must(t, m.PowerOn())
 	if got := output(t, m, "sh", "-c", "cat /etc/a; ! ls /run/x 2>&1"); !strings.HasPrefix(got, "a\nls: cannot access '/run/x'") {
 		t.Errorf("after a reboot it has %q, want what was on disk", got)

@@ -52,9 +52,7 @@ func TestController(t *testing.T) {
 			})
 			slices.Sort(got) // MetalLB keeps no order
 			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("the Service got %s, not %s", got, want)
-			}
+			testkit.Equal(t, want, got)
 		})
 	}
 	t.Run("a Service elsewhere does not get it", func(t *testing.T) { s.in(t).checkReserved(cases["l2"]) })
@@ -82,9 +80,7 @@ func (s *server) checkReserved(objects []*unstructured.Unstructured) {
 	}
 	defer s.remove(other)
 	s.await("MetalLB to refuse", func() bool { return s.event("default", "greedy", "AllocationFailed") })
-	if got := s.given(other); len(got) > 0 {
-		s.Errorf("it got %s", got)
-	}
+	testkit.Empty(s, s.given(other))
 	if _, err := s.apply(service); err != nil {
 		s.Fatal(err)
 	}

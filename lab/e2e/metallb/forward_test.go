@@ -99,9 +99,7 @@ func (l lan) vipgen(args ...string) string {
 	cmd := exec.Command(testkit.Vipgen(l.T), args...)
 	cmd.Stderr = l.Output()
 	out, err := cmd.Output()
-	if err != nil {
-		l.Fatalf("vipgen %s: %v", args, err)
-	}
+	testkit.Must(testkit.In(l, args), err)
 	return string(out)
 }
 

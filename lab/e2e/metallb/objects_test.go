@@ -76,9 +76,7 @@ func object(t *testing.T, document []byte) *unstructured.Unstructured {
 func moduleDir(t *testing.T, module string) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		t.Fatalf("go list -m %s: %v", module, err)
-	}
+	testkit.Must(testkit.In(t, module), err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -93,9 +91,7 @@ func TestTypes(t *testing.T) {
 			if types[kind] == nil {
 				t.Fatalf("%s: no type for %s", name, kind)
 			}
-			if err := decode(t, o); err != nil {
-				t.Errorf("%s: %s: %v", name, kind, err)
-			}
+			testkit.Check(testkit.In(t, name, kind), decode(t, o))
 		}
 	}
 	for kind := range types {

@@ -150,9 +150,7 @@ func tool(t *testing.T, name string) string {
 	if err == nil {
 		_, err = os.Stat(path)
 	}
-	if err != nil {
-		t.Fatalf("%s is not built: run `make e2e-tools` (%v)", name, err)
-	}
+	testkit.Must(testkit.In(t, name), err)
 	return path
 }
 

@@ -48,9 +48,7 @@ func (r *rig) start() {
 	go func() { done <- r.Run(ctx) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			r.t.Error(err)
-		}
+		testkit.Check(r.t, <-done)
 	})
 	r.t.Cleanup(r.stop)
 }
@@ -140,15 +138,11 @@ func TestContainer(t *testing.T) {
 `)
 	c := r.awaitContainer("probe", "main")
 	r.awaitLog(c, "ready")
-	for _, want := range []string{
+	testkit.Contains(t, c.Log(),
 		"order one two\n", "node node-0 node-0 node-0 pid 1\n", "file of the host\n",
 		"CapInh: 0000000000000000 CapEff: 0000000000001000 CapBnd: 0000000000001000 NoNewPrivs: 1\n",
 		"read-only volume\n", "read-only root\n", "read-only sysctl\n", "memory tmpfs\n", "made\n",
-	} {
-		if !strings.Contains(c.Log(), want) {
-			t.Errorf("the container did not print %q:\n%s", want, c.Log())
-		}
-	}
+	)
 	if _, err := os.Stat(r.Host.Path("/var/made/by-me")); err != nil {
 		t.Error(err)
 	}
@@ -279,9 +273,7 @@ func TestPower(t *testing.T) {
 	// What was killed takes the kernel a while to end when all cores are busy.
 	testkit.Await(t, "the end of the container's process", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	left, _ := filepath.Glob("/sys/fs/cgroup/*" + r.Host.Cgroup() + "/*/cgroup.procs")
-	if len(left) > 0 {
-		t.Errorf("control groups are left: %q", left)
-	}
+	testkit.Empty(t, left)
 	testkit.Must(t, r.Host.PowerOn())
 	r.start()
 	again := r.awaitContainer("sleeper", "main")

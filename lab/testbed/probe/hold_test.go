@@ -16,10 +16,7 @@ import (
 // silence makes a node believe that another host has the address.
 func silence(t testing.TB, node *netns.Node, address string) {
 	t.Helper()
-	out, err := node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", node.Link).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", node.Link))
 }
 
 func hold(t *testing.T, cfg HoldConfig) *Held {
@@ -57,9 +54,7 @@ func TestHold(t *testing.T) {
 	}
 	opened := 0
 	clients.Range(func(any, any) bool { opened++; return true })
-	if opened != 100 {
-		t.Errorf("%d connections were opened for 100", opened)
-	}
+	testkit.Equal(t, 100, opened)
 
 	target.URL = "https://192.0.2.1:6443/abort"
 	if _, err := Hold(within(t), HoldConfig{Target: target, Connections: 10}); err == nil {

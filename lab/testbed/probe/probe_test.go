@@ -189,9 +189,7 @@ func TestUnanswered(t *testing.T) {
 	testkit.Await(t, "the time-out", func() bool { return strings.Contains(p.lastLoss(), errUnanswered.Error()) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.Await(ctx, 1); err == nil || !strings.Contains(err.Error(), "the last that was lost") {
-		t.Errorf("waiting for an answer: %v", err)
-	}
+	testkit.Fails(t, p.Await(ctx, 1), "the last that was lost")
 	r := p.End()
 	if spells := r.Spells(); len(spells) != 1 || spells[0].OK || r.Outage() != spells[0].To-spells[0].From {
 		t.Errorf("spells %v, outage %v", spells, r.Outage())
@@ -234,18 +232,10 @@ func TestResult(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := result(tt.requests)
-		if got := r.Outage(); got != tt.outage {
-			t.Errorf("%q: outage %v, want %v", tt.requests, got, tt.outage)
-		}
-		if got := r.Slowest(); got != tt.slowest {
-			t.Errorf("%q: slowest %v, want %v", tt.requests, got, tt.slowest)
-		}
-		if got := r.Gap(); got != tt.gap {
-			t.Errorf("%q: gap %v, want %v", tt.requests, got, tt.gap)
-		}
-		if got := r.Lost(); got != tt.lost {
-			t.Errorf("%q: lost %d, want %d", tt.requests, got, tt.lost)
-		}
+		testkit.Equal(testkit.In(t, tt.requests), tt.outage, r.Outage())
+		testkit.Equal(testkit.In(t, tt.requests), tt.slowest, r.Slowest())
+		testkit.Equal(testkit.In(t, tt.requests), tt.gap, r.Gap())
+		testkit.Equal(testkit.In(t, tt.requests), tt.lost, r.Lost())
 		if got := r.Spells(); len(got) != tt.spells {
 			t.Errorf("%q: spells %v, want %d", tt.requests, got, tt.spells)
 		}
@@ -269,9 +259,7 @@ func TestRow(t *testing.T) {
 		n     int
 		want  bool
 	}{{0, 1, true}, {0, 2, true}, {0, 3, false}, {1, 2, true}, {2, 2, false}, {0, 100, false}} {
-		if got := p.row(tt.since, tt.n); got != tt.want {
-			t.Errorf("%d in a row since %d: %v, want %v", tt.n, tt.since, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.n, tt.since), tt.want, p.row(tt.since, tt.n))
 	}
 }
 

@@ -157,9 +157,7 @@ func (p *plane) change() {
 			delete(pods, one)
 		}
 	}
-	if len(pods) > 0 {
-		p.t.Errorf("%d pods were replaced", len(pods))
-	}
+	testkit.Empty(p.t, pods)
 }
 
 // The bootstrap holds the VIP until its API server has ended, and again when that

@@ -181,9 +181,7 @@ func TestBlocks(t *testing.T) {
 		{"no checks on the bootstrap", bootstrap, "demo_API_0", "track_script", nil},
 		{"a VIP has a host prefix", master, "demo_API_0", "virtual_ipaddress", []string{"192.0.2.5/32"}},
 	} {
-		if diff := cmp.Diff(tt.want, block(t, tt.conf, tt.instance, tt.block)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, block(t, tt.conf, tt.instance, tt.block))
 	}
 }
 
@@ -195,9 +193,7 @@ func TestTogether(t *testing.T) {
 	_, group, _ := strings.Cut(conf, "vrrp_sync_group demo_API {")
 	group, _, _ = strings.Cut(group, "\n}\n")
 	want := strings.Fields("group { demo_API_0 demo_API_1 } track_script { chk_ocp_lb chk_ocp_both chk_mcs }")
-	if diff := cmp.Diff(want, strings.Fields(group)); diff != "" {
-		t.Errorf("the group (-want +got):\n%s", diff)
-	}
+	testkit.Equal(t, want, strings.Fields(group))
 	if got := block(t, conf, "demo_API_0", "track_script"); got != nil {
 		t.Errorf("a member has checks: %q", got)
 	}
@@ -207,25 +203,17 @@ func TestHAProxy(t *testing.T) {
 	files := rendered(t, cluster(nil), masterNode)
 	cfg := files[v1alpha1.HAProxyConf]
 	daemon.HAProxy(t, []byte(cfg))
-	for _, want := range []string{
+	testkit.Contains(t, cfg,
 		"frontend main\n    bind :::9445 v4v6\n",
 		"    bind :::9444 v4v6\n    monitor-uri /haproxy_ready\n",
 		"    option httpchk GET /readyz HTTP/1.0\n",
 		"    server master-10 192.0.2.10:6443 weight 1 verify none check check-ssl inter 1s fall 2 rise 3\n",
 		"    server master-12 192.0.2.12:6443 weight",
-	} {
-		if !strings.Contains(cfg, want) {
-			t.Errorf("%q is missing in\n%s", want, cfg)
-		}
-	}
-	if n := strings.Count(cfg, "    server "); n != 3 {
-		t.Errorf("%d servers, want those of the control plane, 3", n)
-	}
+	)
+	testkit.Equal(t, 3, strings.Count(cfg, "    server "))
 	blind := node("master", 10, "master:11")
 	blind.NoIPv6 = true
-	if cfg := rendered(t, cluster(nil), blind)[v1alpha1.HAProxyConf]; strings.Contains(cfg, "::") {
-		t.Errorf("it binds to IPv6 where the kernel has none:\n%s", cfg)
-	}
+	testkit.Lacks(t, rendered(t, cluster(nil), blind)[v1alpha1.HAProxyConf], "::")
 }
 
 // Every role has the files that its manifests and checks name, and no others.
@@ -264,9 +252,7 @@ func TestFiles(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(tt.want)
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("files of %s (-want +got):\n%s", tt.node.Name, diff)
-		}
+		testkit.Equal(testkit.In(t, tt.node.Name), tt.want, got)
 	}
 }
 
@@ -286,9 +272,7 @@ func TestManifestsStay(t *testing.T) {
 	after := rendered(t, cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = testkit.Addrs("192.0.2.8", "2001:db8::8") }), node("master", 10, "master:13", "master:14"))
 	for _, pod := range []string{"keepalived", "haproxy"} {
 		path := v1alpha1.ManifestDir + "/" + pod + ".yaml"
-		if diff := cmp.Diff(before[path], after[path]); diff != "" {
-			t.Errorf("%s (-before +after):\n%s", path, diff)
-		}
+		testkit.Equal(testkit.In(t, path), before[path], after[path])
 	}
 }
 

@@ -110,9 +110,7 @@ func (m *machine) boot() {
 			m.dump()
 		}
 		cancel()
-		if err := <-done; err != nil {
-			m.t.Errorf("kubelet of %s: %v", m.Name, err)
-		}
+		testkit.Check(testkit.In(m.t, m.Name), <-done)
 	})
 	m.t.Cleanup(m.stop)
 }

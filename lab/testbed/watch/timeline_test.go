@@ -53,9 +53,7 @@ func TestOverlaps(t *testing.T) {
 			}
 		})
 	}
-	if got := tests[len(tests)-1].timeline.SplitBrain(0); got != 7 {
-		t.Errorf("split brain for %d, want 7", got)
-	}
+	testkit.Equal(t, 7, tests[len(tests)-1].timeline.SplitBrain(0))
 }
 
 // Who had the VIP for a moment only, as one of two that reach for it at once, is left out.
@@ -110,9 +108,7 @@ func TestClaims(t *testing.T) {
 				}
 				got = append(got, [2]time.Duration{s.From, s.To})
 			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("held %v, want %v", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, got)
 		})
 	}
 }

@@ -25,9 +25,7 @@ func start(t *testing.T, cfg Config) *Watch {
 	testkit.Must(t, err)
 	t.Cleanup(func() {
 		timeline, err := w.End()
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		if t.Failed() {
 			for _, s := range timeline {
 				t.Logf("%-9s %v on %s from %v to %v", s.View, s.VIP, s.Node, s.From, s.To)
@@ -179,9 +177,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 	// What is on its link does not count until it has power again. It may be there still:
 	// keepalived was killed while it was removing it.
-	if out, err := p.Node("master-1").Command(t.Context(), "ip", "address", "replace", p.vip.String()+"/32", "dev", "eth0").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(t, p.Node("master-1").Command(t.Context(), "ip", "address", "replace", p.vip.String()+"/32", "dev", "eth0"))
 	testkit.Await(t, "the address to be noted", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -222,9 +218,7 @@ func (p *pair) deafen(node, rules string) {
 	p.t.Helper()
 	cmd := p.Node(node).Command(p.t.Context(), "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(rules + "\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Run(p.t, cmd)
 }
 
 // A VIP that a dead keepalived left behind is claimed by the node that is asked for it.
@@ -259,8 +253,6 @@ func TestLeftBehind(t *testing.T) {
 		}
 	}
 	for _, s := range w.Timeline() {
-		if s.Node != "master-0" {
-			t.Errorf("%+v", s)
-		}
+		testkit.Equal(t, "master-0", s.Node)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/image"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -40,7 +41,5 @@ func TestEpoch(t *testing.T) {
 // TestDefaultName: manifests that name no image have this one.
 func TestDefaultName(t *testing.T) {
 	f := vipgenCommand().Flags().Lookup("name")
-	if !strings.Contains(f.DefValue, "/vipgen-agent:") {
-		t.Error(f.DefValue)
-	}
+	testkit.Contains(t, f.DefValue, "/vipgen-agent:")
 }
