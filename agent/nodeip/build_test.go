@@ -18,7 +18,7 @@ import (
 func network(t *testing.T, text string) Snapshot {
 	t.Helper()
 	var s Snapshot
-	for line := range strings.Lines(text) {
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "; ", "\n"), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // choice is a case of a table: a network, a cluster, what is chosen.
 type choice struct {
-	name, network, vips, machines string
-	want                          string
+	name, vips, machines, want, network string
 }
 
 func (tt choice) run(t *testing.T) {
@@ -54,11 +54,11 @@ func TestHardCase48(t *testing.T) {
 	for _, name := range []string{"br-external", "br-ext", "tun0", "cni-ext", "eth0+1", "docker1", "eth0 down", "eth0+1 down"} {
 		link := "link " + name + "\naddr 192.0.2.10/24\n"
 		want := "192.0.2.10/24 " + strings.Fields(name)[0]
-		choice{"VIP's network: " + name, link, "192.0.2.2", "192.0.2.0/24", want}.run(t)
-		choice{"default route: " + name, link + "route default via 192.0.2.1", "203.0.113.2", "203.0.113.0/24", want}.run(t)
+		choice{"VIP's network: " + name, "192.0.2.2", "192.0.2.0/24", want, link}.run(t)
+		choice{"default route: " + name, "203.0.113.2", "203.0.113.0/24", want, link + "route default via 192.0.2.1"}.run(t)
 	}
-	choice{"one that is up comes first", "link eth0 down\naddr 192.0.2.10/25\nlink eth1\naddr 192.0.2.11/24", "192.0.2.5", "192.0.2.0/24", "192.0.2.11/24 eth1"}.run(t)
-	choice{"one that is down, before a default route", "link eth0 down\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24\nroute default via 198.51.100.1", "192.0.2.5", "192.0.2.0/24", "192.0.2.10/24 eth0"}.run(t)
+	choice{"one that is up comes first", "192.0.2.5", "192.0.2.0/24", "192.0.2.11/24 eth1", "link eth0 down\naddr 192.0.2.10/25\nlink eth1\naddr 192.0.2.11/24"}.run(t)
+	choice{"one that is down, before a default route", "192.0.2.5", "192.0.2.0/24", "192.0.2.10/24 eth0", "link eth0 down\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24\nroute default via 198.51.100.1"}.run(t)
 	c := Choose(network(t, "link eth0 down\naddr 192.0.2.10/24"), cluster("192.0.2.5", "192.0.2.0/24"), Preference{})
 	if len(c.Interfaces) > 0 || len(c.LeftOut()) != 1 || c.LeftOut()[0].Why != "an interface that is down" {
 		t.Errorf("daemons are configured with %+v while it is down; left out: %+v", c.Interfaces, c.LeftOut())
@@ -69,113 +69,43 @@ func TestHardCase10(t *testing.T) {
 	const v4 = "192.0.2.0/24"
 	const v6 = "2001:db8::/64"
 	for _, tt := range []choice{
-		{"/128 in an advertised network", `
-			link eth0
-			addr 2001:db8::10/128
-			route 2001:db8::/64 ra`,
-			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
-		{"/128, narrowest of several advertised networks", `
-			link eth0
-			addr 2001:db8::10/128
-			route 2001:db8::/48 ra
-			route 2001:db8::/64 ra
-			route 2001:db8::/56 ra`,
-			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
-		{"/128, the network is advertised on another link", `
-			link eth0
-			addr 2001:db8::10/128
-			route default6 via fe80::1 ra
-			link eth1
-			route 2001:db8::/64 ra`,
-			"2001:db8::2", v6, "2001:db8::10/128 eth0"},
-		{"/128, the advertised route goes through a router", `
-			link eth0
-			addr 2001:db8::10/128
-			route 2001:db8::/64 via fe80::1 ra
-			route default6 via fe80::1 ra`,
-			"2001:db8::2", v6, "2001:db8::10/128 eth0"},
-		{"/128, the route is an administrator's", `
-			link eth0
-			addr 2001:db8::10/128
-			route 2001:db8::/64
-			link eth1
-			addr 2001:db8::20/128
-			route 2001:db8::/64 ra`,
-			"2001:db8::2", v6, "2001:db8::20/64 eth1"},
-		{"/32 stays alone", `
-			link eth0
-			addr 192.0.2.10/32
-			route 192.0.2.0/24 ra
-			link eth1
-			addr 192.0.2.20/24`,
-			"192.0.2.2", v4, "192.0.2.20/24 eth1"},
-		{"tentative: waits, although there is another", `
-			link eth0
-			addr 2001:db8::10/64 tentative
-			link eth1
-			addr 2001:db8:1::10/64
-			route default6 via fe80::1`,
-			"2001:db8::2", v6, "no IPv6"},
-		{"tentative on the default route: waits too", `
-			link eth0
-			addr 2001:db8:1::10/64 tentative
-			route default6 via fe80::1 metric 100
-			link eth1
-			addr 2001:db8:2::10/64
-			route default6 via fe80::1 metric 200`,
-			"2001:db8::2", v6, "no IPv6"},
-		{"tentative beside one that is not", `
-			link eth0
-			addr 2001:db8::11/64 tentative
-			addr 2001:db8::10/64`,
-			"2001:db8::2", v6, "2001:db8::10/64 eth0"},
-		{"deprecated, duplicate, temporary", `
-			link eth0
-			addr 2001:db8::10/64 deprecated
-			addr 2001:db8::11/64 tentative dadfailed
-			addr 2001:db8::12/64 temporary
-			addr 2001:db8::13/64`,
-			"2001:db8::2", v6, "2001:db8::13/64 eth0"},
-		{"a duplicate is not waited for", `
-			link eth0
-			addr 2001:db8::11/64 tentative dadfailed
-			link eth1
-			addr 2001:db8:1::10/64
-			route default6 via fe80::1`,
-			"2001:db8::2", v6, "2001:db8:1::10/64 eth1"},
-		{"link-local and loopback", `
-			link lo loopback
-			addr 127.0.0.1/8
-			addr ::1/128
-			addr 192.0.2.99/32
-			link eth0
-			addr fe80::10/64
-			addr 169.254.1.1/16`,
-			"192.0.2.2", v4 + " " + v6, "no IPv4, no IPv6"},
-		{"OVN's fd69::2 on br-ex", `
-			link br-ex
-			addr fd69::2/112
-			addr fd00::10/64
-			route default6 via fe80::1 src fd69::2`,
-			"fd00::2", "fd00::/64", "fd00::10/64 br-ex"},
-		{"egress IPs of both networks", `
-			link eth0
-			addr 192.0.2.11/24 label=eth0ovn
-			addr 192.0.2.12/24 label=eth0:eip
-			addr 192.0.2.10/24 label=eth0`,
-			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
-		{"an interface whose name ends in ovn", `
-			link eth0ovn
-			addr 192.0.2.11/24 label=eth0ovn`,
-			"192.0.2.5", v4, "192.0.2.11/24 eth0ovn"},
-		{"VIPs held by this node", `
-			link eth0
-			addr 192.0.2.5/24
-			addr 192.0.2.6/32 label=eth0
-			addr 192.0.2.7/24 label=vip
-			addr 192.0.2.8/24 label=eth0:vip
-			addr 192.0.2.10/24`,
-			"192.0.2.5 192.0.2.6", v4, "192.0.2.10/24 eth0"},
+		{"/128 in an advertised network", "2001:db8::2", v6, "2001:db8::10/64 eth0",
+			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64 ra"},
+		{"/128, narrowest of several advertised networks", "2001:db8::2", v6, "2001:db8::10/64 eth0",
+			"link eth0; addr 2001:db8::10/128; route 2001:db8::/48 ra; route 2001:db8::/64 ra; route 2001:db8::/56 ra"},
+		{"/128, the network is advertised on another link", "2001:db8::2", v6, "2001:db8::10/128 eth0",
+			"link eth0; addr 2001:db8::10/128; route default6 via fe80::1 ra; link eth1; route 2001:db8::/64 ra"},
+		{"/128, the advertised route goes through a router", "2001:db8::2", v6, "2001:db8::10/128 eth0",
+			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64 via fe80::1 ra; route default6 via fe80::1 ra"},
+		{"/128, the route is an administrator's", "2001:db8::2", v6, "2001:db8::20/64 eth1",
+			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64; link eth1; addr 2001:db8::20/128; route 2001:db8::/64 ra"},
+		{"/32 stays alone", "192.0.2.2", v4, "192.0.2.20/24 eth1",
+			"link eth0; addr 192.0.2.10/32; route 192.0.2.0/24 ra; link eth1; addr 192.0.2.20/24"},
+		{"tentative: waits, although there is another", "2001:db8::2", v6, "no IPv6",
+			"link eth0; addr 2001:db8::10/64 tentative; link eth1; addr 2001:db8:1::10/64; route default6 via fe80::1"},
+		{"tentative on the default route: waits too", "2001:db8::2", v6, "no IPv6",
+			"link eth0; addr 2001:db8:1::10/64 tentative; route default6 via fe80::1 metric 100; link eth1; " +
+				"addr 2001:db8:2::10/64; route default6 via fe80::1 metric 200"},
+		{"tentative beside one that is not", "2001:db8::2", v6, "2001:db8::10/64 eth0",
+			"link eth0; addr 2001:db8::11/64 tentative; addr 2001:db8::10/64"},
+		{"deprecated, duplicate, temporary", "2001:db8::2", v6, "2001:db8::13/64 eth0",
+			"link eth0; addr 2001:db8::10/64 deprecated; addr 2001:db8::11/64 tentative dadfailed; " +
+				"addr 2001:db8::12/64 temporary; addr 2001:db8::13/64"},
+		{"a duplicate is not waited for", "2001:db8::2", v6, "2001:db8:1::10/64 eth1",
+			"link eth0; addr 2001:db8::11/64 tentative dadfailed; link eth1; addr 2001:db8:1::10/64; " +
+				"route default6 via fe80::1"},
+		{"link-local and loopback", "192.0.2.2", v4 + " " + v6, "no IPv4, no IPv6",
+			"link lo loopback; addr 127.0.0.1/8; addr ::1/128; addr 192.0.2.99/32; link eth0; addr fe80::10/64; " +
+				"addr 169.254.1.1/16"},
+		{"OVN's fd69::2 on br-ex", "fd00::2", "fd00::/64", "fd00::10/64 br-ex",
+			"link br-ex; addr fd69::2/112; addr fd00::10/64; route default6 via fe80::1 src fd69::2"},
+		{"egress IPs of both networks", "192.0.2.5", v4, "192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.11/24 label=eth0ovn; addr 192.0.2.12/24 label=eth0:eip; addr 192.0.2.10/24 label=eth0"},
+		{"an interface whose name ends in ovn", "192.0.2.5", v4, "192.0.2.11/24 eth0ovn",
+			"link eth0ovn; addr 192.0.2.11/24 label=eth0ovn"},
+		{"VIPs held by this node", "192.0.2.5 192.0.2.6", v4, "192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.5/24; addr 192.0.2.6/32 label=eth0; addr 192.0.2.7/24 label=vip; " +
+				"addr 192.0.2.8/24 label=eth0:vip; addr 192.0.2.10/24"},
 	} {
 		tt.run(t)
 	}
@@ -184,146 +114,57 @@ func TestHardCase10(t *testing.T) {
 func TestHardCase11(t *testing.T) {
 	const v4 = "192.0.2.0/24"
 	for _, tt := range []choice{
-		{"narrowest of overlapping networks", `
-			link eth0
-			addr 10.0.0.10/8
-			route default via 10.0.0.1
-			link eth1
-			addr 10.1.0.10/16
-			link eth2
-			addr 10.1.2.10/24`,
-			"10.1.2.5", "10.0.0.0/8", "10.1.2.10/24 eth2"},
-		{"same network twice: the one with the default route", `
-			link eth0
-			addr 192.0.2.10/24
-			link eth1
-			addr 192.0.2.11/24
-			route default via 192.0.2.1 metric 500`,
-			"192.0.2.5", v4, "192.0.2.11/24 eth1"},
-		{"same network twice: by name", `
-			link eth1
-			addr 192.0.2.11/24
-			link eth0
-			addr 192.0.2.10/24`,
-			"192.0.2.5", v4, "192.0.2.10/24 eth0"},
-		{"the first VIP decides", `
-			link eth0
-			addr 198.51.100.10/24
-			link eth1
-			addr 192.0.2.10/24`,
-			"192.0.2.5 198.51.100.5", v4, "192.0.2.10/24 eth1"},
-		{"a later VIP decides", `
-			link eth0
-			addr 198.51.100.10/24
-			link eth1
-			addr 203.0.113.10/24
-			route default via 203.0.113.1`,
-			"192.0.2.5 198.51.100.5", v4, "198.51.100.10/24 eth0"},
-		{"no VIP's network: default route of the lowest metric", `
-			link eth0
-			addr 198.51.100.10/24
-			route default via 198.51.100.1 metric 200
-			link eth1
-			addr 203.0.113.10/24
-			route default via 203.0.113.1 metric 100`,
-			"192.0.2.5", v4, "203.0.113.10/24 eth1"},
-		{"equal metrics: the older link", `
-			link eth1
-			addr 198.51.100.10/24
-			route default via 198.51.100.1
-			link eth0
-			addr 203.0.113.10/24
-			route default via 203.0.113.1`,
-			"192.0.2.5", v4, "198.51.100.10/24 eth1"},
-		{"default route over a link without an address", `
-			link eth0
-			route default metric 1
-			link eth1
-			addr 203.0.113.10/24
-			route default via 203.0.113.1 metric 100`,
-			"192.0.2.5", v4, "203.0.113.10/24 eth1"},
-		{"a public address before a private one", `
-			link eth0
-			addr 10.0.0.10/24
-			addr 203.0.113.10/24
-			route default via 198.51.100.1`,
-			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
-		{"the lower one of several alike", `
-			link eth0
-			addr 198.51.100.11/24
-			addr 198.51.100.10/24
-			route default via 198.51.100.1`,
-			"192.0.2.5", v4, "198.51.100.10/24 eth0"},
-		{"no address on the family's default route: on the other's", `
-			link eth0
-			addr 198.51.100.10/24
-			route default6 via fe80::1`,
-			"192.0.2.5", v4, "198.51.100.10/24 eth0"},
-		{"the second family without VIPs: on the interface of the first", `
-			link eth0
-			addr 192.0.2.10/24
-			addr 2001:db8:1::10/64
-			link eth1
-			addr 2001:db8:2::10/64
-			route default6 via fe80::1`,
-			"192.0.2.5", v4 + " 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth0"},
-		{"the router's network among several", `
-			link eth0
-			addr 198.51.100.10/24
-			addr 203.0.113.10/24
-			route default via 203.0.113.1`,
-			"192.0.2.5", v4, "203.0.113.10/24 eth0"},
-		{"family by family", `
-			link eth0
-			addr 198.51.100.10/24
-			route default via 198.51.100.1
-			link eth1
-			addr 2001:db8:1::10/64
-			route default6 via fe80::1`,
-			"192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "198.51.100.10/24 eth0, 2001:db8:1::10/64 eth1"},
-		{"one family by VIP, the other by default route", `
-			link eth0
-			addr 192.0.2.10/24
-			link eth1
-			addr 198.51.100.10/24
-			addr 2001:db8:1::10/64
-			route default6 via fe80::1`,
-			"192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth1"},
-		{"IPv6 first", `
-			link eth0
-			addr 192.0.2.10/24
-			addr 2001:db8::10/64`,
-			"2001:db8::5 192.0.2.5", "2001:db8::/64 192.0.2.0/24", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0"},
-		{"IPv6 alone", `
-			link eth0
-			addr 192.0.2.10/24
-			addr 2001:db8::10/64`,
-			"2001:db8::5", "2001:db8::/64", "2001:db8::10/64 eth0"},
-		{"two machine networks of one family are one family", `
-			link eth0
-			addr 192.0.2.10/24`,
-			"192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "192.0.2.10/24 eth0"},
-		{"no VIPs and no machine networks", `
-			link eth0
-			addr 192.0.2.10/24
-			route default via 192.0.2.1`,
-			"", "", "192.0.2.10/24 eth0"},
-		{"families of the VIPs, without machine networks", `
-			link eth0
-			addr 192.0.2.10/24
-			addr 2001:db8::10/64`,
-			"2001:db8::5 192.0.2.5", "", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0"},
-		{"no default route: the machine network", `
-			link eth0
-			addr 198.51.100.10/24
-			link eth1
-			addr 203.0.113.10/25`,
-			"192.0.2.5", "192.0.2.0/24 203.0.113.0/24", "203.0.113.10/25 eth1"},
-		{"nothing fits", `
-			link eth0
-			addr 198.51.100.10/24`,
-			"192.0.2.5", v4, "no IPv4"},
-		{"nothing at all", ``, "192.0.2.5", v4, "no IPv4"},
+		{"narrowest of overlapping networks", "10.1.2.5", "10.0.0.0/8", "10.1.2.10/24 eth2",
+			"link eth0; addr 10.0.0.10/8; route default via 10.0.0.1; link eth1; addr 10.1.0.10/16; link eth2; " +
+				"addr 10.1.2.10/24"},
+		{"same network twice: the one with the default route", "192.0.2.5", v4, "192.0.2.11/24 eth1",
+			"link eth0; addr 192.0.2.10/24; link eth1; addr 192.0.2.11/24; route default via 192.0.2.1 metric 500"},
+		{"same network twice: by name", "192.0.2.5", v4, "192.0.2.10/24 eth0",
+			"link eth1; addr 192.0.2.11/24; link eth0; addr 192.0.2.10/24"},
+		{"the first VIP decides", "192.0.2.5 198.51.100.5", v4, "192.0.2.10/24 eth1",
+			"link eth0; addr 198.51.100.10/24; link eth1; addr 192.0.2.10/24"},
+		{"a later VIP decides", "192.0.2.5 198.51.100.5", v4, "198.51.100.10/24 eth0",
+			"link eth0; addr 198.51.100.10/24; link eth1; addr 203.0.113.10/24; route default via 203.0.113.1"},
+		{"no VIP's network: default route of the lowest metric", "192.0.2.5", v4, "203.0.113.10/24 eth1",
+			"link eth0; addr 198.51.100.10/24; route default via 198.51.100.1 metric 200; link eth1; " +
+				"addr 203.0.113.10/24; route default via 203.0.113.1 metric 100"},
+		{"equal metrics: the older link", "192.0.2.5", v4, "198.51.100.10/24 eth1",
+			"link eth1; addr 198.51.100.10/24; route default via 198.51.100.1; link eth0; addr 203.0.113.10/24; " +
+				"route default via 203.0.113.1"},
+		{"default route over a link without an address", "192.0.2.5", v4, "203.0.113.10/24 eth1",
+			"link eth0; route default metric 1; link eth1; addr 203.0.113.10/24; route default via 203.0.113.1 metric 100"},
+		{"a public address before a private one", "192.0.2.5", v4, "203.0.113.10/24 eth0",
+			"link eth0; addr 10.0.0.10/24; addr 203.0.113.10/24; route default via 198.51.100.1"},
+		{"the lower one of several alike", "192.0.2.5", v4, "198.51.100.10/24 eth0",
+			"link eth0; addr 198.51.100.11/24; addr 198.51.100.10/24; route default via 198.51.100.1"},
+		{"no address on the family's default route: on the other's", "192.0.2.5", v4, "198.51.100.10/24 eth0",
+			"link eth0; addr 198.51.100.10/24; route default6 via fe80::1"},
+		{"the second family without VIPs: on the interface of the first", "192.0.2.5", v4 + " 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth0",
+			"link eth0; addr 192.0.2.10/24; addr 2001:db8:1::10/64; link eth1; addr 2001:db8:2::10/64; " +
+				"route default6 via fe80::1"},
+		{"the router's network among several", "192.0.2.5", v4, "203.0.113.10/24 eth0",
+			"link eth0; addr 198.51.100.10/24; addr 203.0.113.10/24; route default via 203.0.113.1"},
+		{"family by family", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "198.51.100.10/24 eth0, 2001:db8:1::10/64 eth1",
+			"link eth0; addr 198.51.100.10/24; route default via 198.51.100.1; link eth1; addr 2001:db8:1::10/64; " +
+				"route default6 via fe80::1"},
+		{"one family by VIP, the other by default route", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth1",
+			"link eth0; addr 192.0.2.10/24; link eth1; addr 198.51.100.10/24; addr 2001:db8:1::10/64; " +
+				"route default6 via fe80::1"},
+		{"IPv6 first", "2001:db8::5 192.0.2.5", "2001:db8::/64 192.0.2.0/24", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
+		{"IPv6 alone", "2001:db8::5", "2001:db8::/64", "2001:db8::10/64 eth0",
+			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
+		{"two machine networks of one family are one family", "192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.10/24"},
+		{"no VIPs and no machine networks", "", "", "192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.10/24; route default via 192.0.2.1"},
+		{"families of the VIPs, without machine networks", "2001:db8::5 192.0.2.5", "", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0",
+			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
+		{"no default route: the machine network", "192.0.2.5", "192.0.2.0/24 203.0.113.0/24", "203.0.113.10/25 eth1",
+			"link eth0; addr 198.51.100.10/24; link eth1; addr 203.0.113.10/25"},
+		{"nothing fits", "192.0.2.5", v4, "no IPv4",
+			"link eth0; addr 198.51.100.10/24"},
+		{"nothing at all", "192.0.2.5", v4, "no IPv4", ""},
 	} {
 		tt.run(t)
 	}
@@ -368,12 +209,7 @@ func TestHardCase09(t *testing.T) {
 
 // VIPs for clients of another network do not make a node move there.
 func TestMoreAPIVIPsChooseNoAddress(t *testing.T) {
-	n := network(t, `
-		link eth0
-		addr 198.51.100.10/24
-		route default via 198.51.100.1
-		link eth1
-		addr 203.0.113.10/24`)
+	n := network(t, "link eth0; addr 198.51.100.10/24; route default via 198.51.100.1; link eth1; addr 203.0.113.10/24")
 	spec := cluster("192.0.2.5", "198.51.100.0/24 203.0.113.0/24")
 	before := picked(Choose(n, spec, Preference{}))
 	spec.Groups = append(spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{netip.MustParseAddr("203.0.113.5")}})
@@ -411,13 +247,9 @@ func TestInterfacesForTheNode(t *testing.T) {
 		{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.10/24")}},
 	}
 	compare := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
-	if diff := cmp.Diff(want, c.Interfaces, compare); diff != "" {
-		t.Errorf("interfaces (-want +got):\n%s", diff)
-	}
+	testkit.Equal(t, want, c.Interfaces, compare)
 	node := v1alpha1.Node{Name: "a", Role: "master", Interfaces: c.Interfaces}
-	if list := node.Validate(); len(list) > 0 {
-		t.Errorf("not valid facts of a node: %v", list)
-	}
+	testkit.Empty(t, node.Validate())
 	for i, vip := range []string{"192.0.2.5", "2001:db8::5"} {
 		b, ok := node.Bind(netip.MustParseAddr(vip))
 		if !ok || b.Source != c.Addresses[i].Address || b.Interface != c.Addresses[i].Interface {

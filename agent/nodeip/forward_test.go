@@ -44,14 +44,10 @@ func TestHardCase34(t *testing.T) {
 	} {
 		err := h.Do(func() error {
 			data, err := os.ReadFile("/proc/sys/net/" + path)
-			if got := strings.TrimSpace(string(data)); got != want {
-				t.Errorf("%s is %s, want %s", path, got, want)
-			}
+			testkit.Equal(testkit.In(t, path), want, strings.TrimSpace(string(data)))
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }
 
@@ -65,9 +61,7 @@ func TestForwardSays(t *testing.T) {
 		t.Errorf("without settings: %q, %v", changed, err)
 	}
 	for _, name := range []string{"eth0", "eth1"} {
-		if err := os.MkdirAll(filepath.Join(root, "proc/sys/net/ipv4/conf", name, "forwarding"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(root, "proc/sys/net/ipv4/conf", name, "forwarding"), 0o755))
 	}
 	_, err := Forward(root, c)
 	if err == nil || !strings.Contains(err.Error(), "ipv4 on eth0") || !strings.Contains(err.Error(), "ipv4 on eth1") {

@@ -39,23 +39,17 @@ func join(t *testing.T, n *netns.Network, name string, addrs ...string) host {
 // ip runs iproute2's ip on the node.
 func (h host) ip(args ...string) {
 	h.t.Helper()
-	if out, err := h.Command(context.Background(), "ip", args...).CombinedOutput(); err != nil {
-		h.t.Fatalf("ip %v: %v: %s", args, err, out)
-	}
+	testkit.Run(h.t, h.Command(context.Background(), "ip", args...))
 }
 
 func (h host) address(link, addr string) {
 	h.t.Helper()
-	if err := h.AddAddress(link, netip.MustParsePrefix(addr)); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, h.AddAddress(link, netip.MustParsePrefix(addr)))
 }
 
 func (h host) link(name string, addrs ...string) {
 	h.t.Helper()
-	if err := h.AddLink(name); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, h.AddLink(name))
 	for _, a := range addrs {
 		h.address(name, a)
 	}
@@ -65,9 +59,7 @@ func (h host) link(name string, addrs ...string) {
 func (h host) sysctl(path, value string) {
 	h.t.Helper()
 	err := h.Do(func() error { return os.WriteFile("/proc/sys/net/"+path, []byte(value), 0) })
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, err)
 }
 
 // snapshot is Read on the node.
@@ -82,9 +74,7 @@ func (h host) snapshot() (s Snapshot, err error) {
 func (h host) read() Snapshot {
 	h.t.Helper()
 	s, err := h.snapshot()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Must(h.t, err)
 	return s
 }
 
@@ -206,9 +196,7 @@ func TestHardCase04Watch(t *testing.T) {
 		changes, err = Watch(ctx)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	steps := []struct {
 		name string
 		do   func()
@@ -269,9 +257,7 @@ func TestWaitPicksUpAnAddressThatComesLater(t *testing.T) {
 		changes, err = Watch(ctx)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	looked := make(chan struct{}, 100)
 	w := Waiter{
 		Spec: cluster("192.0.2.5", "192.0.2.0/24"), Log: slog.New(slog.DiscardHandler), Changes: changes,
@@ -283,14 +269,10 @@ func TestWaitPicksUpAnAddressThatComesLater(t *testing.T) {
 	result := make(chan string, 1)
 	go func() {
 		c, err := w.Wait(ctx)
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err)
 		result <- picked(c)
 	}()
 	<-looked
 	h.address("eth0", "192.0.2.10/24")
-	if got := <-result; got != "192.0.2.10/24 eth0" {
-		t.Errorf("chose %s", got)
-	}
+	testkit.Equal(t, "192.0.2.10/24 eth0", <-result)
 }

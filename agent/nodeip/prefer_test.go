@@ -53,9 +53,7 @@ func TestPreference(t *testing.T) {
 			spec := cluster(tt.vips, "")
 			spec.Platform = tt.platform
 			c := Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept)})
-			if got := picked(c); got != tt.want {
-				t.Errorf("chose %s, want %s", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, picked(c))
 		})
 	}
 }
@@ -99,9 +97,7 @@ func TestHardCase47Registered(t *testing.T) {
 			spec := cluster(tt.vips, "")
 			spec.Platform = tt.platform
 			c := Choose(network(t, two), spec, Preference{Hints: addresses(tt.hints), Kept: addresses(tt.kept), Registered: addresses(tt.registered)})
-			if got := picked(c); got != tt.want {
-				t.Errorf("chose %s, want %s", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, picked(c))
 		})
 	}
 }
@@ -174,9 +170,7 @@ func TestKeptOverAReboot(t *testing.T) {
 	look := func(text string) string {
 		t.Helper()
 		kept, err := ReadKept(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c := Choose(network(t, text), spec, Preference{Kept: kept})
 		if _, err := Write(root, c); err != nil {
 			t.Fatal(err)
@@ -191,9 +185,7 @@ func TestKeptOverAReboot(t *testing.T) {
 		{"given back", "link eth0\naddr 192.0.2.10/24", "192.0.2.10/24 eth0"},
 		{"back again", "link eth0\naddr 192.0.2.10/24\n" + first, "192.0.2.10/24 eth0"},
 	} {
-		if got := look(step.network); got != step.want {
-			t.Errorf("%s: chose %s, want %s", step.name, got, step.want)
-		}
+		testkit.Equal(testkit.In(t, step.name), step.want, look(step.network))
 		if err := os.RemoveAll(filepath.Join(root, "run")); err != nil { // the node reboots
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const (
@@ -81,9 +83,7 @@ func TestWait(t *testing.T) {
 					t.Fatalf("logged %q, want %d lines", lines, len(tt.says))
 				}
 				for i, want := range tt.says {
-					if !strings.Contains(lines[i], want) {
-						t.Errorf("line %d is %s, want one with %q", i, lines[i], want)
-					}
+					testkit.Contains(testkit.In(t, i), lines[i], want)
 				}
 			})
 		})

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"golang.org/x/sys/unix"
 )
@@ -34,9 +33,7 @@ func tree(t *testing.T, root string) map[string]string {
 		out[path[len(root):]] = string(data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -91,16 +88,10 @@ func TestWrite(t *testing.T) {
 			s.want = before
 		}
 		changed, err := Write(root, s.choice)
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		if diff := cmp.Diff(s.changed, changed); diff != "" {
-			t.Errorf("%s: changed (-want +got):\n%s", s.name, diff)
-		}
+		testkit.Must(testkit.In(t, s.name), err)
+		testkit.Equal(testkit.In(t, s.name), s.changed, changed)
 		before = tree(t, root)
-		if diff := cmp.Diff(s.want, before); diff != "" {
-			t.Errorf("%s: files (-want +got):\n%s", s.name, diff)
-		}
+		testkit.Equal(testkit.In(t, s.name), s.want, before)
 	}
 }
 
@@ -111,9 +102,7 @@ func TestWriteWithoutAnAddress(t *testing.T) {
 			t.Errorf("error %v, want %v", err, errNoAddress)
 		}
 	}
-	if got := tree(t, root); len(got) > 0 {
-		t.Errorf("wrote %v", got)
-	}
+	testkit.Empty(t, tree(t, root))
 }
 
 func TestWriteToAReadOnlyDisk(t *testing.T) {
@@ -123,16 +112,12 @@ func TestWriteToAReadOnlyDisk(t *testing.T) {
 		t.Fatalf("mounting needs root: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(root, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, unix.Unmount(root, unix.MNT_DETACH))
 	})
 	if _, err := Write(root, chosen("192.0.2.10/24")); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	before := tree(t, root)
 	if changed, err := Write(root, chosen("192.0.2.10/24")); err != nil || changed != nil {
 		t.Errorf("the same again: changed %v, error %v", changed, err)
@@ -140,7 +125,5 @@ func TestWriteToAReadOnlyDisk(t *testing.T) {
 	if _, err := Write(root, chosen("192.0.2.11/24")); !errors.Is(err, unix.EROFS) {
 		t.Errorf("error %v, want %v", err, unix.EROFS)
 	}
-	if diff := cmp.Diff(before, tree(t, root)); diff != "" {
-		t.Errorf("files (-before +after):\n%s", diff)
-	}
+	testkit.Equal(t, before, tree(t, root))
 }
