@@ -2,15 +2,14 @@ package cli
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/day2/adopt"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // TestSteps follows STEPS.md on the exported cluster: oc changes what the next export has, and
@@ -37,9 +36,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("the migration reboots:\n%s", out)
 		}
 	}
-	if checked != 5 {
-		t.Errorf("%d lines checked", checked)
-	}
+	testkit.Equal(t, 5, checked)
 }
 
 // followStep runs a command of STEPS.md and returns what vipgen prints; cluster has the objects
@@ -52,11 +49,7 @@ func followStep(t *testing.T, line string, cluster map[string]string) string {
 		if words[1] == "render" { // the migration: the step says to edit this
 			lay(t, map[string]string{"vipgen.yaml": strings.Replace(read(t, "vipgen.yaml"), "    profile: classic\n", "", 1)})
 		}
-		code, out, stderr := run("", words[1:]...)
-		if code != command.OK && !(words[1] == "diff" && code == command.Finding) {
-			t.Fatalf("%s: exit code %d\n%s%s", line, code, out, stderr)
-		}
-		return out
+		return step(t, words[1:])
 	case strings.HasPrefix(line, "oc get "):
 		var objects []string
 		for _, name := range slices.Sorted(maps.Keys(cluster)) {
@@ -69,10 +62,7 @@ func followStep(t *testing.T, line string, cluster map[string]string) string {
 			t.Fatalf("%s: no files", line)
 		}
 		for _, name := range files {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testkit.ReadFile(t, name)
 			cluster[name] = string(data)
 		}
 	case !slices.Contains([]string{"oc wait", "oc patch"}, strings.Join(words[:2], " ")):

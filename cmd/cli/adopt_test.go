@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -27,18 +25,12 @@ func TestAdopt(t *testing.T) {
 	live := layLive(t)
 	plan := must(t, "adopt", "live.yaml")
 	written := must(t, "adopt", "live.yaml", "--dir", "demo", "--canary", "first", "--allow-default-image")
-	if diff := cmp.Diff(plan+"\nNext: demo/STEPS.md\n", written); diff != "" {
-		t.Error(diff)
-	}
-	for _, want := range []string{
+	testkit.Equal(t, plan+"\nNext: demo/STEPS.md\n", written)
+	testkit.Contains(t, plan,
 		"\nReplaced by vipgen's\n  /etc/keepalived/monitor.conf (master, worker): ",
 		"\nfiles of your MachineConfigs that vipgen's replace\n  pool worker: file /etc/keepalived/monitor.conf: ",
 		"\n  master: 1 reboot with a node disruption policy, 2 reboots without; with vipgen migrate 1 and 4\n",
-	} {
-		if !strings.Contains(plan, want) {
-			t.Errorf("no %q in\n%s", want, plan)
-		}
-	}
+	)
 	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered", "--check", "--format", "machineconfig")
 	if out := must(t, "adopt", "live.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
 		t.Error(out)
@@ -56,35 +48,26 @@ func TestAdopt(t *testing.T) {
 	}
 	const script = "data:,%23%20%2Fusr%2Flocal%2Fbin%2Fconfigure-ip-forwarding.sh"
 	lay(t, map[string]string{"later.yaml": strings.ReplaceAll(live, script, "data:,%23%20new") + applied.String()})
-	if _, out, _ := run("", "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.Contains(out, "configure-ip-forwarding.sh (pool worker): changed, as in pool master\n") {
-		t.Error(out)
-	}
+	exits(t, command.Finding, "adopt", "later.yaml", "--dir", "demo", "--check").has("configure-ip-forwarding.sh (pool worker): changed, as in pool master\n")
 	changed := strings.Replace(live, script, "data:,%23%20new", 1)
 	lay(t, map[string]string{"later.yaml": changed + applied.String()})
-	code, out, stderr := run("", "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19")
-	for _, want := range []string{
+	exits(t, command.Finding, "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19").has(
 		"changed by the operator since\n  text /usr/local/bin/configure-ip-forwarding.sh (pool master): changed\n",
 		"OpenShift 4.19: HAProxy 2.8, keepalived 2.2.8\n",
 		"  /etc/NetworkManager/dispatcher.d/30-static-dhcp (master): kept -> none\n",
-	} {
-		if code != command.Finding || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, no %q in\n%s%s", code, want, out, stderr)
-		}
-	}
+	)
 	var check struct {
 		Changes []struct{ Name string }
 		Next    struct{ Contract []struct{ Name string } }
 	}
-	_, out, _ = run("", "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19", "-o", "json")
-	if err := json.Unmarshal([]byte(out), &check); err != nil || len(check.Changes) != 1 || len(check.Next.Contract) == 0 {
-		t.Errorf("%v\n%s", err, out)
+	testkit.Must(t, json.Unmarshal([]byte(exits(t, command.Finding, "adopt", "later.yaml", "--dir", "demo", "--check", "--to", "4.19", "-o", "json").out), &check))
+	if len(check.Changes) != 1 || len(check.Next.Contract) == 0 {
+		t.Errorf("%+v", check)
 	}
 	// That is the one to compare with from then on; what it no longer has goes.
 	before := snapshot(t, "demo")
 	lay(t, map[string]string{"later.yaml": strings.Replace(changed, "recycler-pod.yaml", "criometricsproxy.yaml", 1) + applied.String()})
-	if code, out, stderr := run("", "adopt", "later.yaml", "--dir", "demo", "--update"); code != command.OK || out != "" || !strings.HasPrefix(stderr, "wrote ") {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
+	exits(t, command.OK, "adopt", "later.yaml", "--dir", "demo", "--update").silently().reports("wrote ")
 	if out := must(t, "adopt", "later.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
 		t.Error(out)
 	}
@@ -137,12 +120,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"adopt live.yaml --canary-node worker-0", command.Input, "--canary-node needs --canary"},
 		{"adopt live.yaml --canary c --canary-node x;y", command.Input, "expected the name of a node"},
 	} {
-		code, _, stderr := run("", strings.Fields(tt.args)...)
-		if code != tt.code || !strings.Contains(stderr, tt.want) {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s", tt.args, code, tt.code, tt.want, stderr)
-		}
+		exits(t, tt.code, strings.Fields(tt.args)...).reports(tt.want)
 	}
-	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
-		t.Errorf("files changed:\n%s", diff)
-	}
+	testkit.Equal(t, before, snapshot(t, "."))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
@@ -28,17 +29,13 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 			good(t)
 			lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: clusterIngress})
 			lay(t, tt.files)
-			code, _, report := run("", "render", "--allow-default-image", "--install-dir", "ocp")
-			if code != command.OK || strings.Contains(report, warning) != tt.warns {
-				t.Errorf("exit code %d\n%s", code, report)
-			}
+			got := exits(t, command.OK, "render", "--allow-default-image", "--install-dir", "ocp")
+			testkit.Equal(t, tt.warns, strings.Contains(got.report, warning))
 		})
 	}
 	good(t)
 	lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: "kind: Other\n"})
-	if code, _, report := run("", "render", "--allow-default-image", "--install-dir", "ocp"); code != command.Input || !strings.Contains(report, `found "Other", expected "Ingress"`) {
-		t.Errorf("exit code %d\n%s", code, report)
-	}
+	exits(t, command.Input, "render", "--allow-default-image", "--install-dir", "ocp").reports(`found "Other", expected "Ingress"`)
 }
 
 // A function of kustomize takes the same object.
@@ -50,11 +47,7 @@ func TestFunctionWithClusterIngress(t *testing.T) {
 		"inline": "    installConfigFile: install-config.yaml\n    clusterIngress:\n" + indented(clusterIngress, "      "),
 		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + input.ClusterIngressName + "\n",
 	} {
-		code, out, errOut := run(functionInput(" []", spec), "fn")
-		if code != command.OK {
-			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
-		}
-		got, _ := items(t, out)
+		got, _ := items(t, function(t, functionInput(" []", spec)))
 		if first, _, _ := strings.Cut(strings.TrimPrefix(want, "---\n"), "---\n"); strings.TrimSpace(got[0]) != strings.TrimSpace(first) {
 			t.Errorf("%s: not what render writes:\n%s", name, got[0])
 		}

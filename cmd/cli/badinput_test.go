@@ -50,9 +50,7 @@ const reportFile = "report"
 func readBadCase(t *testing.T, name string) *badCase {
 	t.Helper()
 	archive, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, line, ok := strings.Cut(string(archive.Comment), "$ vipgen ")
 	if !ok {
 		t.Fatal("no line with the command")
@@ -103,9 +101,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		out[p] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -120,9 +116,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatalf("%d cases, %v", len(names), err)
 	}
 	top, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			c := readBadCase(t, name)
@@ -142,9 +136,7 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("the report does not print: %q", report)
 			}
 			if *update {
-				if err := c.rewrite(filepath.Join(top, name), report); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, c.rewrite(filepath.Join(top, name), report))
 			} else if diff := cmp.Diff(c.report, report); diff != "" {
 				t.Errorf("report (- wanted, + got):\n%s", diff)
 			}
@@ -153,9 +145,7 @@ func TestBadInput(t *testing.T) {
 					t.Errorf("with --dir: exit code %d, report\n%s", code, again)
 				}
 			}
-			if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
-				t.Errorf("files have changed:\n%s", diff)
-			}
+			testkit.Equal(t, before, snapshot(t, "."))
 		})
 	}
 }
@@ -168,9 +158,7 @@ func TestBadInputCoversCodes(t *testing.T) {
 		t.Fatalf("only %d codes found", len(codes))
 	}
 	names, err := filepath.Glob("testdata/bad/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var reports strings.Builder
 	for _, name := range names {
 		reports.WriteString(readBadCase(t, name).report)

@@ -32,9 +32,7 @@ func TestInputIsBounded(t *testing.T) {
 		"documents":     strings.Repeat("---\na: b\n", input.MaxValues/3+1),
 		"bytes":         strings.Repeat("x", input.MaxFile+1),
 	} {
-		if err := os.WriteFile("large", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile("large", []byte(text), 0o600))
 		for _, words := range [][]string{{"inspect", "large"}, {"import", "large"}, {"render", "--merge", "large", "--role", "master"}, {"fn"}} {
 			stdin := ""
 			if words[0] == "fn" {
@@ -48,12 +46,8 @@ func TestInputIsBounded(t *testing.T) {
 	}
 	// As the bootstrap.ign of an installer, whose contents are long texts.
 	text := `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:;base64,` + strings.Repeat("YWJj", 2<<20) + `"}}]}}`
-	if err := os.WriteFile("large.ign", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errOut := run("", "inspect", "large.ign"); code != command.OK {
-		t.Errorf("8 MiB of contents: exit code %d\n%.300s", code, errOut)
-	}
+	testkit.Must(t, os.WriteFile("large.ign", []byte(text), 0o600))
+	exits(t, command.OK, "inspect", "large.ign")
 }
 
 // What is taken, just below the bounds, costs a bounded amount of memory and time as well:
@@ -75,13 +69,9 @@ func TestHostileInputIsCheap(t *testing.T) {
 		"items":           "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n" + strings.Repeat("- {kind: A, metadata: {name: a}}\n", input.MaxValues/10),
 		"keys":            keys(input.MaxValues / 4),
 	}
-	if err := os.Mkdir("folder", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir("folder", 0o700))
 	for i := range 2 {
-		if err := os.WriteFile(fmt.Sprintf("folder/%d.ign", i), []byte(ignitionConfig(input.MaxSum/2-200, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(fmt.Sprintf("folder/%d.ign", i), []byte(ignitionConfig(input.MaxSum/2-200, 1)), 0o600))
 	}
 	files["folder"] = ""
 	for name, text := range files {
@@ -94,15 +84,11 @@ func TestHostileInputIsCheap(t *testing.T) {
 				continue
 			}
 			if text != "" {
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 			}
 			c := exec.CommandContext(t.Context(), program, words...)
 			c.Stdin = strings.NewReader(text)
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.Start())
 			used := peak(t, c)
 			spent := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 			said := fmt.Sprintf("%s: %v: %d MB, %v of cores, %v", name, words, used>>20, spent, c.ProcessState)
@@ -120,9 +106,7 @@ func plainReading(t *testing.T) time.Duration {
 	t.Helper()
 	text := []byte("a: " + strings.Repeat("x", input.MaxFile-10))
 	before := coresOf(t)
-	if err := yaml.Unmarshal(text, new(yaml.Node)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal(text, new(yaml.Node)))
 	spent := coresOf(t) - before
 	t.Logf("a plain reading: %v of cores", spent)
 	return spent
@@ -132,9 +116,7 @@ func plainReading(t *testing.T) time.Duration {
 func coresOf(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -179,9 +161,7 @@ func bombs(t *testing.T) string {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, err := z.Write(make([]byte, 15<<20))
-	if err = errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(err, z.Close()))
 	source := base64.StdEncoding.EncodeToString(packed.Bytes())
 	var list []string
 	for i := range 100 {
@@ -202,13 +182,8 @@ func keys(n int) string {
 // A FIFO without a writer blocks no command.
 func TestInputIsNoFIFO(t *testing.T) {
 	good(t)
-	if err := syscall.Mkfifo("fifo", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	code, _, errOut := run("", "inspect", "fifo")
-	if code != command.Failed || !strings.Contains(errOut, "not a regular file") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
+	testkit.Must(t, syscall.Mkfifo("fifo", 0o600))
+	exits(t, command.Failed, "inspect", "fifo").reports("not a regular file")
 }
 
 // A function reads what is below its working directory, and nothing else.
@@ -222,9 +197,7 @@ func TestFunctionReadsNothingElse(t *testing.T) {
 	if err == nil {
 		err = syscall.Mkfifo("fifo.yaml", 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range []string{outside, "../" + filepath.Base(filepath.Dir(outside)) + "/secret.yaml", "link.yaml", "fifo.yaml", "/dev/zero", "."} {
 		code, out, errOut := run(functionInput(" []", "    installConfigFile: "+name+"\n"), "fn")
 		if code != command.Failed || !strings.Contains(errOut, name+": error: found") || strings.Contains(out+errOut, "hidden") {

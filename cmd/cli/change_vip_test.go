@@ -18,9 +18,7 @@ func TestChangeAVIP(t *testing.T) {
 	// The example has an ingress controller more, which the page leaves out.
 	vipConfig, _, _ = strings.Cut(vipConfig, "  # A pool of its own")
 	t.Chdir(t.TempDir())
-	if checked := walk(t, page, installConfig, vipConfig); checked != 5 {
-		t.Errorf("%d lines checked", checked)
-	}
+	testkit.Equal(t, 5, walk(t, page, installConfig, vipConfig))
 }
 
 // walk follows the steps of a page in the current directory, and returns how many lines of text
@@ -49,13 +47,7 @@ func walk(t *testing.T, page, installConfig, vipConfig string) int {
 					}
 					lay(t, map[string]string{"install-config.yaml": installConfig})
 				case "vipgen":
-					var code int
-					var stderr string
-					code, out, stderr = run("", words[1:]...)
-					if want := words[1] == "diff"; code != command.OK && !(want && code == command.Finding) {
-						t.Fatalf("%s: exit code %d\n%s%s", line, code, out, stderr)
-					}
-					if strings.Contains(out, "split brain") {
+					if out = step(t, words[1:]); strings.Contains(out, "split brain") {
 						t.Errorf("%s\n%s", line, out)
 					}
 				}
@@ -63,6 +55,16 @@ func walk(t *testing.T, page, installConfig, vipConfig string) int {
 		}
 	}
 	return checked
+}
+
+// step runs a command line of a page, which has to succeed; diff may find differences.
+func step(t *testing.T, args []string) string {
+	t.Helper()
+	code, out, stderr := run("", args...)
+	if code != command.OK && !(args[0] == "diff" && code == command.Finding) {
+		t.Fatalf("%q: exit code %d\n%s%s", args, code, out, stderr)
+	}
+	return out
 }
 
 // TestDiffOfClients: what clients see is said of every change of VIPs and of VRRP.

@@ -29,17 +29,11 @@ import (
 func startAPIServer(t *testing.T, readyz int, names ...string) (port string, caPEM []byte) {
 	t.Helper()
 	ca, err := authority.New("kube-apiserver-lb-signer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pair, err := ca.Serving(names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cert, err := pair.TLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" && readyz != http.StatusOK {
 			w.WriteHeader(readyz)
@@ -65,9 +59,7 @@ func apiServer(t *testing.T, readyz int, names ...string) (port string) {
 func nameServer(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &dns.Server{PacketConn: conn, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
 		reply := new(dns.Msg).SetReply(q)
 		if q.Question[0].Qtype == dns.TypeA {
@@ -88,9 +80,7 @@ func onLoopback(t *testing.T, line string) string {
 	testkit.WriteFile(t, "ca.crt", ca)
 	words := strings.Fields(line)
 	host, _, err := endpoint.ParseHost(words[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	words[2] = host + ":" + port
 	if _, err := netip.ParseAddr(host); err == nil {
 		words[2] = "127.0.0.1:" + port
@@ -155,26 +145,16 @@ func TestCheckEndpoint(t *testing.T) {
 	t.Run("right", func(t *testing.T) {
 		port := apiServer(t, http.StatusOK, "api.demo.example.com")
 		resolve := "api.demo.example.com:" + port + ":127.0.0.1"
-		code, out, report := run("", "check-endpoint", "api.demo.example.com:"+port, "--resolve", resolve, "--ca", "ca.crt", "--timeout", "1m")
-		if diff := cmp.Diff(rightEndpoint, steady(out, port)); code != command.OK || report != "" || diff != "" {
-			t.Errorf("exit code %d, %q\n%s", code, report, diff)
-		}
-		if code, out, _ := run("", "check-endpoint", "127.0.0.1:"+port, "--server-name", "api.demo.example.com", "--ca", "ca.crt", "--expires-within", "9999h", "--timeout", "1m"); code != command.Finding || !strings.Contains(out, "[expires-soon]") {
-			t.Errorf("exit code %d\n%s", code, out)
-		}
+		got := exits(t, command.OK, "check-endpoint", "api.demo.example.com:"+port, "--resolve", resolve, "--ca", "ca.crt", "--timeout", "1m").cleanly()
+		testkit.Equal(t, rightEndpoint, steady(got.out, port))
+		exits(t, command.Finding, "check-endpoint", "127.0.0.1:"+port, "--server-name", "api.demo.example.com", "--ca", "ca.crt", "--expires-within", "9999h", "--timeout", "1m").has("[expires-soon]")
 	})
 	t.Run("wrong", func(t *testing.T) {
 		port := apiServer(t, http.StatusInternalServerError, "api.demo.example.com")
 		args := []string{"check-endpoint", "https://api.corp.example:" + port, "--resolve", "*:" + port + ":127.0.0.1", "--ca", "ca.crt", "--timeout", "1m"}
-		code, out, report := run("", args...)
-		if diff := cmp.Diff(wrongEndpoint, steady(out, port)); code != command.Finding || report != "" || diff != "" {
-			t.Errorf("exit code %d, %q\n%s", code, report, diff)
-		}
-		code, out, _ = run("", append(args, "-o", "json")...)
+		testkit.Equal(t, wrongEndpoint, steady(exits(t, command.Finding, args...).cleanly().out, port))
 		var got endpoint.Report
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.Finding {
-			t.Fatalf("exit code %d, %v\n%s", code, err, out)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(exits(t, command.Finding, append(args, "-o", "json")...).out), &got))
 		e := got.Endpoints[0]
 		if got.OK || len(got.Findings) != 2 || got.Findings[0].Code != "wrong-name" || e.Ready.Live != http.StatusOK || !cmp.Equal(e.Ready.Failed, []string{"etcd"}) || e.NameOK || !e.TrustOK || !e.TimeOK {
 			t.Errorf("%+v", got)
@@ -182,10 +162,7 @@ func TestCheckEndpoint(t *testing.T) {
 	})
 	// Of a name that resolves to nothing there is a report, too, without null.
 	t.Run("nothing", func(t *testing.T) {
-		code, out, _ := run("", "check-endpoint", "127.0.0.1", "-6", "-o", "json")
-		if code != command.Finding || strings.Contains(out, "null") || !strings.Contains(out, `"endpoints": []`) {
-			t.Errorf("exit code %d\n%s", code, out)
-		}
+		exits(t, command.Finding, "check-endpoint", "127.0.0.1", "-6", "-o", "json").has(`"endpoints": []`).lacks("null")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -45,9 +46,7 @@ const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\
 func layObjects(t *testing.T) {
 	t.Helper()
 	golden, err := filepath.Abs("../../golden/cases/agent-cluster-install")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{
 		"clusters/a.yaml":                   pullSecret + "---\n" + instanceNamed("a"),
@@ -59,9 +58,7 @@ func layObjects(t *testing.T) {
 		"clusters/e/install-config.yaml":    clusterNamed("e"),
 		"clusters/.hidden/clusters/no.yaml": instanceNamed("no"),
 	})
-	if err := os.CopyFS("clusters/edge-2", os.DirFS(golden)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS("clusters/edge-2", os.DirFS(golden)))
 }
 
 func TestFindObjects(t *testing.T) {
@@ -79,9 +76,7 @@ func TestFindObjects(t *testing.T) {
 		{"clusters/b", "b", true},
 	} {
 		r, err := input.Find(strings.Fields(tt.args))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		names := map[string]bool{}
 		var list []string
 		for _, m := range r.Clusters {
@@ -107,30 +102,20 @@ func TestObjectsRender(t *testing.T) {
 		in := map[string]string{}
 		for file, text := range snapshot(t, "out/"+name) {
 			in["alone"+strings.TrimPrefix(file, "out/"+name)] = text
-			if strings.Contains(text, "hunter2") {
-				t.Errorf("%s holds a secret", file)
-			}
+			testkit.Lacks(testkit.In(t, file), text, "hunter2")
 		}
-		if diff := cmp.Diff(snapshot(t, "alone"), in); diff != "" {
-			t.Errorf("%s: alone and in the fleet:\n%s", name, diff)
-		}
+		testkit.Equal(testkit.In(t, name), snapshot(t, "alone"), in)
 	}
-	if again := must(t, "render", "clusters", "--dir", "out", "--check"); again != "" {
-		t.Errorf("a second run differs:\n%s", again)
-	}
+	testkit.Equal(t, "", must(t, "render", "clusters", "--dir", "out", "--check"))
 	// What an AgentClusterInstall is made of besides is input, too.
 	hosts := read(t, "clusters/edge-2/hosts.yaml")
 	lay(t, map[string]string{"clusters/edge-2/hosts.yaml": strings.Replace(hosts, "198.51.100.21", "198.51.100.31", 1)})
-	if code, out, _ := run("", "render", "clusters", "--dir", "out", "--check"); code != command.Finding || !strings.Contains(out, "198.51.100.31") {
-		t.Errorf("a change of an NMStateConfig: exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "render", "clusters", "--dir", "out", "--check").has("198.51.100.31")
 }
 
 func TestBesideNeedsFolders(t *testing.T) {
 	layObjects(t)
-	if code, _, report := run("", "render", "clusters", "--beside", "rendered"); code != command.Input || !strings.Contains(report, "site/two.yaml#c and clusters/site/two.yaml#d are in one folder") {
-		t.Errorf("exit code %d, %s", code, report)
-	}
+	exits(t, command.Input, "render", "clusters", "--beside", "rendered").reports("site/two.yaml#c and clusters/site/two.yaml#d are in one folder")
 }
 
 // The ConfigMap holds what goes into an installer's asset directory, under the same
@@ -149,9 +134,7 @@ func TestConfigMap(t *testing.T) {
 	}{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, yaml.Unmarshal([]byte(out), &got))
 	if got.Metadata.Name != render.ConfigMapName || got.Metadata.Namespace != "a" {
 		t.Errorf("ConfigMap %+v", got.Metadata)
 	}
@@ -250,26 +233,5 @@ func TestConfigMapTooLarge(t *testing.T) {
 		fmt.Fprintf(&records, "    - {name: record-number-%d.other.example.com, addresses: [192.0.2.99]}\n", i)
 	}
 	lay(t, map[string]string{"clusters/b/vipgen.yaml": fleetHead + "spec:\n  dns:\n    records:\n" + records.String()})
-	code, out, report := run("", "render", "clusters/b/clusterinstance.yaml", "--format", "configmap")
-	if code != command.Input || out != "" || !strings.Contains(report, "expected at most 1048576, as the API takes") {
-		t.Errorf("exit code %d, %d bytes\n%s", code, len(out), report)
-	}
-}
-
-// A folder of 100 ClusterInstances is a fleet.
-func TestFleetOfObjects(t *testing.T) {
-	t.Chdir(t.TempDir())
-	files := map[string]string{}
-	for i := range 100 {
-		name := fmt.Sprintf("edge-%d", i)
-		files["clusters/"+name+".yaml"] = instanceNamed(name)
-	}
-	lay(t, files)
-	must(t, "render", "clusters", "--dir", "out", "--format", "configmap")
-	for i := range 100 {
-		name := fmt.Sprintf("edge-%d", i)
-		if text := read(t, "out/"+name+"/configmaps/vipgen-extra-manifests.yaml"); !strings.Contains(text, "\n  namespace: "+name+"\n") {
-			t.Errorf("%s: the ConfigMap of another", name)
-		}
-	}
+	exits(t, command.Input, "render", "clusters/b/clusterinstance.yaml", "--format", "configmap").reports("expected at most 1048576, as the API takes").silently()
 }

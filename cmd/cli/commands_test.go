@@ -3,10 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -28,6 +27,58 @@ func must(t *testing.T, args ...string) string {
 		t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
 	}
 	return stdout
+}
+
+// printed is what a command line printed.
+type printed struct {
+	testing.TB
+	out, report string
+}
+
+// exits runs a command line, which has to end with an exit code, and with a report if it refuses.
+func exits(t testing.TB, want int, args ...string) printed {
+	t.Helper()
+	code, out, report := run("", args...)
+	refuses := (want == command.Input || want == command.Failed) && !slices.Contains(args, "json")
+	if code != want || refuses && report == "" {
+		t.Errorf("vipgen %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out, report)
+	}
+	return printed{t, out, report}
+}
+
+// has fails the test for each part that is not on standard output, reports for those that are
+// not on standard error, lacks for those that are on one of them.
+func (p printed) has(parts ...string) printed {
+	p.Helper()
+	testkit.Contains(p.TB, p.out, parts...)
+	return p
+}
+
+func (p printed) reports(parts ...string) printed {
+	p.Helper()
+	testkit.Contains(p.TB, p.report, parts...)
+	return p
+}
+
+func (p printed) lacks(parts ...string) printed {
+	p.Helper()
+	for _, part := range parts {
+		testkit.Lacks(p, p.out+p.report, part)
+	}
+	return p
+}
+
+// silently fails the test if there is anything on standard output, cleanly if on standard error.
+func (p printed) silently() printed {
+	p.Helper()
+	testkit.Equal(p.TB, "", p.out)
+	return p
+}
+
+func (p printed) cleanly() printed {
+	p.Helper()
+	testkit.Equal(p.TB, "", p.report)
+	return p
 }
 
 func TestExitCodes(t *testing.T) {
@@ -85,9 +136,7 @@ func TestExitCodes(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`, "ocp/manifests/x.yml": "", "empty/x": ""})
 	for _, tt := range tests {
-		if code, _, stderr := run("", strings.Fields(tt.args)...); code != tt.want {
-			t.Errorf("vipgen %s: exit code %d, want %d\n%s", tt.args, code, tt.want, stderr)
-		}
+		exits(t, tt.want, strings.Fields(tt.args)...)
 	}
 }
 
@@ -95,9 +144,7 @@ func TestExitCodes(t *testing.T) {
 func TestExitCodeOfBrokenPipe(t *testing.T) {
 	good(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer full.Close()
 	for _, args := range [][]string{{"render"}, {"schema"}, {"vr-ids", "a"}, {"images"}, {"validate"}, {"inspect", "a.ign"}} {
 		lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`})
@@ -109,16 +156,13 @@ func TestExitCodeOfBrokenPipe(t *testing.T) {
 }
 
 func TestVRIDs(t *testing.T) {
-	code, stdout, stderr := run("", "vr-ids", "vmware", "cnf10", "cnf11")
 	want := `CLUSTER  API  INGRESS
 vmware   109  124
 cnf10    147  2
 cnf11    228  147
 cnf10's API and cnf11's ingress collide at 147; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them
 `
-	if diff := cmp.Diff(want, stdout); diff != "" || code != command.Finding || stderr != "" {
-		t.Errorf("exit code %d, %q\n%s", code, stderr, diff)
-	}
+	testkit.Equal(t, want, exits(t, command.Finding, "vr-ids", "vmware", "cnf10", "cnf11").cleanly().out)
 }
 
 func TestJSONOutputs(t *testing.T) {
@@ -162,15 +206,10 @@ func TestJSONOutputs(t *testing.T) {
 	lay(t, map[string]string{"own.yaml": ownImage,
 		"clusters/a/install-config.yaml": goodInstallConfig, "clusters/b/install-config.yaml": "apiVersion: v1\n"})
 	for _, tt := range tests {
-		code, stdout, stderr := run("", strings.Fields(tt.args)...)
 		var got map[string]any
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != tt.code || stderr != "" {
-			t.Errorf("%s: exit code %d, %v, %q", tt.args, code, err, stderr)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(exits(t, tt.code, strings.Fields(tt.args)...).cleanly().out), &got))
 		for field, want := range tt.want {
-			if diff := cmp.Diff(want, got[field]); diff != "" {
-				t.Errorf("%s: %s:\n%s", tt.args, field, diff)
-			}
+			testkit.Equal(testkit.In(t, tt.args, field), want, got[field])
 		}
 	}
 	for _, args := range []string{"version -o json", "schema", "schema --of diff"} {
@@ -212,10 +251,7 @@ func TestPlainOutput(t *testing.T) {
 	lay(t, map[string]string{"own.yaml": ownImage})
 	for _, args := range []string{"render", "validate -c own.yaml", "images", "schema", "version", "vr-ids vmware", "render --dir out -q",
 		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
-		code, stdout, stderr := run("", strings.Fields(args)...)
-		if code != command.OK || stderr != "" || strings.Contains(stdout, "\x1b") {
-			t.Errorf("%s: exit code %d, %q", args, code, stderr)
-		}
+		exits(t, command.OK, strings.Fields(args)...).lacks("\x1b").cleanly()
 	}
 }
 
@@ -225,28 +261,35 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: %.200s", shell, out)
 		}
 	}
-	tests := []struct {
-		args []string
-		want string
-	}{
-		{[]string{"__complete", "render", "--os", ""}, "fcos\nflatcar\nopenshift\n"},
-		{[]string{"__complete", "render", "--format", "m"}, "machineconfig\n"},
-		{[]string{"__complete", "render", "--openshift-version", "4.2"}, "4.20\n4.21\n4.22\n4.23\n"},
-		{[]string{"__complete", "render", "x"}, "yaml\nyml\n:8\n"},
-		{[]string{"__complete", "preview", "--profile", ""}, "start\ntarget\n"},
-		{[]string{"__complete", "external-lb", ""}, "plan\tShow what an external load balancer has to do\n"},
-		{[]string{"__complete", "external-lb", "plan", "x"}, "yaml\nyml\n:8\n"},
-		{[]string{"__complete", "external-lb", "plan", "--serve", ""}, "api\nmachine-config\ningress\n"},
-		{[]string{"__complete", "external-lb", "render", "--format", ""}, "files\nignition\nbutane\n"},
-		{[]string{"__complete", "external-lb", "render", "--os", ""}, "fcos\nopenshift\n"},
-		{[]string{"__complete", "openstack-hints", "-o", ""}, "script\nterraform\njson\n"},
-	}
-	for _, tt := range tests {
-		out := must(t, tt.args...)
-		for _, line := range strings.Split(strings.TrimSpace(tt.want), "\n") {
-			if !strings.Contains("\n"+out, "\n"+line+"\n") {
-				t.Errorf("%q: no %q in\n%s", tt.args, line, out)
-			}
+	for args, want := range map[string]string{
+		"render --os ":                   "fcos\nflatcar\nopenshift\n",
+		"render --format m":              "machineconfig\n",
+		"render --openshift-version 4.2": "4.20\n4.21\n4.22\n4.23\n",
+		"render x":                       "yaml\nyml\n:8\n",
+		"preview --profile ":             "start\ntarget\n",
+		"external-lb ":                   "plan\tShow what an external load balancer has to do\n",
+		"external-lb plan x":             "yaml\nyml\n:8\n",
+		"external-lb plan --serve ":      "api\nmachine-config\ningress\n",
+		"external-lb render --format ":   "files\nignition\nbutane\n",
+		"external-lb render --os ":       "fcos\nopenshift\n",
+		"openstack-hints -o ":            "script\nterraform\njson\n",
+		"import --mode ":                 "unicast\nmulticast\n",
+		"import -o ":                     "text\njson\n",
+		"impo":                           "import\t",
+		"import --dir ":                  ":16\n", // directories
+		"metallb --mode ":                "bgp\nl2\n",
+		"metallb --annotation-prefix ":   "metallb.io\nmetallb.universe.tf\n",
+		"metallb --selector ":            "apiserver=true\n",
+		"metallb --namespace ":           "openshift-config\n",
+		"metallb x":                      "yaml\nyml\n:8\n",
+		"check-endpoint a --path ":       "/livez\n/readyz\n",
+		"check-endpoint a --ca ":         "crt\npem\n",
+		"check-endpoint a -o ":           "json\ntext\n",
+		"check-endpoint ":                ":4\n",
+	} {
+		out := must(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		for line := range strings.Lines(want) {
+			testkit.Contains(testkit.In(t, args), "\n"+out, "\n"+line)
 		}
 	}
 }
@@ -261,26 +304,13 @@ func TestCheck(t *testing.T) {
 		"vipgen.yaml":         vipConfigHead + "spec: {pools: [{name: infra}]}\n",
 	})
 	before := snapshot(t, ".")
-	code, stdout, stderr := run("", "render", "--dir", "out", "--format", "machineconfig", "--check")
-	if code != command.Finding || stderr != "" {
-		t.Fatalf("exit code %d, %q", code, stderr)
-	}
-	for _, want := range []string{
+	exits(t, command.Finding, "render", "--dir", "out", "--format", "machineconfig", "--check").cleanly().lacks("base64", "data:").has(
 		"out/machineconfigs/99-master-vipgen.yaml: differs\n  /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml\n    --- in the directory\n    +++ rendered\n",
 		"\n    -    - 192.0.2.3\n    +    - 192.0.2.4\n",
 		"out/machineconfigs/99-worker-vipgen-infra.yaml: missing\n",
 		"out/ignition/worker.ign: no longer rendered\n",
-	} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("no %q in\n%s", want, stdout)
-		}
-	}
-	if strings.Contains(stdout, "base64") || strings.Contains(stdout, "data:") {
-		t.Errorf("encoded contents in\n%s", stdout)
-	}
-	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
-		t.Errorf("--check wrote:\n%s", diff)
-	}
+	)
+	testkit.Equal(t, before, snapshot(t, "."))
 }
 
 // Standard input is an install-config, too.
@@ -299,20 +329,15 @@ func TestMerge(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"master.ign": `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/other","mode":420,"contents":{"source":"data:,mine"}}]}}`})
 	must(t, "render", "--allow-default-image", "--merge", "master.ign")
-	once := snapshot(t, ".")["master.ign"]
-	if !strings.Contains(once, "data:,mine") || !strings.Contains(once, "cluster.yaml") {
-		t.Errorf("merged:\n%.500s", once)
-	}
+	once := read(t, "master.ign")
+	testkit.Contains(t, once, "data:,mine", "cluster.yaml")
 	must(t, "render", "--allow-default-image", "--merge", "master.ign")
-	if twice := snapshot(t, ".")["master.ign"]; twice != once {
-		t.Errorf("merged twice:\n%s", cmp.Diff(once, twice))
-	}
+	testkit.Equal(t, once, read(t, "master.ign"))
 	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "[192.0.2.3]", "[192.0.2.4]", 1)})
-	if code, _, report := run("", "render", "--allow-default-image", "--merge", "master.ign"); code != command.Input || snapshot(t, ".")["master.ign"] != once {
-		t.Errorf("a conflict: exit code %d, %s", code, report)
-	}
+	exits(t, command.Input, "render", "--allow-default-image", "--merge", "master.ign") // a conflict
+	testkit.Equal(t, once, read(t, "master.ign"))
 	must(t, "render", "--allow-default-image", "--merge", "master.ign", "--overwrite")
-	if snapshot(t, ".")["master.ign"] == once {
+	if read(t, "master.ign") == once {
 		t.Error("--overwrite replaced nothing")
 	}
 }
@@ -322,14 +347,10 @@ func TestPreview(t *testing.T) {
 	good(t)
 	args := strings.Fields("preview --node m0 --role master --interface eno1 --address 192.0.2.10/24 --peer m1=192.0.2.11 --peer w0:worker=192.0.2.20 --upstream 198.51.100.1")
 	all := must(t, args...)
-	for _, want := range []string{
+	testkit.Contains(t, all,
 		"##### /etc/keepalived/keepalived.conf\n", "##### /etc/haproxy/haproxy.cfg\n", "##### /etc/coredns/Corefile\n", "##### /etc/coredns/hosts\n",
 		"    unicast_src_ip 192.0.2.10\n", "    server m1 192.0.2.11:6443\n", "forward . 198.51.100.1 {\n", "192.0.2.20 w0 w0.demo.example.com\n",
-	} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %q in\n%s", want, all)
-		}
-	}
+	)
 	if one := must(t, append(args, "--file", "haproxy.cfg")...); !strings.Contains(all, one) || strings.Contains(one, "#####") {
 		t.Errorf("--file haproxy.cfg:\n%s", one)
 	}
@@ -348,13 +369,8 @@ func TestPreview(t *testing.T) {
 		"--facts facts.yaml":           "--facts and --node cannot be used together",
 		"--interface toolongname12345": "at most 15",
 	} {
-		if code, _, stderr := run("", append(args, strings.Fields(flags)...)...); code != command.Input || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, no %q in %q", flags, code, want, stderr)
-		}
+		exits(t, command.Input, append(args, strings.Fields(flags)...)...).reports(want)
 	}
 	lay(t, map[string]string{"facts.yaml": "name: m0\nrole: master\ninterfaces: []\nupstreems: []\npeers: [{name: a b, role: master, addresses: []}]\n"})
-	code, _, stderr := run("", "preview", "--facts", "facts.yaml")
-	if want := "facts.yaml:4:1: error: upstreems: found \"upstreems\" (did you mean \"upstreams\"?) [unknown-field]\n"; code != command.Input || !strings.HasPrefix(stderr, want) {
-		t.Errorf("facts: exit code %d\n%s", code, stderr)
-	}
+	exits(t, command.Input, "preview", "--facts", "facts.yaml").reports("facts.yaml:4:1: error: upstreems: found \"upstreems\" (did you mean \"upstreams\"?) [unknown-field]\n")
 }

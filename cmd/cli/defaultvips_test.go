@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 const openStackWithoutVIPs = `apiVersion: v1
@@ -20,10 +21,7 @@ func TestInstallersVIPs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs, "vipgen.yaml": ownImage})
 	for _, name := range []string{"validate", "explain"} {
-		code, out, errOut := run("", name, "install-config.yaml")
-		if code != command.OK || errOut != "" {
-			t.Fatalf("%s: exit code %d, %s", name, code, errOut)
-		}
+		out := exits(t, command.OK, name, "install-config.yaml").cleanly().out
 		for line := range strings.Lines(out) {
 			chosen := strings.Contains(line, "the installer's default")
 			if strings.Contains(line, "virtual router ID") && chosen != strings.Contains(line, "192.0.2.7 (the installer's default)") {
@@ -39,19 +37,14 @@ func TestInstallersVIPs(t *testing.T) {
 		InstallersDefault bool
 	}
 	for _, args := range [][]string{{"explain", "-o", "json"}, {"openstack-hints", "--port", "master=a", "-o", "json"}} {
-		code, out, errOut := run("", append(args, "install-config.yaml")...)
 		var got struct{ Groups, VIPs []vips }
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK {
-			t.Fatalf("%v: exit code %d, %v, %s", args, code, err, errOut)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(must(t, append(args, "install-config.yaml")...)), &got))
 		all := append(got.Groups, got.VIPs...)
 		if len(all) != 2 {
-			t.Fatalf("%v: %s", args, out)
+			t.Fatalf("%v: %v", args, all)
 		}
 		for _, g := range all {
-			if want := g.Name+g.Group == "ingress"; g.InstallersDefault != want {
-				t.Errorf("%v: %+v", args, g)
-			}
+			testkit.Equal(testkit.In(t, args, g), g.Name+g.Group == "ingress", g.InstallersDefault)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // dependencies returns the packages that vipgen is built from on a system.
@@ -14,9 +16,7 @@ func dependencies(t *testing.T, system string) []string {
 	cmd := exec.Command("go", "list", "-deps", "../vipgen", "../kubectl-vipgen")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.Fields(string(out))
 }
 

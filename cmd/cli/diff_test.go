@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // diffJSON is the part of a diff's JSON that tests read.
@@ -34,13 +35,7 @@ type diffJSON struct {
 
 func diffOf(t *testing.T, want int, args ...string) (d diffJSON) {
 	t.Helper()
-	code, out, errOut := run("", append([]string{"diff", "-o", "json"}, args...)...)
-	if code != want {
-		t.Fatalf("diff %v: exit code %d, want %d\n%s%s", args, code, want, out, errOut)
-	}
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(exits(t, want, append([]string{"diff", "-o", "json"}, args...)...).out), &d))
 	return d
 }
 
@@ -48,9 +43,7 @@ func TestDiff(t *testing.T) {
 	good(t)
 	must(t, "render", "--dir", "a")
 	must(t, "render", "--dir", "b")
-	if out := must(t, "diff", "a", "b"); out != "no difference\n" {
-		t.Errorf("the same: %q", out)
-	}
+	testkit.Equal(t, "no difference\n", must(t, "diff", "a", "b"))
 	lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, "192.0.2.3", "192.0.2.4", 1)})
 	must(t, "render", "--dir", "b")
 	d := diffOf(t, command.Finding, "a", "b")
@@ -63,27 +56,17 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	code, out, _ := run("", "diff", "a", "b")
-	for _, want := range []string{
+	exits(t, command.Finding, "diff", "a", "b").has(
 		"cluster demo\n  pool master: reboot\n    because of file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml: no node disruption policy names it\n",
 		"      spec.groups[ingress].vips[0]: 192.0.2.3 -> 192.0.2.4\n",
 		"changed, as in pool master\n",
 		"  Ignition config bootstrap: read when a host is installed; running hosts do not change\n",
 		"the cluster differs; pools by what happens to them: reboot: 2\n",
-	} {
-		if code != command.Finding || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
-		}
-	}
-	code, out, _ = run("", "diff", "a", "b", "-o", "markdown")
-	for _, want := range []string{
+	)
+	exits(t, command.Finding, "diff", "a", "b", "-o", "markdown").has(
 		"### vipgen diff: The cluster differs", "| `cluster demo` | `master` | **reboot** | `file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml` |",
 		"<details><summary>cluster demo</summary>\n\n```text\n",
-	} {
-		if code != command.Finding || !strings.Contains(out, want) {
-			t.Errorf("markdown: exit code %d, no %q in\n%s", code, want, out)
-		}
-	}
+	)
 	// Written for another release, and else the same.
 	lay(t, map[string]string{"v.yaml": fleetHead + "spec: {openshiftVersion: \"4.18\", images: {keepalived: a, haproxy: a, coredns: a}}\n", "w.yaml": fleetHead + "spec: {openshiftVersion: \"4.19\", images: {keepalived: a, haproxy: a, coredns: a}}\n"})
 	must(t, "render", "--dir", "v", "-c", "v.yaml")
@@ -94,25 +77,19 @@ func TestDiff(t *testing.T) {
 	// An Ignition config that does not go with its MachineConfig.
 	must(t, "render", "--dir", "c")
 	lay(t, map[string]string{"c/ignition/master.ign": strings.Replace(read(t, "c/ignition/master.ign"), `"enabled": true`, `"enabled": false`, 1)})
-	if code, out, _ := run("", "diff", "b", "c"); code != command.Finding || !strings.Contains(out, "Ignition config master: read when") || strings.Contains(out, "pool master") {
-		t.Errorf("by hand: exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "diff", "b", "c").has("Ignition config master: read when").lacks("pool master")
 	// One file against another, standard input against a folder.
 	stream := must(t, "render")
 	lay(t, map[string]string{"stream.yaml": stream})
 	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != command.OK {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
-	if code, out, _ := run("", "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml"); code != command.Finding || !strings.Contains(out, "pool worker: reboot") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml").has("pool worker: reboot")
 	for args, want := range map[string]int{
 		"diff install-config.yaml a": command.Input, "diff a install-config.yaml": command.Input, "diff a": command.Input, "diff a b -o yaml": command.Input,
 		"diff a no-such": command.Failed, "diff no-such:x a": command.Failed, "diff -- --output=x:y a": command.Failed,
 	} {
-		if code, _, errOut := run("", strings.Fields(args)...); code != want || errOut == "" {
-			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
-		}
+		exits(t, want, strings.Fields(args)...)
 	}
 }
 
@@ -153,17 +130,14 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 	lay(t, map[string]string{"a.yaml": file("1"), "b.yaml": file("2")})
 	_, out, _ := run("", "diff", "a.yaml", "b.yaml", "-o", "markdown")
-	if !strings.Contains(out, "`````text\n") || !strings.Contains(out, "\\|") || strings.Contains(out, "\n| `cluster` | a|") {
-		t.Errorf("%s", out)
-	}
+	testkit.Contains(t, out, "`````text\n", "\\|")
+	testkit.Lacks(t, out, "\n| `cluster` | a|")
 }
 
 func git1(t *testing.T, args ...string) {
 	t.Helper()
 	c := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	testkit.Run(testkit.In(t, args), c)
 }
 
 func TestDiffOfRevisions(t *testing.T) {
@@ -173,9 +147,7 @@ func TestDiffOfRevisions(t *testing.T) {
 	git1(t, "init", "-q")
 	git1(t, "add", "clusters/a", "clusters/eu", "clusters/fleet.yaml")
 	git1(t, "commit", "-q", "-m", "one")
-	if out := must(t, "diff", "HEAD:clusters", "clusters"); out != "0 of 3 clusters differ\n" {
-		t.Errorf("%q", out)
-	}
+	testkit.Equal(t, "0 of 3 clusters differ\n", must(t, "diff", "HEAD:clusters", "clusters"))
 	lay(t, map[string]string{"clusters/a/install-config.yaml": strings.Replace(clusterNamed("a"), "192.0.2.3", "192.0.2.4", 1)})
 	must(t, "render", "clusters/a", "--beside", "rendered")
 	for _, args := range [][]string{
@@ -187,9 +159,7 @@ func TestDiffOfRevisions(t *testing.T) {
 			t.Errorf("%v: %+v", args, d)
 		}
 	}
-	if code, _, errOut := run("", "diff", "HEAD:nothing", "clusters"); code != command.Failed || !strings.Contains(errOut, "no such file, and no such revision") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Failed, "diff", "HEAD:nothing", "clusters").reports("no such file, and no such revision")
 }
 
 // What was exported from a cluster, with the operator's MachineConfigs and a
@@ -216,9 +186,7 @@ func TestDiffWithWhatRuns(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 	for _, allowed := range []string{keepalived, "99-worker-zz"} {
-		if code, _, errOut := run("", "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed); code != command.Finding {
-			t.Errorf("allowed: exit code %d\n%s", code, errOut)
-		}
+		exits(t, command.Finding, "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed)
 	}
 	// Hard case 50: by the operator's release.
 	lay(t, map[string]string{"pool.yaml": live + strings.Replace(config("50-infra-site", keepalived, ""), "role: worker", "role: infra", 1)})
@@ -227,11 +195,7 @@ func TestDiffWithWhatRuns(t *testing.T) {
 			t.Errorf("diff%s: exit code %d, want %d\n%s%s", release, code, want, out, errOut)
 		}
 	}
-	if code, _, errOut := run("", "diff", "pool.yaml", "rendered", "--openshift-version", "4.18.3"); code != command.Input || !strings.Contains(errOut, "without a patch level") {
-		t.Errorf("a patch level: exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "diff", "pool.yaml", "rendered", "--openshift-version", "4.18.3").reports("without a patch level")
 	// The same on both sides is also checked.
-	if code, _, _ := run("", "diff", "hidden.yaml", "hidden.yaml"); code != command.Shadowed {
-		t.Errorf("shadowed on both sides: exit code %d", code)
-	}
+	exits(t, command.Shadowed, "diff", "hidden.yaml", "hidden.yaml")
 }

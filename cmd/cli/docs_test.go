@@ -137,15 +137,11 @@ func documentedDir(t *testing.T) {
 		files[filepath.Base(name)] = data
 	}
 	imported, err := filepath.Abs("../../internal/day2/importer/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	copyExport(t, ".", "export", "examples/export")
 	live := testkit.ReadFile(t, "before.yaml")
 	for dir, from := range map[string]string{"master-0": "baremetal/master-0", "must-gather": "vsphere/must-gather"} {
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.CopyFS(dir, os.DirFS(filepath.Join(imported, from))))
 	}
 	exported := testkit.ReadFile(t, filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
 	testkit.WriteFile(t, "exported.yaml", exported)
@@ -206,20 +202,10 @@ func TestPictures(t *testing.T) {
 	for picture, args := range map[string][]string{
 		"../../docs/pictures/baremetal.svg": {"explain", "../../examples/baremetal/install-config.yaml", "--svg", file},
 	} {
-		if code, _, stderr := run("", args...); code != command.OK {
-			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
-		}
-		got := testkit.ReadFile(t, file)
-		if *update {
-			testkit.WriteFile(t, picture, got)
-		}
-		if want, err := os.ReadFile(picture); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what vipgen %s makes: run the test with -update, and look at it (%v)", picture, strings.Join(args, " "), err)
-		}
+		exits(t, command.OK, args...)
+		testkit.Kept(t, picture, testkit.ReadFile(t, file), *update)
 	}
-	if code, _, stderr := run("", "explain", "spec.vrrp", "--svg", file); code != command.Input || !strings.Contains(stderr, "--svg is for a cluster") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
+	exits(t, command.Input, "explain", "spec.vrrp", "--svg", file).reports("--svg is for a cluster")
 }
 
 // TestReadme runs the first command of README.md, which writes the files that are listed under
@@ -238,9 +224,7 @@ func TestReadme(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Chdir("../..")
-	if code, _, stderr := run("", append(strings.Fields(m[1]), "--dir", filepath.Join(dir, "rendered"))...); code != command.OK {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	exits(t, command.OK, append(strings.Fields(m[1]), "--dir", filepath.Join(dir, "rendered"))...)
 	for line := range strings.Lines(m[2]) {
 		if _, err := os.Stat(filepath.Join(dir, strings.Fields(line)[0])); err != nil {
 			t.Error(err)
@@ -254,9 +238,7 @@ func TestExplainPage(t *testing.T) {
 	sample, _, _ = strings.Cut(sample, "```")
 	out := must(t, "explain", "../../examples/baremetal/install-config.yaml")
 	for line := range strings.Lines(sample) {
-		if !strings.Contains(out, "\n"+line) {
-			t.Errorf("not printed: %s%s", line, out)
-		}
+		testkit.Contains(testkit.In(t, line), out, "\n"+line)
 	}
 	if strings.Count(sample, "\n") < 9 {
 		t.Errorf("the sample:\n%s", sample)

@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // records is the folder with records of a lab in which keepalived was killed on one node, and HAProxy
@@ -20,23 +21,12 @@ const records = "../../examples/export/records"
 
 // The page shows what doctor prints.
 func TestDoctorOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/troubleshoot.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, "../../docs/troubleshoot.md")
 	block := regexp.MustCompile("(?s)```\n(3 nodes.*?)\n```").FindSubmatch(page)
 	if block == nil {
 		t.Fatal("no output on the page")
 	}
-	code, out, errOut := run("", "doctor", records)
-	if code != command.Finding || errOut != "" {
-		t.Fatalf("exit code %d, %s", code, errOut)
-	}
-	for part := range strings.SplitSeq(string(block[1]), "\n...\n") {
-		if !strings.Contains(out, part) {
-			t.Errorf("not printed:\n%s\nbut\n%s", part, out)
-		}
-	}
+	exits(t, command.Finding, "doctor", records).cleanly().has(strings.Split(string(block[1]), "\n...\n")...)
 }
 
 func TestDoctor(t *testing.T) {
@@ -44,19 +34,14 @@ func TestDoctor(t *testing.T) {
 		Files []doctor.File `json:"files"`
 		doctor.Report
 	}
-	code, out, _ := run("", "doctor", records, "-o", "json")
-	if err := json.Unmarshal([]byte(out), &all); err != nil || code != command.Finding {
-		t.Fatalf("exit code %d, %v", code, err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(exits(t, command.Finding, "doctor", records, "-o", "json").out), &all))
 	causes := lists.Map(all.Moves, func(m doctor.Move) string { return string(m.Cause.Code) })
 	if got := strings.Join(causes, " "); got != "first-holder keepalived-died haproxy-down haproxy-down" || len(all.Files) != 3 || len(all.Nodes) != 3 {
 		t.Errorf("%s of %+v", got, all.Files)
 	}
 
-	code, page, _ := run("", "doctor", records, "-o", "html")
-	if code != command.Finding || strings.Count(page, `class="timeline"`) != 6 || !strings.Contains(page, "keepalived ended although it is wanted") {
-		t.Errorf("exit code %d, page\n%.2000s", code, page)
-	}
+	page := exits(t, command.Finding, "doctor", records, "-o", "html").has("keepalived ended although it is wanted").out
+	testkit.Equal(t, 6, strings.Count(page, `class="timeline"`))
 
 	for _, tt := range []struct {
 		args string
@@ -69,21 +54,15 @@ func TestDoctor(t *testing.T) {
 		{"--vip 2001:db8::5 --unplanned", command.Finding, ": 2 moves"},
 		{records + "/master-0-vipgen-events.jsonl", command.Finding, ": 4 moves"},
 	} {
-		if code, out, errOut := run("", append([]string{"doctor", records}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(out, tt.out) {
-			t.Errorf("%s: exit code %d\n%s%s", tt.args, code, out, errOut)
-		}
+		exits(t, tt.code, append([]string{"doctor", records}, strings.Fields(tt.args)...)...).has(tt.out)
 	}
 }
 
 func TestDoctorOfBadInput(t *testing.T) {
 	dir := t.TempDir()
 	empty, odd := filepath.Join(dir, "empty"), filepath.Join(dir, "odd.jsonl")
-	if err := os.Mkdir(empty, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(odd, []byte("apiVersion: v1\nkind: ConfigMap\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(empty, 0o755))
+	testkit.Must(t, os.WriteFile(odd, []byte("apiVersion: v1\nkind: ConfigMap\n"), 0o644))
 	for _, tt := range []struct {
 		args, out string
 		code      int
@@ -96,9 +75,7 @@ func TestDoctorOfBadInput(t *testing.T) {
 		{records + " --since yesterday", "expected a time", command.Input},
 		{records + " -o yaml", "expected text, json or html", command.Input},
 	} {
-		if code, _, errOut := run("", append([]string{"doctor"}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(errOut, tt.out) {
-			t.Errorf("%s: exit code %d: %s", tt.args, code, errOut)
-		}
+		exits(t, tt.code, append([]string{"doctor"}, strings.Fields(tt.args)...)...).reports(tt.out)
 	}
 }
 
@@ -120,14 +97,10 @@ func TestDoctorOfHostileText(t *testing.T) {
 	} {
 		lines = append(lines, fmt.Sprintf(`{"seq":%d,"boot":"b","up":%d,"time":"2026-01-01T00:00:%02dZ","node":"<script>a</script>",%s}`, i+1, 1000*i, i, rest))
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	_, text, _ := run("", "doctor", file)
 	_, page, _ := run("", "doctor", file, "-o", "html")
-	if !strings.Contains(text, "fails") || !strings.Contains(text, "<img") {
-		t.Errorf("the check is not shown:\n%s", text)
-	}
+	testkit.Contains(t, text, "fails", "<img")
 	if strings.ContainsAny(text, "\x1b\u202e") {
 		t.Errorf("text for a terminal: %q", text)
 	}

@@ -28,8 +28,6 @@ func TestExplainCode(t *testing.T) {
 		t.Errorf("%v, %+v", err, got)
 	}
 	for args, want := range map[string]int{"explain no-such-code": command.Failed, "explain vip-taken -o html": command.Input, "explain vip-taken --svg x.svg": command.Input} {
-		if code, out, stderr := run("", strings.Fields(args)...); code != want || out != "" || stderr == "" {
-			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
-		}
+		exits(t, want, strings.Fields(args)...).silently()
 	}
 }

@@ -7,14 +7,13 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // Every field of vipgen.yaml is explained, by its path with and without indexes.
 func TestExplainEveryField(t *testing.T) {
 	var root *schemaNode
-	if err := json.Unmarshal(v1alpha1.VIPConfigSchema, &root); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(v1alpha1.VIPConfigSchema, &root))
 	count := 0
 	var walk func(path string, n *schemaNode)
 	walk = func(path string, n *schemaNode) {
@@ -48,17 +47,13 @@ func TestExplainField(t *testing.T) {
 		"apiVersion":                              "vipgen.io/v1alpha1",
 		"spec.additionalAPIVIPs[0].names -o json": `"type": "array"`,
 	} {
-		if out := must(t, append([]string{"explain"}, strings.Fields(args)...)...); !strings.Contains(out, want) {
-			t.Errorf("%s: not %q:\n%s", args, want, out)
-		}
+		testkit.Contains(testkit.In(t, args), must(t, append([]string{"explain"}, strings.Fields(args)...)...), want)
 	}
 	for field, want := range map[string]string{
 		"spec.vrp":       `no field "spec.vrp" in vipgen.yaml: spec has additionalAPIVIPs, apiServer, apiVIPs,`,
 		"spec.network.x": "spec.network is text and has no fields",
 	} {
-		if code, out, report := run("", "explain", field); code != command.Input || out != "" || !strings.Contains(report, want) {
-			t.Errorf("%s: exit code %d\n%s", field, code, report)
-		}
+		exits(t, command.Input, "explain", field).reports(want).silently()
 	}
 }
 
@@ -66,15 +61,11 @@ func TestExplainField(t *testing.T) {
 func TestExplainFileNamedLikeAField(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"spec.yaml": goodInstallConfig})
-	if out := must(t, "explain", "spec.yaml"); !strings.Contains(out, "WITHOUT A HOLDER, AT MOST") {
-		t.Errorf("explained as a field:\n%s", out)
-	}
+	testkit.Contains(t, must(t, "explain", "spec.yaml"), "WITHOUT A HOLDER, AT MOST")
 }
 
 func TestCompleteField(t *testing.T) {
 	for text, want := range map[string]string{"spec.vrrp.": "spec.vrrp.profile\n", "spec.ingress[0].": "spec.ingress[0].vips\n", "sp": "yaml\n", "spec": "spec.\n"} {
-		if out := must(t, "__complete", "explain", text); !strings.Contains(out, want) {
-			t.Errorf("%s: %s", text, out)
-		}
+		testkit.Contains(testkit.In(t, text), must(t, "__complete", "explain", text), want)
 	}
 }

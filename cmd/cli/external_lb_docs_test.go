@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -66,9 +64,7 @@ func TestExternalPage(t *testing.T) {
 	cluster("back", vips("192.0.2.7", "192.0.2.8"), vip)
 
 	t.Run("plan", func(t *testing.T) {
-		if diff := cmp.Diff(block(t, text, "## What it has to do\n"), must(t, "external-lb", "plan", "in")); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, block(t, text, "## What it has to do\n"), must(t, "external-lb", "plan", "in"))
 	})
 	t.Run("what stays", func(t *testing.T) {
 		in, out := snapshot(t, "in/rendered/files/master"), snapshot(t, "out/rendered/files/master")
@@ -92,14 +88,9 @@ func TestExternalPage(t *testing.T) {
 	})
 	t.Run("nodes answer with the new addresses", func(t *testing.T) {
 		corefile := must(t, "preview", "out", "--node", "master-0", "--interface", "ens3", "--file", "Corefile")
-		for _, name := range []string{"api.demo.example.com", "api-int.demo.example.com", "apps.demo.example.com"} {
-			if !strings.Contains(corefile, name) {
-				t.Errorf("no %s in\n%s", name, corefile)
-			}
-		}
-		if !strings.Contains(corefile, "192.0.2.250") || strings.Contains(corefile, "192.0.2.5 ") {
-			t.Errorf("other addresses in\n%s", corefile)
-		}
+		testkit.Contains(t, corefile, "api.demo.example.com", "api-int.demo.example.com", "apps.demo.example.com")
+		testkit.Contains(t, corefile, "192.0.2.250")
+		testkit.Lacks(t, corefile, "192.0.2.5 ")
 	})
 	t.Run("back", func(t *testing.T) {
 		in, back := snapshot(t, "in/rendered/files"), snapshot(t, "back/rendered/files")
@@ -112,21 +103,14 @@ func TestExternalPage(t *testing.T) {
 			if strings.HasSuffix(p, "/cluster.yaml") {
 				data = addresses.Replace(data)
 			}
-			if diff := cmp.Diff(want, data); diff != "" {
-				t.Errorf("%s: %s", p, diff)
-			}
+			testkit.Equal(testkit.In(t, p), want, data)
 		}
 	})
 	t.Run("addresses of the input", func(t *testing.T) {
 		flags := strings.Fields(pairFlags)
 		before := must(t, append([]string{"external-lb", "render", "in", "--api-vip", "192.0.2.250", "--ingress-vip", "192.0.2.250"}, flags...)...)
-		if diff := cmp.Diff(before, must(t, append([]string{"external-lb", "render", "out"}, flags...)...)); diff != "" {
-			t.Errorf("the load balancer changes when the cluster has moved:\n%s", diff)
-		}
-		code, _, stderr := run("", append([]string{"external-lb", "render", "back", "--api-vip", "192.0.2.7"}, flags...)...)
-		if code != command.Input || !strings.Contains(stderr, "[vip-taken]") {
-			t.Errorf("an address that nodes hold: exit code %d, %s", code, stderr)
-		}
+		testkit.Equal(t, before, must(t, append([]string{"external-lb", "render", "out"}, flags...)...))
+		exits(t, command.Input, append([]string{"external-lb", "render", "back", "--api-vip", "192.0.2.7"}, flags...)...).reports("[vip-taken]")
 	})
 }
 
@@ -137,9 +121,7 @@ func TestMoveToExternalLB(t *testing.T) {
 	page, _, _ = strings.Cut(page, "## Moving back\n")
 	documentedDir(t)
 	managed := strings.Replace(read(t, "install-config.yaml"), "type: UserManaged", "type: OpenShiftManagedDefault", 1)
-	if checked := walk(t, page, managed, read(t, "vipgen.yaml")); checked != 9 {
-		t.Errorf("%d lines checked", checked)
-	}
+	testkit.Equal(t, 9, walk(t, page, managed, read(t, "vipgen.yaml")))
 	if got := must(t, "validate"); !strings.Contains(got, "note: for a running cluster: its Infrastructure object goes on saying loadBalancer.type OpenShiftManagedDefault") {
 		t.Error(got)
 	}
@@ -152,10 +134,7 @@ func TestMoveToExternalLB(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"--install-dir ocp", "--format configmap", "--format extra-manifests --dir x", "--merge ocp/master.ign --role master"} {
-		code, _, stderr := run("", append([]string{"render"}, strings.Fields(args)...)...)
-		if code != command.Input || !strings.Contains(stderr, "External is for a running cluster") {
-			t.Errorf("%s: exit code %d, %s", args, code, stderr)
-		}
+		exits(t, command.Input, append([]string{"render"}, strings.Fields(args)...)...).reports("External is for a running cluster")
 	}
 }
 
@@ -174,12 +153,8 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 		t.Fatal("no example")
 	}
 	lay(t, map[string]string{"vipgen.yaml": string(vip) + strings.TrimPrefix(more[1], "spec:\n")})
-	if diff := cmp.Diff(before, must(t, render...)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(plan+"*.shop.example.com        the load balancer\n*.apps.example.net        the load balancer\n", must(t, "external-lb", "plan")); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, before, must(t, render...))
+	testkit.Equal(t, plan+"*.shop.example.com        the load balancer\n*.apps.example.net        the load balancer\n", must(t, "external-lb", "plan"))
 	lay(t, map[string]string{"vipgen.yaml": string(vip) + "  loadBalancer: {type: External}\n  appsDomain: apps.example.net\n" +
 		"  ingress: [{name: blue, vips: [192.0.2.249], domains: [apps.example.net]}]\n"})
 	if got := must(t, "external-lb", "plan"); !regexp.MustCompile(`(?m)^\*\.apps\.example\.net +192\.0\.2\.249$`).MatchString(got) {
@@ -197,11 +172,7 @@ func TestOpenStackPage(t *testing.T) {
 	}
 	lay(t, map[string]string{"hints.sh": must(t, strings.Fields(hints[1])...)})
 	out, err := exec.Command("bash", "hints.sh").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(text, hints[0])
-	if diff := cmp.Diff(block(t, rest, "Read the script."), "$ bash hints.sh\n"+string(out)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, block(t, rest, "Read the script."), "$ bash hints.sh\n"+string(out))
 }

@@ -7,6 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // functionInput returns a ResourceList with items and a spec.
@@ -38,6 +40,16 @@ func items(t *testing.T, out string) (texts []string, results []any) {
 	return texts, list.Results
 }
 
+// function runs the function of kustomize, which has to succeed without a report.
+func function(t *testing.T, in string) string {
+	t.Helper()
+	code, out, report := run(in, "fn")
+	if code != command.OK || report != "" {
+		t.Fatalf("exit code %d\n%s", code, report)
+	}
+	return out
+}
+
 // A ClusterInstance stands where an install-config does.
 func TestFunctionOfClusterInstance(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -52,20 +64,12 @@ spec:
   machineNetwork: [{cidr: 192.0.2.0/24}]
   nodes: [{hostName: m0, role: master}, {hostName: m1, role: master}, {hostName: m2, role: master}]
 `})
-	code, out, errOut := run(functionInput(" []", "    installConfigFile: cluster.yaml\n"), "fn")
-	if code != command.OK {
-		t.Fatalf("exit code %d\n%s", code, errOut)
-	}
-	got, _ := items(t, out)
+	got, _ := items(t, function(t, functionInput(" []", "    installConfigFile: cluster.yaml\n")))
 	want := strings.Split(strings.TrimPrefix(must(t, "render", "cluster.yaml", "--format", "machineconfig"), "---\n"), "---\n")
 	if len(want) < 2 || len(got) < len(want) {
 		t.Fatalf("%d items, want %d", len(got), len(want))
 	}
-	for i := range want {
-		if strings.TrimSpace(got[i]) != strings.TrimSpace(want[i]) {
-			t.Errorf("item %d is not what render writes:\n%s", i, got[i])
-		}
-	}
+	testkit.Equal(t, lists.Map(want, strings.TrimSpace), lists.Map(got[:len(want)], strings.TrimSpace))
 }
 
 func TestFunction(t *testing.T) {
@@ -79,33 +83,19 @@ func TestFunction(t *testing.T) {
 		"file":      functionInput(" []", "    installConfigFile: install-config.yaml\n"),
 		"reference": functionInput(configMap, "    installConfigRef: {name: input, key: ic.yaml}\n"),
 	} {
-		code, out, errOut := run(in, "fn")
-		if code != command.OK || errOut != "" {
-			t.Fatalf("%s: exit code %d\n%s", name, code, errOut)
-		}
+		out := function(t, in)
 		got, _ := items(t, out)
 		if name == "reference" {
-			if !strings.Contains(got[0], "kind: ConfigMap") || !strings.Contains(got[0], "# mine") {
-				t.Errorf("the item is gone:\n%s", got[0])
-			}
+			testkit.Contains(t, got[0], "kind: ConfigMap", "# mine")
 			got = got[1:]
 		}
-		if len(got) != len(stream) {
-			t.Fatalf("%s: %d items, want %d", name, len(got), len(stream))
-		}
-		for i := range stream {
-			if strings.TrimSpace(got[i]) != strings.TrimSpace(stream[i]) {
-				t.Errorf("%s: item %d is not what render writes:\n%s", name, i, got[i])
-			}
-		}
+		testkit.Equal(testkit.In(t, name), lists.Map(stream, strings.TrimSpace), lists.Map(got, strings.TrimSpace))
 		// Its own output is replaced, not doubled.
 		again := strings.Replace(in, "items:", "items:\n"+strings.SplitAfterN(out, "items:\n", 2)[1], 1)
 		if name == "file" {
 			again = strings.Replace(again, " []\nfunctionConfig", "\nfunctionConfig", 1)
-			code, out, errOut := run(strings.Replace(again, "\n\n", "\n", 1), "fn")
-			if second, _ := items(t, out); code != command.OK || len(second) != len(stream) {
-				t.Errorf("again: exit code %d, %d items\n%s", code, len(second), errOut)
-			}
+			second, _ := items(t, function(t, strings.Replace(again, "\n\n", "\n", 1)))
+			testkit.Equal(t, len(stream), len(second))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // FuzzInspect: any file is refused or listed as text that prints, and is
@@ -29,9 +30,7 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("exit code %d, output %q", code, stdout)
 		}
 		entries, err := os.ReadDir(top)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, e := range entries {
 			if e.Name() != "out" || code != command.OK {
 				t.Errorf("exit code %d, and %s is there", code, e.Name())

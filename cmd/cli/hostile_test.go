@@ -73,13 +73,9 @@ func TestFolderHasNoFIFO(t *testing.T) {
 		if words != "validate clusters/fifo.yaml" {
 			testkit.Must(t, errors.Join(os.RemoveAll("clusters/b"), os.Mkdir("clusters/b", 0o700), syscall.Mkfifo("clusters/b/install-config.yaml", 0o600)))
 		}
-		if code, _, errOut := run("", strings.Fields(words)...); code != command.Failed || !strings.Contains(errOut, "not a regular file") {
-			t.Errorf("%s: exit code %d\n%s", words, code, errOut)
-		}
+		exits(t, command.Failed, strings.Fields(words)...).reports("not a regular file")
 	}
 	record := "out/machineconfigs/99-master-vipgen.yaml"
 	testkit.Must(t, errors.Join(os.Remove(record), syscall.Mkfifo(record, 0o600)))
-	if code, _, errOut := run("", "render", "-d", "out", "--check"); code != command.Failed || !strings.Contains(errOut, "not a regular file") {
-		t.Errorf("render --check: exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Failed, "render", "-d", "out", "--check").reports("not a regular file")
 }

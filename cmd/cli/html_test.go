@@ -18,9 +18,7 @@ import (
 // in testdata/pages, which has no style.
 func TestPages(t *testing.T) {
 	kept, err := filepath.Abs("testdata/pages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	good(t)
 	must(t, "render", "--dir", "a")
 	lay(t, map[string]string{
@@ -37,31 +35,18 @@ func TestPages(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append(strings.Fields(tt.args), "-o", "html")
-			code, out, errOut := run("", args...)
-			if code != tt.code {
-				t.Fatalf("exit code %d, want %d\n%s", code, tt.code, errOut)
-			}
+			out := exits(t, tt.code, args...).out
 			if _, again, _ := run("", args...); again != out {
 				t.Error("made again it differs")
 			}
 			text := testkit.CheckPage(t, []byte(out))
 			for _, want := range tt.wants {
-				if !strings.Contains(text, want+"\n") {
-					t.Errorf("not in the page: %q", want)
-				}
+				testkit.Contains(t, text, want+"\n")
 			}
-			if strings.Contains(out, "SECRET") {
-				t.Error("a secret is in the page")
-			}
+			testkit.Lacks(t, out, "SECRET")
 			// The style is that of all pages.
 			out = regexp.MustCompile(`(?s)<style>\n:root.*?</style>`).ReplaceAllString(out, "<style></style>")
-			file := filepath.Join(kept, tt.name+".html")
-			if *update {
-				testkit.WriteFile(t, file, []byte(out))
-			}
-			if want, err := os.ReadFile(file); err != nil || string(want) != out {
-				t.Errorf("not as in testdata/pages/%s.html: run the test with -update, and look at the page (%v)", tt.name, err)
-			}
+			testkit.Kept(t, filepath.Join(kept, tt.name+".html"), []byte(out), *update)
 		})
 	}
 }
@@ -71,9 +56,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"before.yaml": machineConfigs("1")})
 	out := must(t, "inspect", "--contents", "before.yaml")
-	if strings.Contains(out, "SECRET") || !strings.Contains(out, "(not shown: a secret)") {
-		t.Errorf("a secret is shown, or nothing is left out:\n%s", out)
-	}
+	testkit.Contains(t, out, "(not shown: a secret)")
+	testkit.Lacks(t, out, "SECRET")
 	must(t, "inspect", "--dir", "files", "before.yaml")
 	found := false
 	err := filepath.WalkDir("files", func(path string, d fs.DirEntry, err error) error {

@@ -19,40 +19,28 @@ import (
 func layImport(t *testing.T, name string) {
 	t.Helper()
 	root, err := filepath.Abs("../../internal/day2/importer/testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.CopyFS(name, os.DirFS(root)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.CopyFS(name, os.DirFS(root)))
 }
 
 // What is written renders, and the report is the only output.
 func TestImport(t *testing.T) {
 	layImport(t, "baremetal")
 	report := must(t, "import", "baremetal", "--dir", "new/demo")
-	for _, want := range []string{
+	testkit.Contains(t, report,
 		"Cluster demo.example.com\n",
 		"\n  API VIPs                 192.0.2.5\n                             baremetal/cluster/controllerconfig.yaml:31\n",
 		"\nNot carried over, and a cause of split brain: nodes that differ in it do not hear each other\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: its own password\n",
-	} {
-		if !strings.Contains(report, want) {
-			t.Errorf("no %q in\n%s", want, report)
-		}
-	}
+	)
 	files := snapshot(t, "new")
 	names := slices.Sorted(maps.Keys(files))
-	if diff := cmp.Diff([]string{"new/demo/install-config.yaml", "new/demo/vipgen.yaml"}, names); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []string{"new/demo/install-config.yaml", "new/demo/vipgen.yaml"}, names)
 	must(t, "render", "new/demo/install-config.yaml")
 	must(t, "verify", "new/demo/install-config.yaml", "--nodes", "2")
 
 	// An empty directory is as good as none.
-	if err := os.Mkdir("empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir("empty", 0o755))
 	must(t, "import", "baremetal", "--dir", "empty")
 	if diff := cmp.Diff(files["new/demo/vipgen.yaml"], snapshot(t, "empty")["empty/vipgen.yaml"]); diff != "" || len(snapshot(t, "empty")) != 2 {
 		t.Error(diff)
@@ -61,18 +49,14 @@ func TestImport(t *testing.T) {
 	// The same on standard output, from objects on standard input, and as JSON.
 	stdout := must(t, "import", "baremetal")
 	for name, data := range files {
-		if !strings.Contains(stdout, "# "+filepath.Base(name)+"\n"+data) {
-			t.Errorf("%s is not in\n%s", name, stdout)
-		}
+		testkit.Contains(testkit.In(t, name), stdout, "# "+filepath.Base(name)+"\n"+data)
 	}
 	var got struct {
 		Cluster        string
 		Files          map[string]string
 		NotCarriedOver []struct{ What string }
 	}
-	if err := json.Unmarshal([]byte(must(t, "import", "baremetal", "-o", "json")), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(must(t, "import", "baremetal", "-o", "json")), &got))
 	if got.Cluster != "demo.example.com" || got.Files["vipgen.yaml"] != files["new/demo/vipgen.yaml"] || len(got.NotCarriedOver) == 0 {
 		t.Errorf("%+v", got)
 	}
@@ -92,9 +76,7 @@ func TestImportRefuses(t *testing.T) {
 	layImport(t, "baremetal")
 	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/kubernetes/manifests/keepalived.yaml"} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, err := f.WriteString("x {\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -120,36 +102,7 @@ func TestImportRefuses(t *testing.T) {
 		{"import baremetal/worker-0", command.Input, []string{"baseDomain: found no domain", "[no-vips]"}},
 	}
 	for _, tt := range tests {
-		code, stdout, stderr := run("", strings.Fields(tt.args)...)
-		if code != tt.code || stdout != "" {
-			t.Errorf("%s: exit code %d, %s", tt.args, code, stdout)
-		}
-		for _, want := range tt.want {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: no %q in\n%s", tt.args, want, stderr)
-			}
-		}
-		if strings.Contains(stderr, "hunter2") {
-			t.Errorf("%s: a secret in\n%s", tt.args, stderr)
-		}
+		exits(t, tt.code, strings.Fields(tt.args)...).silently().reports(tt.want...).lacks("hunter2")
 	}
-	if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
-		t.Errorf("files changed:\n%s", diff)
-	}
-}
-
-func TestImportCompletion(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"__complete", "import", "--mode", ""}, "unicast\nmulticast\n"},
-		{[]string{"__complete", "import", "-o", ""}, "text\njson\n"},
-		{[]string{"__complete", "impo"}, "import\t"},
-		{[]string{"__complete", "import", "--dir", ""}, ":16\n"}, // directories
-	} {
-		if out := must(t, tt.args...); !strings.Contains(out, tt.want) {
-			t.Errorf("%q: no %q in\n%s", tt.args, tt.want, out)
-		}
-	}
+	testkit.Equal(t, before, snapshot(t, "."))
 }

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -34,17 +34,11 @@ func TestInitWritesWhatIsValid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			lay(t, map[string]string{"install-config.yaml": tt.install})
-			if out := must(t, append([]string{"init"}, tt.args...)...); out != "" {
-				t.Errorf("printed %s", out)
-			}
+			testkit.Equal(t, "", must(t, append([]string{"init"}, tt.args...)...))
 			text := read(t, "vipgen.yaml")
-			if !strings.Contains(text, tt.has) {
-				t.Errorf("not %q:\n%s", tt.has, text)
-			}
+			testkit.Contains(t, text, tt.has)
 			must(t, "validate")
-			if printed := must(t, append([]string{"init", "-o", "yaml"}, tt.args...)...); printed != text {
-				t.Errorf("printed and written differ:\n%s", printed)
-			}
+			testkit.Equal(t, text, must(t, append([]string{"init", "-o", "yaml"}, tt.args...)...))
 		})
 	}
 }
@@ -64,9 +58,7 @@ func TestInitExamplesAreValid(t *testing.T) {
 	if strings.Count(text, "\n  # ") > 11 || !strings.Contains(text, "\n  vrrp: ") {
 		t.Fatalf("the examples were not found:\n%s", text)
 	}
-	if err := checkValues(render.File{Name: "vipgen.yaml", Data: []byte(text)}); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, checkValues(render.File{Name: "vipgen.yaml", Data: []byte(text)}))
 }
 
 // Text from a flag never becomes more than a value, and what does not go with the
@@ -93,13 +85,10 @@ func TestInitRefuses(t *testing.T) {
 func TestInitKeepsFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{input.VIPConfigName: "mine\n"})
-	if code, _, report := run("", "init"); code != command.Input || !strings.Contains(report, "--overwrite replaces it") || read(t, input.VIPConfigName) != "mine\n" {
-		t.Errorf("exit code %d, %s", code, report)
-	}
+	exits(t, command.Input, "init").reports("--overwrite replaces it")
+	testkit.Equal(t, "mine\n", read(t, input.VIPConfigName))
 	must(t, "init", "--overwrite")
-	if text := read(t, filepath.Clean(input.VIPConfigName)); !strings.Contains(text, v1alpha1.KindVIPConfig) {
-		t.Error(text)
-	}
+	testkit.Contains(t, read(t, input.VIPConfigName), v1alpha1.KindVIPConfig)
 }
 
 // What init asks a person, and what becomes of the answers.
@@ -116,7 +105,6 @@ func TestInitAsks(t *testing.T) {
 	}
 	a = &app{Reader: input.Reader{In: strings.NewReader("\n\n\nNone\n")}, Console: command.Console{Err: &asked}}
 	f = initFlags{}
-	if a.ask(&f); f.loadBalancer != "None" {
-		t.Errorf("%+v", f)
-	}
+	a.ask(&f)
+	testkit.Equal(t, "None", f.loadBalancer)
 }

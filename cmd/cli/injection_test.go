@@ -227,9 +227,7 @@ func TestInjectionArguments(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
-	if code, _, stderr := run("", append(pair, "--balancer", "b=192.0.2.252/24")...); code != command.OK {
-		t.Fatal(stderr) // the commands without anything hostile work
-	}
+	exits(t, command.OK, append(pair, "--balancer", "b=192.0.2.252/24")...)
 	for where, line := range commands {
 		for name, text := range hostile {
 			code, stdout, stderr := run("", line(text)...)
@@ -252,9 +250,7 @@ func TestInjectionClusterConfig(t *testing.T) {
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig,
 		"vipgen.yaml":       vipConfigHead + "spec: {ingress: [{name: default, nodeSelector: {a-key: a-value}}], dns: {records: [{name: r.example.com, addresses: [192.0.2.9]}]}}\n",
 		"agent-config.yaml": replaced["agent-config.yaml"] + "hosts:\n- hostname: master-0\n  role: master\n  networkConfig: {interfaces: [{name: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}]}\n"})
-	if code, _, stderr := run("", "render", "--format", "files", "--dir", "out"); code != command.OK {
-		t.Fatal(stderr)
-	}
+	exits(t, command.OK, "render", "--format", "files", "--dir", "out")
 	good := snapshot(t, "out")["out/files/master"+v1alpha1.ClusterConfigPath]
 	for _, from := range []string{
 		"name: demo\n", "domain: demo.example.com\n", "platform: baremetal\n", "instance: demo_API\n", "instance: demo_INGRESS\n", "password: demo_api\n",

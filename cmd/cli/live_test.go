@@ -215,9 +215,7 @@ warning: node worker-1: Error from server (NotFound): pods "keepalived-worker-1"
 		"get --as=jane --context=--demo nodes --output=json\n",
 		"exec --as=jane --context=--demo --namespace=openshift-kni-infra keepalived-master-0 --container=keepalived -- /vipgen/vipgen-agent status -o json\n",
 	} {
-		if calls := read(t, filepath.Join(dir, "calls")); !strings.Contains(calls, call) {
-			t.Errorf("no call %s in\n%s", call, calls)
-		}
+		testkit.Contains(t, read(t, filepath.Join(dir, "calls")), call)
 	}
 }
 
@@ -282,12 +280,8 @@ func TestLiveKeep(t *testing.T) {
 		t.Errorf("into a directory that holds something: exit code %d\n%s", code, stderr)
 	}
 	runLive("status", "--keep", "states")
-	if diff := cmp.Diff([]string{"states/nodes/master-0.json", "states/nodes/nodes.json"}, slices.Sorted(maps.Keys(snapshot(t, "states")))); diff != "" {
-		t.Error(diff)
-	}
-	if calls := read(t, filepath.Join(dir, "calls")); !strings.Contains(calls, "--namespace=openshift-vipgen-infra") {
-		t.Error(calls)
-	}
+	testkit.Equal(t, []string{"states/nodes/master-0.json", "states/nodes/nodes.json"}, slices.Sorted(maps.Keys(snapshot(t, "states"))))
+	testkit.Contains(t, read(t, filepath.Join(dir, "calls")), "--namespace=openshift-vipgen-infra")
 }
 
 var liveProgram = commandtest.Program{Root: LiveCommand, Run: RunLive, Docs: "../../docs"}

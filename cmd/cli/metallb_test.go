@@ -15,9 +15,7 @@ func TestMetalLBDirectory(t *testing.T) {
 	args := func(more string) []string {
 		return strings.Fields("metallb --address 192.0.2.17 " + threeNodes + " --dir out " + more)
 	}
-	if code, out, _ := run("", args("--check")...); code != command.Finding || !strings.Contains(out, "out/service.yaml: missing") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, args("--check")...).has("out/service.yaml: missing")
 	must(t, args("--hostname api.corp.example")...)
 	must(t, args("--hostname api.corp.example --check")...)
 	for _, name := range []string{"ipaddresspool", "l2advertisement", "service", "endpointslice-ipv4", "certificate/apiserver"} {
@@ -51,26 +49,5 @@ func TestMetalLBStandardInput(t *testing.T) {
 	code, out, report := run(goodInstallConfig, strings.Fields("metallb - --address 192.0.2.17 --node 192.0.2.10")...)
 	if code != command.OK || !strings.Contains(out, "\nkind: EndpointSlice\n") || !strings.Contains(report, "found IPv4 addresses of 1 control-plane nodes, expected 3") {
 		t.Errorf("exit code %d, %q\n%s", code, report, out)
-	}
-}
-
-func TestMetalLBCompletion(t *testing.T) {
-	for args, want := range map[string]string{
-		"metallb --mode ":              "bgp\nl2\n",
-		"metallb --annotation-prefix ": "metallb.io\nmetallb.universe.tf\n",
-		"metallb --selector ":          "apiserver=true\n",
-		"metallb --namespace ":         "openshift-config\n",
-		"metallb x":                    "yaml\nyml\n:8\n",
-		"check-endpoint a --path ":     "/livez\n/readyz\n",
-		"check-endpoint a --ca ":       "crt\npem\n",
-		"check-endpoint a -o ":         "json\ntext\n",
-		"check-endpoint ":              ":4\n",
-	} {
-		out := must(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
-		for line := range strings.Lines(want) {
-			if !strings.Contains("\n"+out, "\n"+line) {
-				t.Errorf("%q: no %q in\n%s", args, line, out)
-			}
-		}
 	}
 }

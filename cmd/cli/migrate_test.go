@@ -15,14 +15,10 @@ import (
 func TestMigratePlan(t *testing.T) {
 	good(t)
 	out := must(t, "migrate", "plan", "--mode", "multicast")
-	for _, want := range []string{
+	testkit.Contains(t, out,
 		"from  fast (VRRPv3, 40ms, unicast)", "to    fast (VRRPv3, 40ms, multicast)", "do not answer for 160ms at most", "vipgen diff live.yaml DIR/machineconfigs",
 		"mode: multicast", "99-master-vipgen.mode, 99-worker-vipgen.mode", "vipgen-agent status",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	)
 	if out := must(t, "migrate", "plan", "--profile", "fast"); !strings.Contains(out, "nothing to do, the input has fast (VRRPv3, 40ms, unicast) already") || strings.Contains(out, "Steps") {
 		t.Error(out)
 	}
@@ -33,11 +29,7 @@ func TestMigratePlan(t *testing.T) {
 		t.Errorf("a file alone is not planned:\n%s", short)
 	}
 	out = must(t, "migrate", "plan", "--mode", "multicast", "--without", "worker-3,worker-4")
-	for _, want := range []string{"  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "Power off a node"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	testkit.Contains(t, out, "  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "Power off a node")
 	if entries, _ := os.ReadDir("."); len(entries) != 1 {
 		t.Errorf("plan wrote %v", entries)
 	}
@@ -66,9 +58,8 @@ func TestMigrateWrite(t *testing.T) {
 		if err := yaml.Unmarshal(data, &config); err != nil || config.Metadata.Name != name || config.Metadata.Labels["machineconfiguration.openshift.io/role"] != role {
 			t.Errorf("%v\n%s", err, data)
 		}
-		if out := must(t, "inspect", "--contents", "migration/machineconfigs/"+name+".yaml"); !strings.Contains(out, "/etc/keepalived/monitor-user.conf") || !strings.Contains(out, "advertInterval: 100ms") {
-			t.Error(out)
-		}
+		testkit.Contains(t, must(t, "inspect", "--contents", "migration/machineconfigs/"+name+".yaml"),
+			"/etc/keepalived/monitor-user.conf", "advertInterval: 100ms")
 	}
 }
 
@@ -85,9 +76,6 @@ func TestMigrateRefuses(t *testing.T) {
 		"migrate write --mode multicast":                      "missing: --dir DIR",
 		"migrate write --profile fast --dir migration":        "nothing to do",
 	} {
-		code, _, stderr := run("", strings.Fields(args)...)
-		if code != command.Input || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", args, code, stderr)
-		}
+		exits(t, command.Input, strings.Fields(args)...).reports(want)
 	}
 }

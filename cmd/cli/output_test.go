@@ -20,9 +20,7 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s is not embedded", o.Name)
 		}
 	}
-	if code, _, stderr := run("", "schema", "--of", "nonsense"); code != command.Input || !strings.Contains(stderr, "validate") {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
+	exits(t, command.Input, "schema", "--of", "nonsense").reports("validate")
 }
 
 // schemaOf is the schema of a kind of output.

@@ -35,16 +35,12 @@ func TestPluginNames(t *testing.T) {
 	}
 	script(t, filepath.Join(dir, "vipgen-below"), "one", "")
 	for _, name := range []string{"", "-", "--help", "Upper", "a_b", "..", "/", "below/one", "../other", dir + "/vipgen-one", "data", "folder", "none", "one\n", "one "} {
-		if found := findPlugin(name); found != "" {
-			t.Errorf("%q is %s", name, found)
-		}
+		testkit.Equal(testkit.In(t, name), "", findPlugin(name))
 	}
 	t.Chdir(dir)
 	for _, path := range []string{"", ".", ":.", "relative"} {
 		t.Setenv("PATH", path)
-		if found := findPlugin("one"); found != "" {
-			t.Errorf("PATH %q: %s", path, found)
-		}
+		testkit.Equal(testkit.In(t, path), "", findPlugin("one"))
 	}
 }
 
@@ -77,9 +73,7 @@ func TestPluginLines(t *testing.T) {
 		if program != "" {
 			got = strings.TrimSpace(strings.TrimPrefix(filepath.Base(program), pluginPrefix) + " " + strings.Join(rest, " "))
 		}
-		if got != want {
-			t.Errorf("vipgen %s: %q, want %q", line, got, want)
-		}
+		testkit.Equal(testkit.In(t, line), want, got)
 	}
 }
 

@@ -33,32 +33,25 @@ func TestRemove(t *testing.T) {
 		{"remove partly.yaml", command.OK, []string{"pool worker: nothing of vipgen's\n", "may be deleted now.\n"}},
 		{"remove gone.yaml", command.OK, []string{"5. clean up: now\n  - annotation vipgen.io/vrrp on master-0\n", "clean up.\n"}},
 	} {
-		code, out, stderr := run("", strings.Fields(tt.args)...)
-		for _, want := range tt.want {
-			if code != tt.code || !strings.Contains(out, want) {
-				t.Errorf("%s: exit code %d, no %q in\n%s%s", tt.args, code, want, out, stderr)
-			}
-		}
+		exits(t, tt.code, strings.Fields(tt.args)...).has(tt.want...)
 	}
 	// One pool deleted while the other runs fast.
 	lay(t, map[string]string{"demo/vipgen.yaml": strings.Replace(read(t, "demo/vipgen.yaml"), "profile: classic", "profile: fast", 1)})
 	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered")
 	lay(t, map[string]string{"split.yaml": live + "---\n" + read(t, "demo/rendered/machineconfigs/99-master-vipgen.yaml") + node("fast/unicast/v3/40ms")})
-	code, out, _ := run("", "remove", "split.yaml")
-	if code != command.Finding || !strings.Contains(out, "SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not hear it: ") || !strings.HasSuffix(out, "\nSplit brain: put the deleted MachineConfigs back before anything else.\n") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "remove", "split.yaml").has(
+		"SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not hear it: ",
+		"\nSplit brain: put the deleted MachineConfigs back before anything else.\n",
+	)
 	var got struct {
 		MayDelete bool
 		Steps     []struct{ State string }
 	}
-	_, out, _ = run("", "remove", "classic.yaml", "-o", "json")
+	out := must(t, "remove", "classic.yaml", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &got); err != nil || !got.MayDelete || len(got.Steps) != 5 {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for args, want := range map[string]int{"remove": command.Input, "remove no-such": command.Failed, "remove demo/install-config.yaml": command.Input, "remove classic.yaml -o yaml": command.Input, "remove classic.yaml --i-checked master-0-is-off": command.Input} {
-		if code, out, stderr := run("", strings.Fields(args)...); code != want || stderr == "" || out != "" {
-			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
-		}
+		exits(t, want, strings.Fields(args)...).silently()
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -58,9 +56,7 @@ func TestFleetRenders(t *testing.T) {
 		for name, text := range snapshot(t, "out/"+c.name) {
 			in["alone"+strings.TrimPrefix(name, "out/"+c.name)] = text
 		}
-		if diff := cmp.Diff(snapshot(t, "alone"), in); diff != "" {
-			t.Errorf("%s: alone and in the fleet:\n%s", c.name, diff)
-		}
+		testkit.Equal(testkit.In(t, c.name), snapshot(t, "alone"), in)
 		must(t, "render", "clusters/"+c.name, "--dir", "files", "--format", "files")
 		config := read(t, "files/files/master/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml")
 		if !strings.Contains(config, c.says) || c.not != "" && strings.Contains(config, c.not) {
@@ -68,9 +64,7 @@ func TestFleetRenders(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"a": "version: 3.4.0", "eu/b": "version: 3.4.0", "eu/c": "version: 3.2.0"} {
-		if text := read(t, "out/"+name+"/machineconfigs/99-master-vipgen.yaml"); !strings.Contains(text, want) {
-			t.Errorf("%s: not %s", name, want)
-		}
+		testkit.Contains(testkit.In(t, name), read(t, "out/"+name+"/machineconfigs/99-master-vipgen.yaml"), want)
 	}
 	stream := must(t, "render", "clusters/eu/c", "clusters/a", "clusters/eu/b")
 	for _, other := range [][]string{{"clusters/eu/b", "clusters/a", "clusters/eu/c"}, {"clusters"}, {"clusters/*"}} {
@@ -92,9 +86,7 @@ func TestFleetWritesWhatChanged(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	changed := func() (out []string) {
 		_ = filepath.Walk("clusters", func(p string, info os.FileInfo, err error) error {
 			if err == nil && info.Mode().IsRegular() && !info.ModTime().Equal(old) {
@@ -110,20 +102,13 @@ func TestFleetWritesWhatChanged(t *testing.T) {
 	}
 	// Drift by hand, in three ways.
 	lay(t, map[string]string{"clusters/eu/b/rendered/manifests/role.yaml": "kind: Other\n"})
-	if err := os.Remove("clusters/a/rendered/machineconfigs/99-worker-vipgen.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove("clusters/a/rendered/machineconfigs/99-worker-vipgen.yaml"))
 	lay(t, map[string]string{"clusters/eu/c/rendered/.vipgen-files": read(t, "clusters/eu/c/rendered/.vipgen-files") + "old\n", "clusters/eu/c/rendered/old": ""})
-	code, out, _ := run("", append(args, "--check")...)
-	for _, want := range []string{
+	exits(t, command.Finding, append(args, "--check")...).has(
 		"clusters/a/rendered/machineconfigs/99-worker-vipgen.yaml: missing\n",
 		"clusters/eu/b/rendered/manifests/role.yaml: differs\n",
 		"clusters/eu/c/rendered/old: no longer rendered\n",
-	} {
-		if code != command.Finding || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, want %d with %q:\n%s", code, command.Finding, want, out)
-		}
-	}
+	)
 	must(t, args...)
 	must(t, append(args, "--check")...)
 	if _, err := os.Stat("clusters/eu/c/rendered/old"); err == nil {
@@ -149,9 +134,7 @@ func TestFleetFindsEveryChange(t *testing.T) {
 		"options":   func() { args = append(args, "--format", "machineconfig") },
 	} {
 		change()
-		if code, out, _ := run("", append(args, "--check")...); code != command.Finding {
-			t.Errorf("%s: exit code %d\n%s", name, code, out)
-		}
+		exits(testkit.In(t, name), command.Finding, append(args, "--check")...)
 		must(t, args...)
 		must(t, append(args, "--check")...)
 	}
@@ -164,54 +147,37 @@ func TestFleetWithABadCluster(t *testing.T) {
 		"clusters/worse/install-config.yaml": "apiVersion: v1\n",
 	})
 	const report = "clusters/bad/install-config.yaml:10:15: error: platform.baremetal.apiVIPs[0]: found 198.51.100.2, expected an address in 192.0.2.0/24 [vip-outside-network]\n"
-	code, _, errOut := run("", "render", "clusters", "--dir", "out", "--all-or-nothing")
-	if _, err := os.Stat("out"); code != command.Input || err == nil || !strings.Contains(errOut, report) || !strings.HasSuffix(errOut, "vipgen: 2 of 5 clusters failed; nothing was written\n") {
-		t.Errorf("all or nothing: exit code %d, %v\n%s", code, err, errOut)
+	exits(t, command.Input, "render", "clusters", "--dir", "out", "--all-or-nothing").reports(report, "vipgen: 2 of 5 clusters failed; nothing was written\n")
+	if _, err := os.Stat("out"); err == nil {
+		t.Error("something was written")
 	}
-	code, _, errOut = run("", "render", "clusters", "--dir", "out")
-	if code != command.Input || !strings.Contains(errOut, report) || !strings.Contains(errOut, "clusters/worse/install-config.yaml:1:1: error: baseDomain") ||
-		!strings.HasSuffix(errOut, "vipgen: 2 of 5 clusters failed; the others were written\n") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "render", "clusters", "--dir", "out").reports(report,
+		"clusters/worse/install-config.yaml:1:1: error: baseDomain", "vipgen: 2 of 5 clusters failed; the others were written\n")
 	for name, want := range map[string]bool{"a": true, "eu/b": true, "eu/c": true, "bad": false, "worse": false} {
 		if _, err := os.Stat("out/" + name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	code, _, errOut = run("", "render", "clusters", "--dir", "out", "--check")
-	if code != command.Input || !strings.Contains(errOut, "of the others 0 differ") {
-		t.Errorf("--check: exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "render", "clusters", "--dir", "out", "--check").reports("of the others 0 differ")
 	// One that cannot be written.
 	lay(t, map[string]string{"blocked/a": "a file"})
-	code, _, errOut = run("", "render", "clusters/a", "clusters/eu/b", "--dir", "blocked")
-	if _, err := os.Stat("blocked/b"); code != command.Failed || err != nil || !strings.Contains(errOut, "1 of 2 clusters failed") {
-		t.Errorf("blocked: exit code %d, %v\n%s", code, err, errOut)
-	}
+	exits(t, command.Failed, "render", "clusters/a", "clusters/eu/b", "--dir", "blocked").reports("1 of 2 clusters failed")
+	_, err := os.Stat("blocked/b")
+	testkit.Must(t, err)
 	// Defaults that cannot be read are reported once.
 	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrpp: {}\n"})
-	code, _, errOut = run("", "render", "clusters")
-	if code != command.Input || strings.Count(errOut, `clusters/fleet.yaml:4:3: error: spec.vrpp: found "vrpp"`) != 1 {
-		t.Errorf("bad defaults: exit code %d\n%s", code, errOut)
-	}
+	again := exits(t, command.Input, "render", "clusters").report
+	testkit.Equal(t, 1, strings.Count(again, `clusters/fleet.yaml:4:3: error: spec.vrpp: found "vrpp"`))
 }
 
 // A value is reported where it stands, which may be the fleet's.
 func TestFleetProblemsHavePlaces(t *testing.T) {
 	layFleet(t)
 	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrrp: {profile: custom, advertInterval: 55ms}\n"})
-	code, _, errOut := run("", "validate", "clusters/a")
-	if code != command.Input || !strings.Contains(errOut, "clusters/fleet.yaml:4:43: error: spec.vrrp.advertInterval: found 55ms") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "validate", "clusters/a").reports("clusters/fleet.yaml:4:43: error: spec.vrrp.advertInterval: found 55ms")
 	lay(t, map[string]string{"clusters/eu/c/vipgen.yaml": fleetHead + "spec:\n  vrrp:\n    advertInterval: 45ms\n"})
-	code, _, errOut = run("", "validate", "clusters/eu/c")
-	if code != command.Input || !strings.Contains(errOut, "clusters/eu/c/vipgen.yaml:5:21: error: spec.vrrp.advertInterval: found 45ms") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
-	if code, _, errOut := run("", "validate", "clusters/eu/b"); code != command.OK {
-		t.Errorf("a profile of its own: exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "validate", "clusters/eu/c").reports("clusters/eu/c/vipgen.yaml:5:21: error: spec.vrrp.advertInterval: found 45ms")
+	exits(t, command.OK, "validate", "clusters/eu/b")
 }
 
 // Nothing above a Git repository counts.
@@ -222,25 +188,17 @@ func TestDefaultsAreThoseOfTheRepository(t *testing.T) {
 	t.Chdir("repo/x")
 	must(t, "validate")
 	lay(t, map[string]string{"../fleet.yaml": fleetHead + "spec: {vrrp: {profile: classic}}\n"})
-	if out := must(t, "validate"); !strings.Contains(out, "classic") {
-		t.Errorf("fleet.yaml in the folder above does not count:\n%s", out)
-	}
+	testkit.Contains(t, must(t, "validate"), "classic")
 	lay(t, map[string]string{"other.yaml": fleetHead})
-	if out := must(t, "validate", "--fleet", "other.yaml"); !strings.Contains(out, "fast") {
-		t.Errorf("--fleet does not count:\n%s", out)
-	}
+	testkit.Contains(t, must(t, "validate", "--fleet", "other.yaml"), "fast")
 }
 
 func TestFleetForgetsClusters(t *testing.T) {
 	layFleet(t)
 	must(t, "render", "clusters", "--dir", "out")
 	lay(t, map[string]string{"out/eu/b/notes": "mine"})
-	if err := os.RemoveAll("clusters/eu"); err != nil {
-		t.Fatal(err)
-	}
-	if code, out, _ := run("", "render", "clusters", "--dir", "out", "--check"); code != command.Finding || !strings.Contains(out, "out/eu/c/machineconfigs/99-master-vipgen.yaml: no longer rendered") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	testkit.Must(t, os.RemoveAll("clusters/eu"))
+	exits(t, command.Finding, "render", "clusters", "--dir", "out", "--check").has("out/eu/c/machineconfigs/99-master-vipgen.yaml: no longer rendered")
 	must(t, "render", "clusters/a", "clusters/a/install-config.yaml", "--dir", "out") // some of the fleet: the others stay
 	if _, err := os.Stat("out/eu/c/manifests"); err != nil {
 		t.Error(err)
@@ -249,9 +207,7 @@ func TestFleetForgetsClusters(t *testing.T) {
 	if _, err := os.Stat("out/eu/c"); err == nil {
 		t.Error("the tree of a cluster that is gone is still there")
 	}
-	if diff := cmp.Diff(map[string]string{"out/eu/b/notes": "mine"}, snapshot(t, "out/eu/b")); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, map[string]string{"out/eu/b/notes": "mine"}, snapshot(t, "out/eu/b"))
 }
 
 func TestFleetUsage(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestStatus(t *testing.T) {
@@ -27,12 +28,8 @@ Checks that fail
 
 No findings, but 2 checks fail (see above).
 `
-	if out := must(t, "status", "nodes"); out != well {
-		t.Errorf("got\n%s", out)
-	}
-	if out := must(t, "status", "nodes", "-o", "json"); !strings.Contains(out, `"findings": []`) {
-		t.Errorf("got\n%s", out)
-	}
+	testkit.Equal(t, well, must(t, "status", "nodes"))
+	testkit.Contains(t, must(t, "status", "nodes", "-o", "json"), `"findings": []`)
 	lay(t, map[string]string{"healthy/a.json": `{"node": "a", "mdns": {"name": "a.local", "announced": true}}`})
 	if out := must(t, "status", "healthy"); !strings.HasSuffix(out, "\n\nNothing is wrong.\n") {
 		t.Errorf("got\n%s", out)
@@ -43,15 +40,11 @@ No findings, but 2 checks fail (see above).
 		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API_0\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,
 	})
 	code, out, stderr := run("", "status", "nodes", "more/master-3.json")
-	for _, want := range []string{
+	testkit.Contains(t, out,
 		"192.0.2.5  demo_API_0      master-0 68, master-3 0  master-1 68, ", "\nworker-2  -       -  ", "\n4 findings\n  split-brain: 192.0.2.5: master-0, master-3 hold demo_API_0\n",
 		"  versions-differ: agents of several versions: v1.2.0 on master-0, master-1, master-2, worker-0, worker-1; v1.3.0 on master-3\n",
 		"  missing-state: worker-2: ", "  unreadable-state: nodes/worker-3.json cannot be read: unexpected EOF\n",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
+	)
 	if code != command.Finding || stderr != "" {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
@@ -70,8 +63,6 @@ No findings, but 2 checks fail (see above).
 	for args, want := range map[string]int{
 		"status": command.Input, "status no-such": command.Failed, "status other.json": command.Input, "status none": command.Input, "status nodes -o yaml": command.Input,
 	} {
-		if code, out, stderr := run("", strings.Fields(args)...); code != want || stderr == "" || out != "" {
-			t.Errorf("%s: exit code %d\n%s%s", args, code, out, stderr)
-		}
+		exits(t, want, strings.Fields(args)...).silently()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // What is wrong with a command line is said in words, with what to do; nothing is printed
@@ -55,19 +56,14 @@ func TestUsage(t *testing.T) {
 		{"render /", "name the folder that holds the clusters"},
 	}
 	good(t)
-	if err := os.Mkdir("empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir("empty", 0o755))
 	before := snapshot(t, ".")
 	for _, tt := range tests {
 		args := strings.Fields(tt.args)
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "''", "")
 		}
-		code, stdout, stderr := run("", args...)
-		if code != command.Input || stdout != "" || !strings.Contains(stderr, tt.want) || !strings.Contains(stderr, " --help'.") {
-			t.Errorf("vipgen %s: exit code %d, %q\n%s", tt.args, code, stdout, stderr)
-		}
+		exits(t, command.Input, args...).reports(tt.want, " --help'.").silently()
 	}
 	if after := snapshot(t, "."); len(after) != len(before) {
 		t.Errorf("written: %v", after)
@@ -80,9 +76,7 @@ func TestColoursAtTerminal(t *testing.T) {
 	for noColour, want := range map[string]string{"": "\x1b[31mvipgen:\x1b[0m unknown command", "1": "vipgen: unknown command"} {
 		t.Setenv("NO_COLOR", noColour)
 		master, terminal := openTerminal(t)
-		if code := Run([]string{"rendr"}, strings.NewReader(""), terminal, terminal); code != command.Input {
-			t.Errorf("exit code %d", code)
-		}
+		testkit.Equal(t, command.Input, Run([]string{"rendr"}, strings.NewReader(""), terminal, terminal))
 		shown := make([]byte, 1000)
 		n, err := master.Read(shown)
 		if err != nil || !strings.HasPrefix(string(shown[:n]), want) {
@@ -95,21 +89,13 @@ func TestColoursAtTerminal(t *testing.T) {
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { terminal.Close() })
 	return master, terminal
 }

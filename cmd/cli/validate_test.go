@@ -16,18 +16,12 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\"}\n", "cluster-ingress-02-config.yml": clusterIngress})
 	out := must(t, "validate")
-	for _, want := range []string{
+	testkit.Contains(t, out,
 		"install-config.yaml: valid, 1 warning\nRead: install-config.yaml, vipgen.yaml, cluster-ingress-02-config.yml\n",
 		"\nnote: images by tag, not by digest: agent, keepalived, haproxy, coredns; pin them",
 		"\nRenders: MachineConfigs 99-master-vipgen, 99-worker-vipgen; Ignition configs bootstrap, master, worker; manifests ",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
-	if strings.Contains(out, "openshiftVersion") {
-		t.Errorf("a release is given:\n%s", out)
-	}
+	)
+	testkit.Lacks(t, out, "openshiftVersion")
 	code, out, stderr := run(goodInstallConfig, "validate", "-")
 	for _, want := range []string{
 		"standard input: valid, 1 warning\nRead: standard input\nNot read, as standard input has no folder: vipgen.yaml, cluster-ingress-02-config.yml. Name them by flags.\n",
@@ -93,9 +87,7 @@ func TestStrict(t *testing.T) {
 		"-c fine.yaml --agent-config hosts.yaml": command.OK, "-c fine.yaml --agent-config hosts.yaml --strict": command.Finding, // rendezvous-vip
 		"-c warned.yaml --strict -o json": command.Finding, "-c wrong.yaml --strict": command.Input, "-c wrong.yaml --strict -o json": command.Input,
 	} {
-		if code, out, stderr := run("", append([]string{"validate"}, strings.Fields(args)...)...); code != want {
-			t.Errorf("%s: exit code %d, want %d\n%s%s", args, code, want, out, stderr)
-		}
+		exits(t, want, append([]string{"validate"}, strings.Fields(args)...)...)
 	}
 }
 
@@ -164,9 +156,7 @@ hosts:
 	}
 	preview := strings.Fields("preview --node cp-a --interface ens3 --peer cp-b=192.0.2.11 --role")
 	for role, want := range map[string]string{"worker": "--role worker: the input says that cp-a is a master", "arbiter": "is a master", "infra": "is a master"} {
-		if code, _, stderr := run("", append(preview, role)...); code != command.Input || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, %s", role, code, stderr)
-		}
+		exits(t, command.Input, append(preview, role)...).reports(want)
 	}
 	for _, role := range []string{"master", "bootstrap"} {
 		must(t, append(preview, role)...)
@@ -186,17 +176,11 @@ func TestFailuresNameThePath(t *testing.T) {
 func TestImagesFollowTheRelease(t *testing.T) {
 	documentedDir(t)
 	good := must(t, "images", "install-config.yaml", "--release-info", "release.json", "-o", "vipconfig")
-	if !strings.Contains(good, "spec:\n  images:\n    agent: ") || !strings.Contains(good, "\n    keepalived: registry.example.com/keepalived:4.18\n    release: 4.18.3\n") {
-		t.Error(good)
-	}
+	testkit.Contains(t, good, "spec:\n  images:\n    agent: ", "\n    keepalived: registry.example.com/keepalived:4.18\n    release: 4.18.3\n")
 	for version, want := range map[string]string{"4.18": "", "4.19": "spec.images.release: found images of OpenShift 4.18.3, expected those of OpenShift 4.19"} {
 		lay(t, map[string]string{"vipgen.yaml": vipConfigHead + good + "  openshiftVersion: \"" + version + "\"\n"})
-		code, _, stderr := run("", "validate", "install-config.yaml")
-		if code != command.OK || strings.Contains(stderr, "[other-release]") != (want != "") || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d\n%s", version, code, stderr)
-		}
+		got := exits(t, command.OK, "validate", "install-config.yaml").reports(want)
+		testkit.Equal(t, want != "", strings.Contains(got.report, "[other-release]"))
 	}
-	if code, _, stderr := run("", "images", "-o", "vipconfig"); code != command.Input || !strings.Contains(stderr, "needs --release-info") {
-		t.Errorf("exit code %d\n%s", code, stderr)
-	}
+	exits(t, command.Input, "images", "-o", "vipconfig").reports("needs --release-info")
 }

@@ -5,12 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -27,21 +24,15 @@ func broken(t *testing.T, old, by string) string {
 func TestVerify(t *testing.T) {
 	good(t)
 	whole := must(t, "verify")
-	for _, want := range []string{
+	testkit.Contains(t, whole,
 		"api 192.0.2.2, during the installation: bootstrap, master-0, master-1, master-2\n",
 		"api 192.0.2.2, in the running cluster: master-0, master-1, master-2\n",
 		"ingress 192.0.2.3, in the running cluster: worker-0, worker-1, worker-2\n",
 		"  every API server, through HAProxy, with a machine config server  68        any node at that level  ",
 		"proved: bootstrap-keeps, one-holder, no-oscillation, serves, no-needless-move\n",
 		"No counterexample.",
-	} {
-		if !strings.Contains(whole, want) {
-			t.Errorf("no %q in\n%s", want, whole)
-		}
-	}
-	if two := must(t, "verify", "--nodes", "2"); !strings.Contains(two, "in the running cluster: master-0, master-1\n") || !strings.Contains(two, "note: 2 of 3 nodes\n") {
-		t.Errorf("--nodes 2:\n%s", two)
-	}
+	)
+	testkit.Contains(t, must(t, "verify", "--nodes", "2"), "in the running cluster: master-0, master-1\n", "note: 2 of 3 nodes\n")
 	code, out, _ := run("", "verify", "--template", "-")
 	if code != command.Finding || !strings.Contains(out, "note: master-0 has no VRRP instance for this VIP, and takes no part\n") ||
 		!strings.Contains(out, "It is held by no node.\n  It should be held by some node: no node has a VRRP instance for it.\n") {
@@ -55,17 +46,13 @@ func TestVerifyJSON(t *testing.T) {
 		Holds bool
 		verify.Report
 	}
-	if err := json.Unmarshal([]byte(must(t, "verify", "-o", "json")), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(must(t, "verify", "-o", "json")), &got))
 	if !got.Holds || got.Cluster != "demo" || len(got.Proofs) != 3 || got.Proofs[1].Combinations == 0 {
 		t.Errorf("%+v", got)
 	}
 	lay(t, map[string]string{"own.tmpl": broken(t, "priority {{ .Priority }}", "priority 50")})
 	code, out, _ := run("", "verify", "-o", "json", "--template", "own.tmpl")
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(out), &got))
 	if code != command.Finding || got.Holds || got.Proofs[0].Counterexample == nil || got.Proofs[0].Counterexample.Check != verify.BootstrapKeeps {
 		t.Errorf("exit code %d, %s", code, out)
 	}
@@ -99,9 +86,7 @@ func TestCounterexample(t *testing.T) {
   It should be held by master-0: it held the VIP, and there is nothing better elsewhere: master-0 offers every API server, through HAProxy, with a machine config server.
 
 `
-	if diff := cmp.Diff(want, out); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, out)
 }
 
 // A template that cannot be a keepalived.conf is a mistake with its place.
@@ -116,10 +101,7 @@ func TestVerifyBadTemplate(t *testing.T) {
 		"track_file moon {\n}\n}": `unexpected "}"`,
 	} {
 		lay(t, map[string]string{"own.tmpl": text})
-		code, out, stderr := run("", "verify", "--template", "own.tmpl")
-		if code != command.Input || out != "" || !strings.Contains(stderr, want) || !strings.Contains(stderr, "own.tmpl") {
-			t.Errorf("%q: exit code %d, %q\n%s", text, code, out, stderr)
-		}
+		exits(t, command.Input, "verify", "--template", "own.tmpl").reports(want, "own.tmpl").silently()
 	}
 }
 
@@ -130,9 +112,7 @@ func TestVerifyUsage(t *testing.T) {
 		"verify a b": command.Input, "explain -o yaml": command.Input, "explain a b": command.Input,
 		"verify --template no-such": command.Failed, "verify no-such": command.Failed, "explain no-such": command.Failed,
 	} {
-		if code, out, stderr := run("", strings.Fields(args)...); code != want || out != "" || stderr == "" {
-			t.Errorf("%s: exit code %d, %q, %q", args, code, out, stderr)
-		}
+		exits(t, want, strings.Fields(args)...).silently()
 	}
 }
 
@@ -144,20 +124,7 @@ func TestVerifyExternalLoadBalancer(t *testing.T) {
 		if out := must(t, name); out != noGroupsText+"\n" {
 			t.Errorf("%s: %s", name, out)
 		}
-		if out := must(t, name, "-o", "json"); strings.Contains(out, "null") {
-			t.Errorf("%s: %s", name, out)
-		}
-	}
-}
-
-func TestExplainJSON(t *testing.T) {
-	good(t)
-	var got explain.Report
-	if err := json.Unmarshal([]byte(must(t, "explain", "-o", "json")), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 2*1000/v1alpha1.FastIntervalMS {
-		t.Errorf("%+v", got)
+		testkit.Lacks(testkit.In(t, name), must(t, name, "-o", "json"), "null")
 	}
 }
 
@@ -174,11 +141,7 @@ func TestProfileIsExplained(t *testing.T) {
 	}
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: virtual}}\n"})
 	out := strings.Join(strings.Fields(must(t, "explain", "--all")), " ")
-	for _, want := range []string{"none if the holder stalls for up to 546ms", "For up to 546ms the VIP stays"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("explain does not say %q:\n%s", want, out)
-		}
-	}
+	testkit.Contains(t, out, "none if the holder stalls for up to 546ms", "For up to 546ms the VIP stays")
 }
 
 func TestWrap(t *testing.T) {
@@ -192,13 +155,9 @@ func TestWrap(t *testing.T) {
 		{"a b cd", 5, []string{"a b", "cd"}},
 		{"much too long", 3, []string{"much", "too", "long"}},
 	} {
-		if diff := cmp.Diff(tt.want, wrap(tt.text, tt.width)); diff != "" {
-			t.Errorf("%q: %s", tt.text, diff)
-		}
+		testkit.Equal(testkit.In(t, tt.text), tt.want, wrap(tt.text, tt.width))
 	}
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345678: "12,345,678"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
+		testkit.Equal(t, want, grouped(n))
 	}
 }

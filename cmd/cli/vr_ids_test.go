@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
@@ -24,27 +25,16 @@ func TestFleetVRIDs(t *testing.T) {
 		"clusters/cnf11/vipgen.yaml":         fleetHead + "spec:\n  # fast enough\n  vrrp:\n    profile: fast\n",
 		"clusters/other/install-config.yaml": strings.ReplaceAll(at("cnf10", "10", "11"), "192.0.2.", "198.51.100."),
 	})
-	code, out, _ := run("", "vr-ids", "clusters")
-	for _, want := range []string{
+	exits(t, command.Finding, "vr-ids", "clusters").has(
 		"147  cnf10's api, cnf11's ingress  192.0.2.0/24\n",
 		"  clusters/cnf11/vipgen.yaml: spec.vrrp.virtualRouterIDs.ingress: 148 (was 147)\n",
 		"1 collision in 3 clusters\n",
-	} {
-		if code != command.Finding || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
-		}
-	}
+	)
 	before := must(t, "render", "clusters/cnf10")
-	if out := must(t, "vr-ids", "clusters", "--fix"); !strings.Contains(out, "\nWritten:\n") {
-		t.Error(out)
-	}
+	testkit.Contains(t, must(t, "vr-ids", "clusters", "--fix"), "\nWritten:\n")
 	want := fleetHead + "spec:\n  # fast enough\n  vrrp:\n    profile: fast\n    virtualRouterIDs:\n      ingress: 148\n"
-	if got := read(t, "clusters/cnf11/vipgen.yaml"); got != want {
-		t.Errorf("vipgen.yaml:\n%s", got)
-	}
-	if out := must(t, "vr-ids", "clusters"); out != "no collision in 3 clusters\n" {
-		t.Error(out)
-	}
+	testkit.Equal(t, want, read(t, "clusters/cnf11/vipgen.yaml"))
+	testkit.Equal(t, "no collision in 3 clusters\n", must(t, "vr-ids", "clusters"))
 	if must(t, "render", "clusters/cnf10") != before {
 		t.Error("the cluster that was fine has changed")
 	}
@@ -60,9 +50,7 @@ func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 		"clusters/b/install-config.yaml": at("b", "12", "13"),
 		"clusters/b/vipgen.yaml":         fleetHead + "spec:\n  additionalAPIVIPs:\n  - name: mgmt\n    vips: [192.0.2.18]\n    virtualRouterID: 50\n",
 	})
-	if code, out, _ := run("", "vr-ids", "clusters"); code != command.Finding || !strings.Contains(out, "50  a's api-mgmt, b's api-mgmt  192.0.2.0/24\n") {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "vr-ids", "clusters").has("50  a's api-mgmt, b's api-mgmt  192.0.2.0/24\n")
 	must(t, "vr-ids", "clusters", "--fix", "--reserve", "51")
 	if got := read(t, "clusters/b/vipgen.yaml"); !strings.HasSuffix(got, "    virtualRouterID: 52\n") {
 		t.Error(got)
@@ -74,14 +62,9 @@ func TestScanOfTheAgent(t *testing.T) {
 	good(t)
 	seen := listener.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
 	text, err := json.Marshal(map[string]any{"routers": []listener.Router{seen}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	lay(t, map[string]string{"scan.json": string(text)})
-	code, out, errOut := run("", "vr-ids", ".", "--scan", "scan.json")
-	if code != command.Finding || !strings.Contains(out, "97  demo's api  192.0.2.77 has it on the network\n") {
-		t.Errorf("exit code %d\n%s%s", code, out, errOut)
-	}
+	exits(t, command.Finding, "vr-ids", ".", "--scan", "scan.json").has("97  demo's api  192.0.2.77 has it on the network\n")
 }
 
 func TestReservedVRIDs(t *testing.T) {
@@ -97,10 +80,7 @@ func TestReservedVRIDs(t *testing.T) {
 		"managed/a/install-config.yaml": strings.Replace(at("same", "20", "21"), "UserManaged", "OpenShiftManagedDefault", 1),
 		"managed/b/install-config.yaml": strings.Replace(strings.Replace(at("same", "22", "23"), "UserManaged", "OpenShiftManagedDefault", 1), "example.com", "example.org", 1),
 	})
-	code, _, errOut := run("", "validate")
-	if code != command.Input || !strings.Contains(errOut, "[router-id-taken]") || !strings.Contains(errOut, "vr-ids --fix") {
-		t.Errorf("a reserved ID: exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Input, "validate").reports("[router-id-taken]", "vr-ids --fix")
 	var r struct {
 		Collisions []struct {
 			ID  int
@@ -108,21 +88,17 @@ func TestReservedVRIDs(t *testing.T) {
 		}
 		Overrides []struct{ From, To int }
 	}
-	code, out, _ := run("", "vr-ids", "./install-config.yaml", "--scan", "scan.json", "-o", "json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != command.Finding || len(r.Collisions) != 2 || len(r.Overrides) != 2 || !strings.Contains(r.Collisions[0].Why, "192.0.2.77") {
-		t.Errorf("exit code %d, %v\n%s", code, err, out)
+	testkit.Must(t, json.Unmarshal([]byte(exits(t, command.Finding, "vr-ids", "./install-config.yaml", "--scan", "scan.json", "-o", "json").out), &r))
+	if len(r.Collisions) != 2 || len(r.Overrides) != 2 || !strings.Contains(r.Collisions[0].Why, "192.0.2.77") {
+		t.Errorf("%+v", r)
 	}
 	must(t, "vr-ids", "install-config.yaml", "--scan", "own.json", "--fix")
 	must(t, "validate")
 	if _, err := os.Stat("vipgen.yaml"); err != nil {
 		t.Error(err)
 	}
-	if code, out, _ := run("", "vr-ids", "managed", "--fix"); code != command.Finding || !strings.Contains(out, "cannot be removed: ") || !strings.Contains(out, "OpenShift's own keepalived has it") {
-		t.Errorf("fixed IDs: exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "vr-ids", "managed", "--fix").has("cannot be removed: ", "OpenShift's own keepalived has it")
 	for _, args := range []string{"vr-ids a --fix", "vr-ids . --reserve 300", "vr-ids . --scan not-a-scan.json", "vr-ids flat/*.yaml --fix", "vr-ids Bad_Name"} {
-		if code, _, errOut := run("", strings.Fields(args)...); code != command.Input || errOut == "" {
-			t.Errorf("%s: exit code %d\n%s", args, code, errOut)
-		}
+		exits(t, command.Input, strings.Fields(args)...)
 	}
 }
