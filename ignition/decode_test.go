@@ -143,9 +143,9 @@ func TestDecodeForms(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	tests := []struct{ name, in, want string }{
-		{"nothing", "", "no MachineConfig"},
-		{"another kind", "kind: Pod\n", "no MachineConfig"},
-		{"a number", "3", "no MachineConfig"},
+		{"nothing", "", "neither a MachineConfig nor"},
+		{"another kind", "kind: Pod\n", "neither a MachineConfig nor"},
+		{"a number", "3", "neither a MachineConfig nor"},
 		{"not YAML", "a: [", "neither YAML nor JSON"},
 		{"Ignition 1", `{"ignition":{"version":"1.0.0"}}`, "vipgen reads 2 and 3"},
 		{"no version", `{"ignition":{}}`, `version ""`},

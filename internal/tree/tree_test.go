@@ -146,10 +146,10 @@ func TestWrite(t *testing.T) {
 			files:  []render.OutputFile{file("a", "1"), file("n/o", "2")},
 			err:    "not a directory",
 		},
-		{name: "a path that leads out", files: []render.OutputFile{file("../a", "1")}, err: "no path for a file"},
-		{name: "an absolute path", files: []render.OutputFile{file("/a", "1")}, err: "no path for a file"},
-		{name: "a path that would be two in the record", files: []render.OutputFile{file("a\nb", "1")}, err: "no path for a file"},
-		{name: "the record", files: []render.OutputFile{file(Record, "1")}, err: "no path for a file"},
+		{name: "a path that leads out", files: []render.OutputFile{file("../a", "1")}, err: "is not a path of a file"},
+		{name: "an absolute path", files: []render.OutputFile{file("/a", "1")}, err: "is not a path of a file"},
+		{name: "a path that would be two in the record", files: []render.OutputFile{file("a\nb", "1")}, err: "is not a path of a file"},
+		{name: "the record", files: []render.OutputFile{file(Record, "1")}, err: "is not a path of a file"},
 		{name: "one path twice", files: []render.OutputFile{file("a", "1"), file("a", "2")}, err: "two files with one path"},
 	}
 	for _, tt := range tests {

@@ -40,10 +40,10 @@ func TestParseHost(t *testing.T) {
 		"a:https":               "a port is a number",
 		"2001:db8::17:6443:x":   "[ADDRESS]:PORT",
 		"http://a":              "only https",
-		"a b":                   "no DNS name",
-		"a/b":                   "no DNS name",
-		"a\x1b[31m":             "no DNS name",
-		strings.Repeat("a", 64): "no DNS name",
+		"a b":                   "not a DNS name",
+		"a/b":                   "not a DNS name",
+		"a\x1b[31m":             "not a DNS name",
+		strings.Repeat("a", 64): "not a DNS name",
 	} {
 		if host, port, err := ParseHost(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q %d %v, want %q", in, host, port, err, want)
