@@ -29,7 +29,7 @@ func must(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// printed is what a command line printed.
+// printed holds the output of a command line.
 type printed struct {
 	testing.TB
 	out, report string
