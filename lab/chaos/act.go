@@ -66,6 +66,8 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	deletedNode:      (*act).deletedNode,
 	crashLoop:        (*act).crashLoop,
 	oddLink:          (*act).oddLink,
+	deletedApart:     (*act).deletedApart,
+	crowd:            (*act).crowd,
 }
 
 // node returns the only node of the fault.

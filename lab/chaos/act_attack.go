@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -186,13 +187,18 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 	off := a.begin(n, condition{Effect: effectOut})
 	err = errors.Join(err, a.reread(func() error { return n.Forget(ctx) }))
 	if err == nil {
-		err = errors.Join(a.awaitForgotten(ctx, n), a.awaitHolders(ctx))
+		err = errors.Join(a.awaitForgotten(ctx, n), a.awaitHolders(ctx, n))
 	}
 	a.record.watch.On(n.Name)
 	off.end(0)
 	if err == nil {
 		err = errors.Join(n.Heal(ctx), a.files.follow(n))
 	}
+	return a.readmit(n, away, doing), err
+}
+
+// readmit makes a deleted node a node of the cluster again.
+func (a *act) readmit(n *lab.Node, away, doing *mark) undo {
 	return func(ctx context.Context) error {
 		api := a.begin(n, condition{Effect: effectUnsureAPI})
 		away.end(0)
@@ -201,6 +207,35 @@ func (a *act) deletedNode(ctx context.Context) (undo, error) {
 			func() error { return a.awaitPod(ctx, n, "keepalived") })
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
 		return err
+	}
+}
+
+// deletedApart cuts a node off, deletes its Node meanwhile and lets its credentials expire: when the
+// network heals, the node has VIPs, its list of peers is old, and no peer sends to it.
+func (a *act) deletedApart(ctx context.Context) (undo, error) {
+	n := a.node()
+	away := a.begin(n, condition{Effect: effectNoAPI})
+	doing := a.begin(n, condition{Effect: effectUnsure})
+	var err error
+	if n.API != nil && n.API.Running() {
+		err = n.API.Kill()
+	}
+	join, e := a.partition(ctx)
+	err = errors.Join(err, e, a.reread(func() error { return n.Forget(ctx) }))
+	if err == nil {
+		err = errors.Join(a.awaitForgotten(ctx, n), a.awaitHolders(ctx, n))
+	}
+	strange := a.begin(n, condition{Effect: effectDisowned})
+	err = errors.Join(err, join(ctx))
+	back := a.readmit(n, away, doing)
+	return func(ctx context.Context) error {
+		strange.end(0)
+		if n.API != nil {
+			if err := launch(ctx, n.API); err != nil {
+				return err
+			}
+		}
+		return back(ctx)
 	}, err
 }
 
@@ -221,13 +256,14 @@ func (a *act) awaitForgotten(ctx context.Context, gone *lab.Node) error {
 	})
 }
 
-// awaitHolders waits until every VIP has a holder: a deleted node takes a VIP that no node holds,
-// since no node is there to reject it (docs/security.md).
-func (a *act) awaitHolders(ctx context.Context) error {
+// awaitHolders waits until another node holds every VIP: a deleted node takes a VIP that no node
+// holds, since no node is there to reject it (docs/security.md).
+func (a *act) awaitHolders(ctx context.Context, but *lab.Node) error {
 	return lab.AwaitEvery(ctx, pollEvery, "every VIP to be held", func() (bool, error) {
 		for _, g := range a.cluster.Spec().Groups {
 			for _, vip := range g.VIPs {
-				if list, err := a.cluster.Holders(vip); err != nil || len(list) == 0 {
+				list, err := a.cluster.Holders(vip)
+				if err != nil || !slices.ContainsFunc(list, func(n *lab.Node) bool { return n != but }) {
 					return false, err
 				}
 			}
@@ -280,4 +316,49 @@ func (a *act) oddLink(context.Context) (undo, error) {
 		err = errors.Join(n.Run(nil, "ip", "link", "set", "dev", name, "up"), n.Run(nil, "ip", "address", "add", "198.51.100.1/24", "dev", name))
 	}
 	return func(context.Context) error { return n.Run(nil, "ip", "link", "delete", "dev", name) }, err
+}
+
+const (
+	// crowded is the number of connections of a node to each of the others.
+	crowded = 64
+	// crowdEvery is the pause before a connection is opened again.
+	crowdEvery = time.Second
+)
+
+// crowd has a node, as a pod of it could, keep connections to the port at which the others learn the
+// clients of VIPs, and open those again that they end.
+func (a *act) crowd(context.Context) (undo, error) {
+	n := a.node()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, other := range a.cluster.Nodes() {
+		if other == n {
+			continue
+		}
+		to := netip.AddrPortFrom(other.Address(), uint16(v1alpha1.ClientsPort)).String()
+		for range crowded {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					keep(ctx, n, to)
+					sleep(ctx, killEvery)
+				}
+			})
+		}
+	}
+	return func(context.Context) error { cancel(); all.Wait(); return nil }, nil
+}
+
+// keep connects, sends half of a header, and returns when the other end closes the connection.
+func keep(ctx context.Context, n *lab.Node, to string) {
+	dialing, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := n.DialContext(dialing, "tcp", to)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err = conn.Write([]byte("VTK")); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // until the end of it
+	}
 }

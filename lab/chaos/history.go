@@ -28,6 +28,8 @@ const (
 	// balancers may not have noticed yet.
 	effectNoAPI     effect = "no-api"
 	effectUnsureAPI effect = "unsure-api"
+	// effectDisowned: the others do not know the node, and it does not know that.
+	effectDisowned effect = "disowned"
 	// effectReload: keepalived may reload its configuration, which starts a new election.
 	effectReload effect = "reload"
 )

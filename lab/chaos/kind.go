@@ -49,6 +49,8 @@ const (
 	deletedNode      Kind = "deleted-node"
 	crashLoop        Kind = "crash-loop"
 	oddLink          Kind = "odd-link"
+	deletedApart     Kind = "deleted-apart"
+	crowd            Kind = "crowd"
 )
 
 // part is a part of a node or of the cluster that a fault affects. Two faults of the same part are
@@ -156,6 +158,8 @@ var kinds = []kind{
 	{deletedNode, anyNode, partNode | partObject | partTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
 	{crashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
 	{oddLink, anyNode, partLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
+	{deletedApart, anyNode, partNode | partObject | partTopology, 14 * second, 18 * second, nil, true, "is cut off, deleted and joins the network again, until it is a node again"},
+	{crowd, anyNode, 0, 2 * second, 8 * second, nil, false, "keeps 64 connections open at the port of every other node where holders name their clients"},
 }
 
 // named returns variants that differ only by their names.

@@ -227,6 +227,10 @@ func (j *judge) end(k spellKey) {
 // could answer (RFC 4861, section 10, RETRANS_TIMER; arp(7) has the same).
 const neighbour = time.Second
 
+// disowned is the time in which a node that the others do not know gives way, whatever the profile
+// (hard case 51).
+const disowned = time.Second
+
 // allowed returns the time that a spell may last.
 func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	extra := j.late(r.from, r.to)
@@ -235,6 +239,11 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	}
 	switch k.rule {
 	case splitBrain:
+		for _, n := range []int{k.node, k.with} {
+			if j.overlaps(effectDisowned, j.Nodes[n].Name, r.from, r.to) {
+				return disowned + j.bounds.Slack + extra
+			}
+		}
 		if j.justMet(k, r) {
 			extra += neighbour
 		}

@@ -112,11 +112,16 @@ var goodStories = []story{
 	{name: "a broken HAProxy is no matter to the ingress VIP", conditions: []condition{unfit("r", v1alpha1.GroupAPI, 300*ms, second, forever)}},
 	{name: "a cut off node without an API server of its own need not hold",
 		topologies: []topology{{2 * second, map[string]int{"c": 1}}}, conditions: []condition{is("c", effectNoAPI, second, forever)}},
+	{name: "a node that the others do not know joins, and goes", topologies: []topology{{second, map[string]int{"c": 1}}, {5 * second, nil}},
+		conditions: []condition{is("c", effectDisowned, 5*second, forever)}, api: []span{has("a", 0, forever), has("c", 1450*ms, 6050*ms)}},
 	{name: "nobody took over yet, but there is time left", now: 1400 * ms, conditions: []condition{is("a", effectOut, second, forever)},
 		api: []span{has("a", 0, second)}},
 }
 
 var badStories = []story{
+	{name: "a node that the others do not know joins, and stays", topologies: []topology{{second, map[string]int{"c": 1}}, {5 * second, nil}},
+		conditions: []condition{is("c", effectDisowned, 5*second, forever)}, api: []span{has("a", 0, forever), has("c", 1450*ms, 6150*ms)},
+		want: []string{"split-brain a and c both hold 192.0.2.5"}},
 	{name: "two hold for too long", api: []span{has("a", 0, 4*second), has("b", 2*second, forever)}, want: []string{"split-brain a and b both hold 192.0.2.5"}},
 	{name: "two go on holding", api: []span{has("a", 0, forever), has("b", 2*second, forever)}, want: []string{"split-brain a and b"}},
 	{name: "three hold", api: []span{has("a", 0, forever), has("b", 2*second, forever), has("c", 2*second, forever)},
