@@ -39,7 +39,7 @@ func (f *file) begin() {
 	}
 }
 
-// open opens the file to append lines. It replaces anything but a regular file, such as a link.
+// open opens the file to append lines. It refuses anything but a regular file, such as a link.
 // torn is set where the file ends within a line.
 func (f *file) open() (to *os.File, size int64, torn bool, err error) {
 	to, err = os.OpenFile(f.path(), os.O_APPEND|os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)

@@ -1,0 +1,326 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testbed/process"
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/host"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
+	"github.com/vipgen/vipgen/lab/testbed/watch"
+	"github.com/vipgen/vipgen/templates/pod"
+)
+
+// badDay is a fault of the holder of the API VIP. do begins it and returns what ends it.
+type badDay struct {
+	name string
+	do   func(*testing.T, *cluster, *node) (heal func())
+	// lasts is for how long the fault is there, lost bounds the requests without an answer.
+	lasts time.Duration
+	lost  int
+}
+
+// badDays are what docs/hard-cases.md has figures of.
+var badDays = []badDay{
+	{name: "HalfAnAPIServer", do: halfAPI, lasts: 12 * time.Second, lost: inFlight},
+	{name: "EtcdReadOnly", do: etcdReadOnly, lasts: 8 * time.Second},
+	{name: "OOMAgent", do: oom(pod.Keepalived, "vipgen-agent"), lasts: 8 * time.Second, lost: inFlight},
+	{name: "OOMKeepalived", do: oom(pod.Keepalived, "keepalived"), lasts: 8 * time.Second, lost: inFlight},
+	{name: "OOMHAProxy", do: oom(pod.HAProxy, "haproxy"), lasts: 8 * time.Second, lost: 4 * inFlight},
+	{name: "NoPIDs", do: noPIDs, lasts: 35 * time.Second, lost: 4 * inFlight},
+	{name: "ReadOnlyEtc", do: readOnlyEtc, lasts: 12 * time.Second, lost: inFlight},
+	{name: "ManyGroups", do: clusterFile(manyGroups), lasts: 12 * time.Second},
+	{name: "LargeEvents", do: eventsFile(largeEvents), lasts: 10 * time.Second, lost: inFlight},
+	{name: "EventsFIFO", do: eventsFile(fifo), lasts: 10 * time.Second, lost: inFlight},
+}
+
+// TestBadDay does to the holder of the API VIP what a bad day does, one thing after another,
+// while a client asks all the time.
+func TestBadDay(t *testing.T) {
+	testkit.Live(t)
+	t.Parallel()
+	c := newCluster(t)
+	for _, day := range badDays {
+		if !t.Run(day.name, func(t *testing.T) {
+			testkit.Alone(t)
+			c.t = t
+			day.run(t, c)
+		}) {
+			c.close()
+			c = newCluster(t) // what comes next would only fail the same way on this one
+		}
+	}
+	c.t = t
+}
+
+func (day *badDay) run(t *testing.T, c *cluster) {
+	n := c.holder(t, api)
+	p := c.asks(t, api, probe.LiveEvery, probe.Target{URL: "https://192.0.2.5:6443/readyz", Timeout: 2 * time.Second})
+	w := c.watchVIPs(time.Now())
+	heal := day.do(t, c, n)
+	time.Sleep(day.lasts) // that is the fault
+	moved := c.holders(api)
+	heal()
+	awaitWell(t, c.Cluster)
+	next := c.holder(t, api)
+	p.answers(t, 20)
+	timeline, err := w.End()
+	c.must(err)
+	r := p.End()
+	two := timeline.In(watch.Addresses).SplitBrain(0)
+	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; two holders for %v; held by %v, then by %s",
+		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), names(moved), next.Name))
+	p.expect(t, day.lost)
+	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
+	c.check(t)
+}
+
+func names(list []*node) (out []string) {
+	for _, n := range list {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+// halfAPI puts a server in the place of an API server that answers its health checks, and hangs on
+// all else.
+func halfAPI(t *testing.T, c *cluster, n *node) func() {
+	pair, err := c.API.CA().Serving(n.Name, "localhost", "127.0.0.1", "api."+domain, "api-int."+domain, n.Address().String(), api.String(), api6.String())
+	c.must(err)
+	cert, err := pair.TLS()
+	c.must(err)
+	n.killAPI()
+	l, err := process.ListenAll(n.Host.Node, 6443)
+	c.must(err)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/readyz", "/livez", "/healthz":
+			fmt.Fprint(w, "ok")
+		default:
+			<-r.Context().Done()
+		}
+	}), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}}
+	go server.ServeTLS(l, "", "")
+	t.Cleanup(l.Kill)
+	began := time.Now()
+	return func() {
+		show(t, n.Name+"$ vipgen-agent status", fmt.Sprintf("after %v: %s", time.Since(began).Round(time.Second), n.metric("vipgen_nodes_stale")))
+		l.Kill()
+		n.startAPI()
+	}
+}
+
+// metric returns the line of a metric of the keepalived job.
+func (n *node) metric(name string) string {
+	for line := range strings.Lines(n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", v1alpha1.DefaultPorts.KeepalivedMonitor))) {
+		if strings.HasPrefix(line, name) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "no " + name
+}
+
+// etcdReadOnly raises the alarm that etcd raises when its disk quota is used up: it refuses writes.
+func etcdReadOnly(t *testing.T, c *cluster, _ *node) func() {
+	url := "http://" + netip.AddrPortFrom(c.etcdAddr(), 2379).String() + "/v3/maintenance/alarm"
+	alarm := func(action string) {
+		t.Helper()
+		out, err := c.Site.Command(context.Background(), "curl", "-gsS", "-m", "10", url, "-d", `{"action":"`+action+`","alarm":"NOSPACE"}`).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	alarm("ACTIVATE")
+	t.Cleanup(func() {
+		if t.Failed() {
+			alarm("DEACTIVATE")
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := c.API.Create(ctx, "/api/v1/namespaces", []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"bad-day"}}`))
+	if err == nil {
+		t.Error("etcd takes an object")
+	}
+	show(t, "kubectl create namespace bad-day", fmt.Sprint(err))
+	return func() { alarm("DEACTIVATE") }
+}
+
+// group returns the directory of a container's control group of a controller.
+func (n *node) group(t *testing.T, podName, controller string) string {
+	t.Helper()
+	for _, file := range host.CgroupFiles(filepath.Join(n.Cgroup(), n.running(podName, podName).ID)) {
+		if strings.Contains(file, "/"+controller+"/") {
+			return filepath.Dir(file)
+		}
+	}
+	testkit.CannotRun(t, "no controller "+controller+" of version 1")
+	return ""
+}
+
+func number(t *testing.T, path string) int {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	testkit.Must(t, err)
+	v, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	testkit.Must(t, err)
+	return v
+}
+
+// oom has the kernel kill the processes of a name in a container for want of memory.
+func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
+	return func(t *testing.T, c *cluster, n *node) func() {
+		group := n.group(t, podName, "memory")
+		list, err := n.running(podName, podName).Processes()
+		c.must(err)
+		for _, p := range list {
+			adjust := "0"
+			if p.Name == name {
+				adjust = "1000"
+			}
+			c.must(os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.PID), []byte(adjust), 0))
+		}
+		limit := number(t, group+"/memory.usage_in_bytes") + 8<<20
+		c.must(os.WriteFile(group+"/memory.limit_in_bytes", []byte(strconv.Itoa(limit)), 0))
+		// A leak in the container. It lives no longer than those that are to be killed.
+		hog := exec.Command("bash", "-c", "echo $$ > "+group+"/cgroup.procs; echo 999 > /proc/self/oom_score_adj; head -c 200M /dev/zero | tail")
+		c.must(hog.Start())
+		err = hog.Wait()
+		ended := func() (n int) {
+			for _, p := range list {
+				if p.Name == name && syscall.Kill(p.PID, 0) == syscall.ESRCH {
+					n++
+				}
+			}
+			return n
+		}
+		testkit.AwaitWithin(t, 10*time.Second, "the kernel to kill a process "+name, func() bool { return ended() > 0 })
+		show(t, fmt.Sprintf("%s: %d bytes for the container of %s", n.Name, limit, podName), fmt.Sprintf("%d processes %s killed; the leak: %v", ended(), name, err))
+		_ = os.WriteFile(group+"/memory.limit_in_bytes", []byte("-1"), 0) // gone with its container, if that ended
+		return func() {}
+	}
+}
+
+// noPIDs lets the containers of keepalived and HAProxy start no process and no thread.
+func noPIDs(t *testing.T, c *cluster, n *node) func() {
+	var files []string
+	for _, name := range []string{pod.Keepalived, pod.HAProxy} {
+		group := n.group(t, name, "pids")
+		files = append(files, group+"/pids.max")
+		c.must(os.WriteFile(group+"/pids.max", []byte(strconv.Itoa(number(t, group+"/pids.current"))), 0))
+	}
+	before := c.restarts()
+	return func() {
+		for _, f := range files {
+			_ = os.WriteFile(f, []byte("max"), 0)
+		}
+		for name, k := range c.restarts() {
+			if k > before[name] {
+				show(t, name, fmt.Sprintf("%d restarts", k-before[name]))
+			}
+		}
+	}
+}
+
+// readOnlyEtc makes what jobs write below /etc read-only, and gives them something to write.
+func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
+	remount := func(how string) {
+		t.Helper()
+		for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+			pid, err := n.running(name, name).PID()
+			c.must(err)
+			dir := "/etc/" + name
+			if out, err := exec.Command("nsenter", "--target", strconv.Itoa(pid), "--mount", "--", "mount", "-o", "remount,bind,"+how, dir).CombinedOutput(); err != nil {
+				t.Fatalf("remounting %s %s: %v: %s", dir, how, err, out)
+			}
+		}
+	}
+	remount("ro")
+	const path = "/api/v1/nodes"
+	c.create(path, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-9","labels":{"node-role.kubernetes.io/master":"","node-role.kubernetes.io/control-plane":""}}}`)
+	c.patch(path+"/master-9/status", `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.19"},{"type":"InternalIP","address":"2001:db8::19"}]}}`)
+	return func() {
+		show(t, n.Name+"$ vipgen-agent status", n.status())
+		remount("rw")
+		testkit.Await(t, "the new peer to be written", func() bool { return strings.Contains(n.read(v1alpha1.KeepalivedConf), "192.0.2.19") })
+		c.remove(path + "/master-9")
+	}
+}
+
+// status returns what vipgen-agent says, which may be that something is wrong.
+func (n *node) status() string {
+	out, code, err := n.container(pod.Keepalived, "keepalived").Exec(n.cluster.t.Context(), "/vipgen/vipgen-agent", "status")
+	return fmt.Sprintf("%s\nexit code %d, %v", out, code, err)
+}
+
+// clusterFile puts another cluster.yaml on a node.
+func clusterFile(change func(*testing.T, string) string) func(*testing.T, *cluster, *node) func() {
+	return func(t *testing.T, c *cluster, n *node) func() {
+		whole := n.read(v1alpha1.ClusterConfigPath)
+		n.write(v1alpha1.ClusterConfigPath, change(t, whole))
+		return func() {
+			show(t, n.Name+"$ vipgen-agent status", n.status())
+			n.write(v1alpha1.ClusterConfigPath, whole)
+		}
+	}
+}
+
+// manyGroups has 10,000 groups.
+func manyGroups(t *testing.T, text string) string {
+	config, err := v1alpha1.LoadClusterConfig("cluster.yaml", []byte(text))
+	testkit.Must(t, err)
+	g := config.Spec.Groups[0]
+	for i := range 10000 {
+		g.Name = fmt.Sprintf("api-%d", i)
+		config.Spec.Groups = append(config.Spec.Groups, g)
+	}
+	data, err := config.Marshal()
+	testkit.Must(t, err)
+	return string(data)
+}
+
+// eventsFile puts something in the place of the record of events, and kills the agent, which reads
+// it when it starts.
+func eventsFile(put func(path string) error) func(*testing.T, *cluster, *node) func() {
+	return func(t *testing.T, c *cluster, n *node) func() {
+		path := n.Path("/etc/keepalived/" + events.FileName)
+		c.must(os.Remove(path))
+		c.must(put(path))
+		c.must(n.container(pod.Keepalived, "keepalived").Signal(syscall.SIGKILL))
+		return func() {
+			info, err := os.Lstat(path)
+			c.must(err)
+			show(t, n.Name+"$ ls -l "+events.FileName, fmt.Sprintf("%v, %d bytes", info.Mode(), info.Size()))
+			if !info.Mode().IsRegular() { // the agent says so, and keeps events in memory
+				c.must(os.Remove(path))
+			} else if info.Size() > 1<<20 {
+				t.Error("it is still as large")
+			}
+		}
+	}
+}
+
+func largeEvents(path string) error {
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		return err
+	}
+	return os.Truncate(path, 1<<30)
+}
+
+func fifo(path string) error { return unix.Mkfifo(path, 0o644) }
