@@ -31,12 +31,12 @@ import (
 type badDay struct {
 	name string
 	do   func(*testing.T, *cluster, *node) (heal func())
-	// lasts is for how long the fault is there, lost bounds the requests without an answer.
+	// lasts is the duration of the fault; lost bounds the requests without an answer.
 	lasts time.Duration
 	lost  int
 }
 
-// badDays are what docs/hard-cases.md has figures of.
+// badDays lists the faults; docs/hard-cases.md has the figures.
 var badDays = []badDay{
 	{name: "HalfAnAPIServer", do: halfAPI, lasts: 12 * time.Second, lost: inFlight},
 	{name: "EtcdReadOnly", do: etcdReadOnly, lasts: 8 * time.Second},
@@ -84,7 +84,7 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	c.must(err)
 	r := p.End()
 	two := timeline.In(watch.Addresses).SplitBrain(0)
-	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; two holders for %v; held by %v, then by %s",
+	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
 		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), names(moved), next.Name))
 	p.expect(t, day.lost)
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())

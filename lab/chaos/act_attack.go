@@ -225,11 +225,11 @@ func (a *act) deletedApart(ctx context.Context) (undo, error) {
 	if err == nil {
 		err = errors.Join(a.awaitForgotten(ctx, n), a.awaitHolders(ctx, n))
 	}
-	strange := a.begin(n, condition{Effect: effectDisowned})
+	unknown := a.begin(n, condition{Effect: effectDisowned})
 	err = errors.Join(err, join(ctx))
 	back := a.readmit(n, away, doing)
 	return func(ctx context.Context) error {
-		strange.end(0)
+		unknown.end(0)
 		if n.API != nil {
 			if err := launch(ctx, n.API); err != nil {
 				return err
