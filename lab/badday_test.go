@@ -53,7 +53,7 @@ var badDays = []badDay{
 // TestBadDay does to the holder of the API VIP what a bad day does, one thing after another,
 // while a client asks all the time.
 func TestBadDay(t *testing.T) {
-	testkit.Live(t)
+	testkit.Variant(t)
 	t.Parallel()
 	c := newCluster(t)
 	for _, day := range badDays {
