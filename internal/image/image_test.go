@@ -174,7 +174,7 @@ func TestForeignFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	testkit.Must(t, os.WriteFile(name, []byte("x"), 0o755))
 	var r Rootfs
-	if _, err := debianFiles(&r, name); err == nil || !strings.Contains(err.Error(), "from no Debian package") {
+	if _, err := debianFiles(&r, name); err == nil || !strings.Contains(err.Error(), "not from a Debian package") {
 		t.Error(err)
 	}
 	p := debianPackage{Component: Component{Name: "x"}, sums: map[string]string{name: "0"}}
