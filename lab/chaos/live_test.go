@@ -17,7 +17,7 @@ func TestChaos(t *testing.T) { breakOnce(t, 2, Limits{AtOnce: DefaultAtOnce}) }
 // TestAttacks attacks one for a round that has every kind of attack.
 func TestAttacks(t *testing.T) {
 	attacks := []Kind{vrrpFlood, mdnsFlood, oddNode, deletedNode, deletedApart, crowd, crashLoop, oddLink}
-	r := breakOnce(t, 6, Limits{Kinds: attacks, AtOnce: len(attacks)})
+	r := breakOnce(t, 37, Limits{Kinds: attacks, AtOnce: len(attacks)})
 	for _, k := range attacks {
 		if r.Faults[k] == 0 && len(r.Violations) == 0 {
 			t.Errorf("%s did not happen", k)
