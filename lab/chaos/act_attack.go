@@ -340,7 +340,7 @@ func (a *act) crowd(context.Context) (undo, error) {
 			all.Go(func() {
 				for ctx.Err() == nil {
 					keep(ctx, n, to)
-					sleep(ctx, killEvery)
+					sleep(ctx, crowdEvery)
 				}
 			})
 		}
