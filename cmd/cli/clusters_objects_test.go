@@ -235,3 +235,18 @@ func TestConfigMapTooLarge(t *testing.T) {
 	lay(t, map[string]string{"clusters/b/vipgen.yaml": fleetHead + "spec:\n  dns:\n    records:\n" + records.String()})
 	exits(t, command.Input, "render", "clusters/b/clusterinstance.yaml", "--format", "configmap").reports("expected at most 1048576, as the API takes").silently()
 }
+
+func TestFleetOfObjects(t *testing.T) {
+	t.Chdir(t.TempDir())
+	files := map[string]string{}
+	for i := range 100 {
+		name := fmt.Sprintf("edge-%d", i)
+		files["clusters/"+name+".yaml"] = instanceNamed(name)
+	}
+	lay(t, files)
+	must(t, "render", "clusters", "--dir", "out", "--format", "configmap")
+	for i := range 100 {
+		name := fmt.Sprintf("edge-%d", i)
+		testkit.Contains(testkit.In(t, name), read(t, "out/"+name+"/configmaps/vipgen-extra-manifests.yaml"), "\n  namespace: "+name+"\n")
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -159,5 +161,14 @@ func TestWrap(t *testing.T) {
 	}
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345678: "12,345,678"} {
 		testkit.Equal(t, want, grouped(n))
+	}
+}
+
+func TestExplainJSON(t *testing.T) {
+	good(t)
+	var got explain.Report
+	testkit.Must(t, json.Unmarshal([]byte(must(t, "explain", "-o", "json")), &got))
+	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 2*1000/v1alpha1.FastIntervalMS {
+		t.Errorf("%+v", got)
 	}
 }
