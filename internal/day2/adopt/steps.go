@@ -186,7 +186,7 @@ func (s *steps) canary(p *Plan) {
 	s.printf("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
 	s.printf("that pool the first node is the canary, and pausing the pool keeps it the only one.")
 	s.sh(append([]string{"oc apply -f canary", "oc label node " + nodes + " node-role.kubernetes.io/" + name + "="},
-		awaitPool(name, "30m")...)...)
+		AwaitPool(name, "30m")...)...)
 	s.printf("\nThe last line is `machineconfigpool.machineconfiguration.openshift.io/%s condition met`. On the", name)
 	s.printf("canary, `vipgen-agent status` in the keepalived pod then shows its VIPs and no problem.")
 	s.printf("\nMoving a node between pools with the same configuration changes nothing on it; the canary's")
@@ -201,9 +201,9 @@ func (s *steps) roll(p *Plan) {
 	s.printf("the next when one is done:")
 	s.sh(slices.Concat(
 		[]string{`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":true}}'`, "oc apply -f rendered/machineconfigs"},
-		awaitPool("worker", "2h"),
+		AwaitPool("worker", "2h"),
 		[]string{`oc patch machineconfigpool master --type merge -p '{"spec":{"paused":false}}'`},
-		awaitPool("master", "2h"))...)
+		AwaitPool("master", "2h"))...)
 	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`")
 	s.printf("(but `Updating` of a pool without nodes, which never is).")
 	if keepsApart(p) {
@@ -217,9 +217,9 @@ func (s *steps) roll(p *Plan) {
 	}
 }
 
-// awaitPool returns the commands that wait until a pool has taken what was applied: right after
-// that it still is Updated for some seconds.
-func awaitPool(name, bound string) []string {
+// AwaitPool returns the commands that wait until a pool has taken what was applied: right after
+// that it still is Updated for some seconds. The first one waits for the beginning.
+func AwaitPool(name, bound string) []string {
 	wait := "oc wait machineconfigpool " + name + " --for=condition="
 	return []string{wait + "Updating --timeout=5m", wait + "Updated --timeout=" + bound}
 }

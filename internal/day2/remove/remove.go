@@ -218,7 +218,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 	if fromOutside {
 		remove.Do = append(remove.Do, fmt.Sprintf("keep the external load balancer until all nodes are done and DNS outside of the cluster leads to %s; the control plane goes first, as its nodes alone hold the API VIP", lists.Join(o.VIPs, ", ")))
 	}
-	var started []string // right after the deletion, a pool is still Updated for some seconds
+	var started []string
 	for _, p := range r.Pools {
 		for _, name := range p.MachineConfigs {
 			remove.Findings = append(remove.Findings, fmt.Sprintf("%s is there (pool %s)", name, p.Name))
@@ -227,11 +227,11 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		if len(p.MachineConfigs) == 0 {
 			continue
 		}
-		wait := "oc wait machineconfigpool " + p.Name + " --for=condition="
+		wait := adopt.AwaitPool(p.Name, "2h")
 		if fromOutside { // one pool after the other
-			remove.Do = append(remove.Do, wait+"Updating --timeout=5m", wait+"Updated --timeout=2h")
+			remove.Do = append(remove.Do, wait...)
 		} else {
-			started = append(started, wait+"Updating --timeout=5m")
+			started = append(started, wait[0])
 		}
 	}
 	remove.Do = append(remove.Do, started...)
