@@ -93,14 +93,14 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "  %s %s: %s\n", n.Package, n.Test, n.Why)
 	}
 	fmt.Fprintln(out)
-	failed := slices.DeleteFunc(slices.Clone(r.Packages), func(p packageLine) bool { return !p.Failed })
-	passed := slices.DeleteFunc(slices.Clone(r.Packages), func(p packageLine) bool { return p.Failed })
-	for _, p := range append(passed, failed...) { // failures last: who reads the end alone reads them
-		if !strings.HasPrefix(p.Line, "?") { // has test files
-			fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))
+	for _, failed := range []bool{false, true} { // failures last: who reads the end alone reads them
+		for _, p := range r.Packages {
+			if p.Failed == failed && !strings.HasPrefix(p.Line, "?") { // has test files
+				fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))
+			}
 		}
 	}
-	if len(failed) > 0 {
+	if slices.ContainsFunc(r.Packages, func(p packageLine) bool { return p.Failed }) {
 		fmt.Fprintln(out, "FAIL")
 	}
 }
