@@ -19,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/host"
@@ -55,18 +56,7 @@ var badDays = []badDay{
 func TestBadDay(t *testing.T) {
 	testkit.Variant(t)
 	t.Parallel()
-	c := newCluster(t)
-	for _, day := range badDays {
-		if !t.Run(day.name, func(t *testing.T) {
-			testkit.Alone(t)
-			c.t = t
-			day.run(t, c)
-		}) {
-			c.close()
-			c = newCluster(t) // what comes next would only fail the same way on this one
-		}
-	}
-	c.t = t
+	runSteps(t, lists.Map(badDays, func(day badDay) clusterStep { return clusterStep{day.name, day.run} }))
 }
 
 func (day *badDay) run(t *testing.T, c *cluster) {
@@ -85,17 +75,9 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	r := p.End()
 	two := timeline.In(watch.Addresses).SplitBrain(0)
 	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
-		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), names(moved), next.Name))
+		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), lists.Map(moved, func(n *node) string { return n.Name }), next.Name))
 	p.expect(t, day.lost)
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
-	c.check(t)
-}
-
-func names(list []*node) (out []string) {
-	for _, n := range list {
-		out = append(out, n.Name)
-	}
-	return out
 }
 
 // halfAPI puts a server in the place of an API server that answers its health checks, and hangs on
@@ -128,7 +110,7 @@ func halfAPI(t *testing.T, c *cluster, n *node) func() {
 
 // metric returns the line of a metric of the keepalived job.
 func (n *node) metric(name string) string {
-	for line := range strings.Lines(n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", v1alpha1.DefaultPorts.KeepalivedMonitor))) {
+	for line := range strings.Lines(n.metrics(v1alpha1.DefaultPorts.KeepalivedMonitor)) {
 		if strings.HasPrefix(line, name) {
 			return strings.TrimSpace(line)
 		}

@@ -35,6 +35,12 @@ func (n *node) curl(url string) string {
 	return string(out)
 }
 
+// metrics returns the metrics of a job by its port.
+func (n *node) metrics(port int) string {
+	n.cluster.t.Helper()
+	return n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+}
+
 // Every job says that it is well and who holds the VIPs, and logs more while it
 // is asked to.
 func testObserved(t *testing.T, c *cluster) {
@@ -42,7 +48,7 @@ func testObserved(t *testing.T, c *cluster) {
 		for job, port := range n.monitors() {
 			metrics := ""
 			testkit.Await(t, job+" on "+n.Name+" to be well", func() bool {
-				metrics = n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+				metrics = n.metrics(port)
 				return n.curl(fmt.Sprintf("http://127.0.0.1:%d/healthz", port)) == "ok\n" && strings.Contains(metrics, "\nvipgen_healthy 1\n")
 			}, func() string { return metrics })
 		}
@@ -90,7 +96,7 @@ func (c *cluster) heldByMetrics(vip netip.Addr) (out []string) {
 	c.t.Helper()
 	for _, n := range c.nodes {
 		for _, port := range n.monitors() {
-			for _, held := range heldHere.FindAllStringSubmatch(n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port)), -1) {
+			for _, held := range heldHere.FindAllStringSubmatch(n.metrics(port), -1) {
 				if held[1] == vip.String() {
 					out = append(out, n.Name)
 				}

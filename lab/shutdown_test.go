@@ -47,7 +47,7 @@ func TestHardCase43Shutdown(t *testing.T) {
 	c := newLab(t, ctx, r, plan)
 	for _, way := range []struct {
 		name string
-		// processes are those of a container that get SIGTERM.
+		// all is set if every process of a container gets SIGTERM, and not the first one alone.
 		all bool
 		gap time.Duration
 	}{

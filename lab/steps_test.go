@@ -18,11 +18,7 @@ import (
 func TestCluster(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
-	c := newCluster(t)
-	for _, step := range []struct {
-		name string
-		run  func(*testing.T, *cluster)
-	}{
+	runSteps(t, []clusterStep{
 		{"Starts", testStarts},
 		{"EveryBackendServes", testEveryBackendServes},
 		{"OwnConnections", testOwnConnections},
@@ -48,11 +44,24 @@ func TestCluster(t *testing.T) {
 		{"PowerLoss", testPowerLoss},
 		{"HardCase19APIAway", testAPIAway},
 		{"AdditionalAPIVIPs", testAdditionalAPIVIPs},
-	} {
-		if !t.Run(step.name, func(t *testing.T) {
+	})
+}
+
+// clusterStep is something that happens to a cluster. It needs none of the others.
+type clusterStep struct {
+	name string
+	run  func(*testing.T, *cluster)
+}
+
+// runSteps runs steps one after the other on one cluster. After a failed one the next has a new
+// cluster: on the old one it would only fail the same way.
+func runSteps(t *testing.T, steps []clusterStep) {
+	c := newCluster(t)
+	for _, s := range steps {
+		if !t.Run(s.name, func(t *testing.T) {
 			testkit.Alone(t)
 			c.t = t
-			step.run(t, c)
+			s.run(t, c)
 			if !t.Failed() {
 				c.check(t)
 				// The next step's VIP would move when a node is a better holder again.
@@ -60,7 +69,7 @@ func TestCluster(t *testing.T) {
 			}
 		}) {
 			c.close()
-			c = newCluster(t) // what comes next would only fail the same way on this one
+			c = newCluster(t)
 		}
 	}
 	c.t = t

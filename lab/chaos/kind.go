@@ -183,6 +183,9 @@ func Kinds() (out []Kind) {
 // title returns the description of a kind of fault.
 func (k Kind) title() string { return kindOf(k).title }
 
+// deletes reports whether the fault deletes a Node.
+func (k Kind) deletes() bool { return k == deletedNode || k == deletedApart }
+
 // kindOf returns the kind of a name; the zero value if there is none.
 func kindOf(name Kind) kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.Kind == name })

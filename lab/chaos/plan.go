@@ -200,7 +200,7 @@ func (p *planner) allowed(f Fault) bool {
 	merciless, from, to := p.merciless, f.At, end
 	// A deleted node takes a VIP as soon as no other node is there to reject it.
 	watch := func(g Fault) {
-		if g.Kind == deletedNode || g.Kind == deletedApart {
+		if g.Kind.deletes() {
 			begin, end := g.span()
 			merciless, from, to = false, min(from, begin), max(to, end)
 		}

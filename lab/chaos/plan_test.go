@@ -116,7 +116,7 @@ func TestDeletedNodeIsNotAlone(t *testing.T) {
 	seen := 0
 	for _, r := range newSchedule(4, 10*time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {
 		for _, f := range r.Faults {
-			if f.Kind != deletedNode && f.Kind != deletedApart {
+			if !f.Kind.deletes() {
 				continue
 			}
 			seen++
