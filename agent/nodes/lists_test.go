@@ -46,9 +46,10 @@ func TestControlPlaneLists(t *testing.T) {
 }
 
 // What was known stands until both lists are there, so that no node is missing for the time
-// between the two.
+// between the two. The loss of the API is news at once.
 func TestListsBegin(t *testing.T) {
-	l := newLists(true, nil, func(bool) {})
+	urgent := false
+	l := newLists(true, nil, func(now bool) { urgent = now })
 	name := func(i int) string { return fmt.Sprintf("master-%d", i) }
 	var known []*record
 	for i := range 3 {
@@ -87,4 +88,7 @@ func TestListsBegin(t *testing.T) {
 	check("in the other list", false, true, name(0), name(1))
 	l[1].setReached(false)
 	check("without the API", true, true, name(0), name(1))
+	testkit.Equal(t, true, urgent)
+	l[1].setReached(true)
+	testkit.Equal(t, false, urgent)
 }

@@ -90,7 +90,7 @@ func (s *store[T, V]) setReached(reached bool) {
 	s.reached = reached
 	s.mu.Unlock()
 	if changed {
-		s.changed(false)
+		s.changed(!reached) // a list that no server vouches for may be wrong about this node (hard case 51)
 	}
 }
 
