@@ -32,7 +32,13 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cluster, data, err := readCluster(s.ClusterConfig)
-	first := s.cluster == nil
+	first, before := s.cluster == nil, s.cluster
+	if first && s.Kept != "" {
+		before, _, _ = readCluster(s.Kept)
+	}
+	if err == nil && before != nil && before.Spec.Domain != cluster.Spec.Domain {
+		err = otherCluster(before, cluster)
+	}
 	switch {
 	case err == nil:
 		// The same value for the same content, so that changes show.
@@ -42,16 +48,21 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 			s.logUnknown()
 		}
 		s.storeCopy()
-	case s.cluster == nil && s.Kept != "":
-		if cluster, _, _ := readCluster(s.Kept); cluster != nil {
-			s.set(cluster)
-		}
+	case first && before != nil:
+		s.set(before)
 	}
 	s.reportProblem(err, first)
 	if s.cluster == nil {
 		return nil, err
 	}
 	return s.cluster, nil
+}
+
+// otherCluster returns the error of a file with VIPs of another cluster: with it, the nodes of
+// this one would release theirs and claim those.
+func otherCluster(before, cluster *v1alpha1.ClusterConfig) error {
+	return fmt.Errorf("cluster.yaml of %s on a node of %s: install this cluster's; if the node changed clusters, remove /etc/*/.vipgen-cluster.yaml and reboot it",
+		cluster.Spec.Domain, before.Spec.Domain)
 }
 
 func readCluster(path string) (*v1alpha1.ClusterConfig, []byte, error) {

@@ -29,6 +29,9 @@ func source(t *testing.T, dir string) (s *Source, log *bytes.Buffer) {
 // restart; what is wrong is said once.
 func TestLastGoodCluster(t *testing.T) {
 	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
+	config, err := v1alpha1.LoadClusterConfig("cluster.yaml", good)
+	testkit.Must(t, err)
+	domain := config.Spec.Domain
 	dir := t.TempDir()
 	s, log := source(t, dir)
 	if f, err := s.Facts(); err == nil {
@@ -68,11 +71,22 @@ func TestLastGoodCluster(t *testing.T) {
 	if data, err := os.ReadFile(s.Kept); err != nil || !bytes.Equal(data, changed) {
 		t.Errorf("the copy: %v:\n%s", err, data)
 	}
+	other := bytes.ReplaceAll(bytes.ReplaceAll(changed, []byte(domain), []byte("other.example.com")), []byte("192.168.111.6"), []byte("192.168.111.7"))
+	testkit.WriteFile(t, s.ClusterConfig, other)
+	testkit.Equal(t, "192.168.111.6", load(true).Spec.Groups[0].VIPs[0].String())
+	testkit.Contains(t, s.Problem(), "cluster.yaml of other.example.com on a node of "+domain)
+	again, _ := source(t, dir)
+	if _, err := again.Facts(); err != nil || again.Cluster().Spec.Domain != domain {
+		t.Errorf("the cluster after a start: %v, %v", again.Cluster(), err)
+	}
+	testkit.WriteFile(t, s.ClusterConfig, changed)
+	load(false)
 	testkit.Must(t, os.Remove(s.ClusterConfig))
 	load(true)
 	testkit.Must(t, os.Mkdir(s.ClusterConfig, 0o755))
 	load(true)
 	expectLogged(t, log, "cluster.yaml invalid: the last valid one stays in use", "cluster.yaml valid again",
+		"cluster.yaml invalid: the last valid one stays in use", "cluster.yaml valid again",
 		"cluster.yaml missing: the last valid one stays in use", "cannot read cluster.yaml: the last valid one stays in use")
 
 	s, log = source(t, t.TempDir())

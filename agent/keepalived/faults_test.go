@@ -28,6 +28,8 @@ func TestBrokenFiles(t *testing.T) {
 		{"cluster.yaml that is no YAML", v1alpha1.ClusterConfigPath, []byte("spec: ["), good, func(s state.Keepalived) string { return s.ClusterProblem }},
 		{"cluster.yaml with a mistake", v1alpha1.ClusterConfigPath, bytes.Replace(good, []byte("virtualRouterID: 97"), []byte("virtualRouterID: 0"), 1), good,
 			func(s state.Keepalived) string { return s.ClusterProblem }},
+		{"cluster.yaml of another cluster", v1alpha1.ClusterConfigPath, bytes.Replace(good, []byte("domain: demo.example.com"), []byte("domain: other.example.com"), 1), good,
+			func(s state.Keepalived) string { return s.ClusterProblem }},
 		{"a template that does not execute", v1alpha1.KeepalivedTemplate, []byte("{{ .Nothing }}"), []byte(keepalived.Template),
 			func(s state.Keepalived) string { return s.Problem }},
 		{"a template that keepalived refuses", v1alpha1.KeepalivedTemplate, []byte(strings.ReplaceAll(keepalived.Template, "virtual_router_id", "frobnicate")), []byte(keepalived.Template),
