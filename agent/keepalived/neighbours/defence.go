@@ -16,7 +16,8 @@ const answerEvery = 50 * time.Millisecond
 // defence answers hosts that claim a VIP of this node at once: a node that was removed
 // from the cluster while it reached no API server gives way (hard case 51), and
 // neighbours learn again where the VIP is. keepalived itself announces a VIP only every
-// 30 s.
+// 30 s. It also answers those that claim the node's own address, where its peers send
+// their adverts: no other host may have that one.
 type defence struct {
 	claims    *Claims
 	announcer *announcer
@@ -33,15 +34,19 @@ func newDefence(a *announcer, log *slog.Logger) *defence {
 	return d
 }
 
-// follow defends the VIPs of unicast instances. With multicast the peers are not known.
+// follow defends the VIPs of unicast instances, and the addresses that they send from. With
+// multicast the peers are not known.
 func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
 	for _, i := range instances {
 		if len(i.Peers) > 0 {
-			own[i.VIP.Addr()] = i
-			known = append(known, i)
+			address := keepalived.Instance{Interface: i.Interface, VIP: netip.PrefixFrom(i.Source, i.Source.BitLen())}
+			known = append(known, i, address)
 		}
+	}
+	for _, i := range known {
+		own[i.VIP.Addr()] = i
 	}
 	d.mu.Lock()
 	d.instances, d.answered = own, map[netip.Addr]time.Time{}
@@ -49,7 +54,7 @@ func (d *defence) follow(instances []keepalived.Instance) {
 	d.claims.Follow(known)
 }
 
-// answer announces a claimed VIP while it is on this node. Peers get no answer: they
+// answer announces a claimed address while it is on this node. Peers of a VIP get no answer: they
 // receive the adverts of this node, and rightly acquire the VIP when its keepalived
 // hangs.
 func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {

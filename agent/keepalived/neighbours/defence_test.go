@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/attack"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 // Hard case 51: the holder of a VIP answers a stranger that announces it, at once, and the
-// stranger hears that; it answers no peer, and no claim of another address.
+// stranger hears that; it answers no peer, and no claim of another address. Its own address it
+// defends against any host.
 func TestHardCase51HolderAnswers(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -26,9 +28,10 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		t.Helper()
 		testkit.Must(t, do(f))
 	}
+	source := map[netip.Addr]netip.Addr{vips[0]: netip.MustParseAddr("192.0.2.1"), vips[1]: netip.MustParseAddr("2001:db8::1")}
 	var instances []keepalived.Instance
 	for _, vip := range vips {
-		i := keepalived.Instance{Interface: holder.Link, VIP: netip.PrefixFrom(vip, vip.BitLen()), Peers: []netip.Addr{netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("2001:db8::9")}}
+		i := keepalived.Instance{Interface: holder.Link, VIP: netip.PrefixFrom(vip, vip.BitLen()), Source: source[vip], Peers: []netip.Addr{netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("2001:db8::9")}}
 		instances = append(instances, i)
 	}
 	type claim struct {
@@ -85,6 +88,14 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		}
 		neighbour("replace " + peer.String() + " lladdr " + link.HardwareAddr.String() + " nud reachable")
 		testkit.Equal(testkit.In(t, vip), 0, left())
+		stop, err := attack.Claim(stranger, time.Hour, source[vip])
+		testkit.Must(t, err)
+		if got, want := <-claimed, (claim{source[vip], link.HardwareAddr.String()}); got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		stop()
+		in(holder.Do, func() error { d.answer(source[vip], holder.Link, link.HardwareAddr); return nil })
+		testkit.Equal(testkit.In(t, vip), 1, d.announcer.left[source[vip]])
 		neighbour("del " + peer.String())
 		testkit.Equal(testkit.In(t, vip), 1, left())
 		in(holder.Do, func() error { d.announcer.send(); return nil })
