@@ -72,7 +72,7 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	}
 }
 
-// Each finding of `vipgen status` has a row that says what to do.
+// Each finding of `vipgen status` has a row with its remedy.
 func TestFindingsAreDocumented(t *testing.T) {
 	page := read(t, "troubleshoot.md")
 	codes := regexp.MustCompile(`Code = "(.*)"`).FindAllStringSubmatch(read(t, "../internal/day2/status/status.go"), -1)
@@ -102,7 +102,7 @@ func TestHardCasesAreListed(t *testing.T) {
 			return err
 		}
 		if d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
-			return filepath.SkipDir // a root file system may be in the making in .cache
+			return filepath.SkipDir // a root file system may be under construction in .cache
 		}
 		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return nil
@@ -211,7 +211,7 @@ func agentPages(t *testing.T) []string {
 	return append(jobs, "../agent/README.md", "../cmd/agentcli/README.md")
 }
 
-// TestJobPages: each job has a page beside its code, in the form of CoreDNS' plugins.
+// TestJobPages: each job has a page next to its code, in the format of CoreDNS' plugins.
 func TestJobPages(t *testing.T) {
 	jobs, err := filepath.Glob("../agent/*/kind.go")
 	if err != nil || len(jobs) < 5 {
@@ -229,7 +229,7 @@ func TestJobPages(t *testing.T) {
 	}
 }
 
-// TestPagesOpen: each page says in a sentence, before anything else, who needs it.
+// TestPagesOpen: each page begins with one sentence that names its readers.
 func TestPagesOpen(t *testing.T) {
 	pages, err := filepath.Glob("*.md")
 	if err != nil || len(pages) == 0 {

@@ -19,8 +19,8 @@ func unmarshal(t *testing.T, name string, into any) {
 	testkit.Must(testkit.In(t, name), yaml.Unmarshal([]byte(read(t, name)), into))
 }
 
-// TestWorkflow: continuous integration runs a script of the project, with the project's Go, and
-// so does the development container.
+// TestWorkflow: continuous integration runs a script of the project, with the project's version
+// of Go, and so does the development container.
 func TestWorkflow(t *testing.T) {
 	var workflow struct {
 		Permissions map[string]string
@@ -51,7 +51,7 @@ func TestWorkflow(t *testing.T) {
 	}
 }
 
-// TestIssueForms: each form has what GitHub requires of it.
+// TestIssueForms: each form has the fields that GitHub requires.
 func TestIssueForms(t *testing.T) {
 	forms, err := filepath.Glob("../.github/ISSUE_TEMPLATE/*.yml")
 	testkit.Must(t, err)
@@ -96,8 +96,8 @@ func TestIssueForms(t *testing.T) {
 	}
 }
 
-// TestPublished: the preset for Renovate finds the image in the pages' vipgen.yaml, and the entry
-// for SchemaStore names the schema of the project.
+// TestPublished: the preset for Renovate finds the image in the pages' vipgen.yaml, and the
+// entry for SchemaStore names the project's schema.
 func TestPublished(t *testing.T) {
 	var preset struct {
 		CustomManagers []struct {
@@ -131,8 +131,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestEditorConfig: text files end with a line and no line ends with white space, as
-// .editorconfig asks of editors.
+// TestEditorConfig: text files end with a newline and no line has trailing white space, as in
+// .editorconfig.
 func TestEditorConfig(t *testing.T) {
 	trailing := regexp.MustCompile(`(?m)[ \t]+$`)
 	for _, pattern := range []string{"*.md", "adr/*.md", "../agent/*/*.md", "../*.md", "../*.yml", "../.github/*/*", "../.ci/*", "../Makefile", "../examples/*/*.yaml", "../examples/gitops/*/*"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestRooms: the drawing in architecture.md has an arrow for each folder that imports
-// another, and no other. Tests may import more.
+// TestRooms: the drawing in architecture.md has an arrow for each folder that imports another,
+// and no other. Tests may import more.
 func TestRooms(t *testing.T) {
 	_, drawing, _ := strings.Cut(read(t, "architecture.md"), "```mermaid\n")
 	drawing, _, _ = strings.Cut(drawing, "```")

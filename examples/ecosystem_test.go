@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// output runs a command in the repository and gives what it prints on standard
-// output.
+// output runs a command in the repository and returns its standard output.
 func (r repository) output(name string, args ...string) string {
 	r.Helper()
 	self, err := os.Executable()
@@ -37,10 +36,10 @@ func documents(stream string) []string {
 	return strings.Split(strings.TrimPrefix(stream, "---\n"), "\n---\n")
 }
 
-// The function, run by the real kustomize: MachineConfigs have the bytes that
-// vipgen render gives, and all of it those that kustomize makes of a rendered tree
-// with its kustomization.yaml. (kustomize itself writes lists and comments of the
-// other manifests in its own way.)
+// The function, run by the real kustomize: MachineConfigs have the same bytes as those of
+// vipgen render, and the result equals kustomize's output for a rendered tree with its
+// kustomization.yaml. (kustomize formats lists and comments of the other manifests in its own
+// way.)
 func TestKustomizeFunction(t *testing.T) {
 	r := repository{t, t.TempDir()}
 	for _, name := range []string{"kustomization.yaml", "demo.yaml", "vipgen-fn"} {
@@ -98,7 +97,7 @@ func TestArgoCDPlugin(t *testing.T) {
 	}
 }
 
-// inPath puts vipgen into the repository, which is in PATH of output.
+// inPath makes vipgen available in the PATH of output.
 func (r repository) inPath() {
 	r.Helper()
 	r.write("vipgen", []byte("#!/bin/sh\nexec \"$VIPGEN\" \"$@\"\n"))
@@ -154,7 +153,7 @@ func TestCI(t *testing.T) {
 			if code, _ := r.run("sh", "-e", "-c", vars+steps[1]); code != 1 {
 				t.Errorf("drift: exit code %d", code)
 			}
-			// A warning, in a cluster that is not the last.
+			// A warning about a cluster that is not the last one.
 			r.replace("clusters/baremetal/vipgen.yaml", "  images:\n", "  images:\n    release: 4.12.1\n    haproxy: registry.example.com/haproxy\n")
 			if code, out := r.run("sh", "-e", "-c", vars+steps[0]); code != 1 || !strings.Contains(out, "[other-release]") {
 				t.Errorf("warning: exit code %d\n%s", code, out)

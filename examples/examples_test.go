@@ -33,9 +33,9 @@ func vipgen(args ...string) (code int, out, errOut string) {
 func TestExamplesRender(t *testing.T) {
 	tests := []struct {
 		name string
-		// pools whose MachineConfigs come out.
+		// pools that have MachineConfigs.
 		pools []string
-		// says stands in what `vipgen validate` prints.
+		// says is part of the output of `vipgen validate`.
 		says []string
 	}{
 		{"baremetal", []string{"master", "worker"}, []string{"demo.example.com", "192.0.2.5", "fast (VRRPv3, 40ms, unicast) from the first packet"}},
@@ -64,9 +64,8 @@ func TestExamplesRender(t *testing.T) {
 	}
 }
 
-// TestExamplesAreFake: addresses are of the ranges for documentation (RFC 5737,
-// RFC 3849) or of the cluster's inside, domains those of RFC 2606, and nothing
-// looks like a secret.
+// TestExamplesAreFake: addresses are from the ranges for documentation (RFC 5737, RFC 3849) or
+// internal to clusters, domains from RFC 2606, and nothing resembles a secret.
 func TestExamplesAreFake(t *testing.T) {
 	address := regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 	fine := regexp.MustCompile(`^(192\.0\.2\.|198\.51\.100\.|10\.128\.0\.0$|172\.30\.0\.0$|0\.0\.0\.0$|127\.0\.0\.1$)`)

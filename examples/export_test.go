@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write export/nodes as agents print it now; then read it")
 
-// TestExport runs the commands of export/README.md on the export: each ends and prints as its row
-// of the page's table says.
+// TestExport runs the commands of export/README.md on the export: each exits and prints as in
+// its row of the page's table.
 func TestExport(t *testing.T) {
 	want := map[string]struct {
 		code int
@@ -55,9 +55,9 @@ func TestExport(t *testing.T) {
 	testkit.Empty(t, want)
 }
 
-// TestExportIsCurrent holds the export to what agents write: states as 'vipgen-agent status -o
-// json' prints them, and events with no field of another version. nodes.json follows from the
-// states.
+// TestExportIsCurrent compares the export with the formats of agents: states as printed by
+// 'vipgen-agent status -o json', and events without fields of another version. nodes.json is
+// derived from the states.
 func TestExportIsCurrent(t *testing.T) {
 	files, err := filepath.Glob("export/nodes/*-*.json")
 	if err != nil || len(files) != 5 {
@@ -95,7 +95,7 @@ func TestExportIsCurrent(t *testing.T) {
 	}
 }
 
-// decode reads JSON that has no field which v does not have.
+// decode reads JSON without fields that v lacks.
 func decode(t *testing.T, name string, data []byte, v any) {
 	t.Helper()
 	strict := json.NewDecoder(bytes.NewReader(data))

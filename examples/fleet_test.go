@@ -25,9 +25,8 @@ spec:
     nodeDisruptionPolicy: true
 `
 
-// newFleet is a Git repository with 200 clusters on four platforms, each in a
-// network of its own, with three pools. Every fourth has no node disruption
-// policy.
+// newFleet makes a Git repository with 200 clusters on four platforms, each in its own network,
+// with three pools. Every fourth has no node disruption policy.
 func newFleet(t *testing.T) repository {
 	t.Helper()
 	r := repository{t, t.TempDir()}
@@ -99,7 +98,7 @@ type review struct {
 	Effects map[string]int
 }
 
-// review compares what is committed with what lies there.
+// review compares the committed files with the working tree.
 func (r repository) review() (v review) {
 	r.Helper()
 	code, out := r.vipgen("diff", "HEAD:clusters", "clusters", "-o", "json")
@@ -120,7 +119,7 @@ func (r repository) text(wants ...string) {
 	testkit.Contains(r, out, wants...)
 }
 
-// expectEffects wants so many pools for each effect.
+// expect checks the number of pools for each effect.
 func (v review) expect(t *testing.T, clusters int, effects map[string]int) {
 	t.Helper()
 	if len(v.Clusters) != clusters || fmt.Sprint(v.Effects) != fmt.Sprint(effects) {
@@ -128,9 +127,9 @@ func (v review) expect(t *testing.T, clusters int, effects map[string]int) {
 	}
 }
 
-// TestReview walks through a fleet as a reviewer does. What will happen is worked
-// out by hand here, by the table of docs/upgrade.md: every cluster has the pools
-// master, worker and infra; 150 of 200 have a node disruption policy.
+// TestReview walks through a fleet as a reviewer does. The expected effects are derived by hand
+// from the table of docs/upgrade.md: every cluster has the pools master, worker and infra; 150
+// of 200 have a node disruption policy.
 func TestReview(t *testing.T) {
 	testkit.Long(t)
 	const clusterYAML = "/etc/kubernetes/static-pod-resources/vipgen/cluster.yaml"
@@ -153,7 +152,7 @@ func TestReview(t *testing.T) {
 	r.text("cluster c004 (c004/rendered)\n  pool master: reload by the agent\n", "spec.groups[ingress].vips[0]: 10.0.4.6 -> 10.0.4.7\n", "1 of 200 clusters differ; pools by what happens to them: reload by the agent: 3\n")
 	r.commit("Move a VIP")
 
-	// The same where no annotation keeps the operator out of it.
+	// The same in a cluster without the policy.
 	r.replace("clusters/c003/install-config.yaml", "[10.0.3.6]", "[10.0.3.7]")
 	r.render()
 	v = r.review()
@@ -183,8 +182,8 @@ func TestReview(t *testing.T) {
 	}
 	r.commit("Update CoreDNS")
 
-	// One pool's name: nodes of the old pool would get the worker's pods, those of
-	// the new one its own in place of the worker's.
+	// The name of a pool: nodes of the old pool would get the worker's pods, those of the new
+	// one its own instead.
 	r.replace("clusters/c008/vipgen.yaml", "name: infra", "name: edge")
 	r.render()
 	v = r.review()
@@ -202,7 +201,7 @@ func TestReview(t *testing.T) {
 	}
 	r.commit("Rename a pool")
 
-	// Drift by hand is found, and named.
+	// Drift by hand is found and reported with its file.
 	r.replace("clusters/c100/rendered/machineconfigs/99-master-vipgen.yaml", "enabled: true", "enabled: false")
 	r.must("rm", "clusters/c101/rendered/manifests/role.yaml")
 	code, out := r.vipgen("render", "clusters", "--beside", "rendered", "--format", "machineconfig", "--check")

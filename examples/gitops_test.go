@@ -63,7 +63,7 @@ func (r repository) replace(name, old, new string) {
 	r.write(name, []byte(changed))
 }
 
-// run runs a command in the repository, alone with its own Git configuration.
+// run runs a command in the repository with its own Git configuration only.
 func (r repository) run(name string, args ...string) (code int, output string) {
 	r.Helper()
 	self, err := os.Executable()
@@ -72,7 +72,7 @@ func (r repository) run(name string, args ...string) (code int, output string) {
 	c.Dir = r.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",
 		"GIT_CONFIG_NOSYSTEM=1",
-		// Git would tidy up in the background, in a directory that goes away.
+		// Git's housekeeping would run in the background, in a directory that is removed.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com"}
 	out, err := c.CombinedOutput()
@@ -89,7 +89,7 @@ func (r repository) must(name string, args ...string) {
 	}
 }
 
-// expect runs a command that ends with a code and prints something.
+// expect runs a command that must exit with a code and print a text.
 func (r repository) expect(want int, says string, name string, args ...string) {
 	r.Helper()
 	code, out := r.run(name, args...)
@@ -116,7 +116,7 @@ func TestGitOps(t *testing.T) {
 	r.must("./render-clusters")
 	r.expect(0, "", "git", "diff", "--exit-code", "HEAD")
 
-	// An input changes: the check shows what that means on a node.
+	// An input changes: the check shows the effect on a node.
 	r.replace("clusters/baremetal/install-config.yaml", "192.0.2.6", "192.0.2.7")
 	r.expect(1, "+    - 192.0.2.7", "./render-clusters", "--check")
 	r.must("./render-clusters")

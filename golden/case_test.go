@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
-// encoded are the cases whose encoded forms are kept: one of the oldest and one
-// of the newest OpenShift version.
+// encoded are the cases whose encoded forms are compared: one of the oldest and one of the
+// newest OpenShift version.
 var encoded = map[string]bool{"openshift-4.12": true, "openshift-4.22": true}
 
 // files are files by their paths relative to some root, with slashes.
@@ -38,7 +38,7 @@ func allCases(t testing.TB) []clusterCase {
 	return all
 }
 
-// result is everything that vipgen makes of a case.
+// result holds all outputs for a case.
 type result struct {
 	// validate has the report and the summary, with paths relative to the case.
 	validate []byte
@@ -48,16 +48,16 @@ type result struct {
 	previews map[string]files
 }
 
-// results holds what was made of cases, by name: each is made once for all tests.
+// results caches results by name of the case, for all tests.
 var results sync.Map // of *shared
 
-// shared is a result that one test makes and all use.
+// shared is a result that one test creates and all use.
 type shared struct {
 	sync.Mutex
 	*result
 }
 
-// result returns what vipgen makes of a case. Tests share it and do not change it.
+// result returns the outputs for a case. Tests share it and must not modify it.
 func (c clusterCase) result(t testing.TB) result {
 	t.Helper()
 	value, _ := results.LoadOrStore(c.name, &shared{})
@@ -90,7 +90,7 @@ func (c clusterCase) run(t testing.TB) result {
 	return r
 }
 
-// input is the file that describes the case's cluster.
+// input returns the file that describes the case's cluster.
 func (c clusterCase) input(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"install-config.yaml", "clusterinstance.yaml", "agentclusterinstall.yaml", "siteconfig.yaml"} {
@@ -102,7 +102,7 @@ func (c clusterCase) input(t testing.TB) string {
 	return ""
 }
 
-// args returns the arguments of a command that works on the case's input.
+// args returns the arguments of a command for the case's input.
 func (c clusterCase) args(t testing.TB, command string, more ...string) []string {
 	t.Helper()
 	args := append([]string{command, c.input(t)}, more...)
@@ -176,8 +176,7 @@ func (f files) below(dir string) files {
 	return found
 }
 
-// readTree reads all files of a directory, but for the record of what vipgen
-// wrote there.
+// readTree reads all files of a directory, except for vipgen's record of written files.
 func readTree(t testing.TB, dir string) files {
 	t.Helper()
 	found := files{}

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// marker stands in every secret of every case.
+// marker is part of every secret of every case.
 const marker = "hunter2"
 
 // checkSecrets: no secret of the input is in any output, encoded forms
@@ -52,8 +52,7 @@ func checkSecrets(t *testing.T, c clusterCase, r result) {
 	}
 }
 
-// checkVIPs: cluster.yaml alone knows the VIPs, so that a change of one changes
-// one file.
+// checkVIPs: only cluster.yaml contains the VIPs, so that a change of a VIP changes one file.
 func checkVIPs(t *testing.T, r result) {
 	var vips []string
 	for _, g := range r.cluster(t).Spec.Groups {
@@ -80,7 +79,7 @@ func checkVIPs(t *testing.T, r result) {
 	}
 }
 
-// escaped finds template delimiters that are made to survive a template.
+// escaped matches template delimiters that are escaped for a second template.
 var escaped = regexp.MustCompile("{{-? *[\"'`]+ *{{|{{-? *[\"'`]}}|}}[\"'`] *-?}}|{{ *printf \"{{")
 
 // checkDelimiters: nothing in the output is a template of a template.

@@ -20,8 +20,8 @@ import (
 
 const corefilePath = "/etc/coredns/Corefile"
 
-// siteServer is a stand-in for the name servers that a site has. It knows its records and no
-// other name.
+// siteServer is a stand-in for the name servers of a site. It knows its records and no other
+// name.
 type siteServer struct {
 	address netip.Prefix // where it listens, on port 53
 	records []string     // as in a zone file: "www.example.org. 60 IN A 192.0.2.80"

@@ -9,8 +9,8 @@ import (
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
-// FuzzNeighbours takes whatever the mdns job may say, of unverified hosts:
-// what becomes of it can be in the hosts file, and takes no name or VIP of the cluster.
+// FuzzNeighbours feeds arbitrary neighbours as the mdns job may report them, of unverified
+// hosts: the result is valid in the hosts file, and claims no name or VIP of the cluster.
 func FuzzNeighbours(f *testing.F) {
 	for _, host := range []string{"master-2 192.0.2.12", "api 192.0.2.5", "localhost ::1", "x 192.0.2.10"} {
 		data, err := json.Marshal(state.MDNS{Hosts: hosts(host)})
@@ -29,7 +29,7 @@ func FuzzNeighbours(f *testing.F) {
 		}
 		cluster := template.New(c, n)
 		for _, p := range n.Peers {
-			p.Role = "worker" // a neighbour says none
+			p.Role = "worker" // neighbours report no role
 			if err := p.Validate().Err(); err != nil || cluster.Answers(p.Name) || cluster.Answers(p.Name+"."+c.Spec.Domain) {
 				t.Errorf("%+v: %v", p, err)
 			}

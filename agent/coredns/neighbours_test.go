@@ -39,7 +39,7 @@ func testNode(name string) *v1alpha1.Node {
 	}}
 }
 
-// hosts reads "name address...".
+// hosts parses lines of the form "name address...".
 func hosts(lines ...string) (out []state.Host) {
 	for _, line := range lines {
 		words := strings.Fields(line)
@@ -59,7 +59,7 @@ func lines(peers []v1alpha1.Peer) (out []string) {
 	return out
 }
 
-// What anybody on the link may say is not believed more than it has to be.
+// Any host on the link may answer mDNS: its answers are trusted no further than necessary.
 func TestNeighbours(t *testing.T) {
 	tests := []struct{ name, host, want string }{
 		{"a node", "master-2 192.0.2.12 2001:db8::12", "master-2 192.0.2.12 2001:db8::12"},
@@ -114,8 +114,8 @@ func TestNeighboursAreBounded(t *testing.T) {
 func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
 	tests := []struct {
 		name  string
-		list  string // of nodes; empty where no server answers
-		lives bool   // the mdns job
+		list  string // nodes in the API's list; empty without an API server
+		lives bool   // whether the mdns job runs
 		want  string
 	}{
 		{"nobody can be asked", "", true, "master-2 192.0.2.12"},

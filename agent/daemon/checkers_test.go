@@ -39,8 +39,8 @@ backend api-servers
 	server master-0 192.0.2.21:6443
 `
 
-// A Corefile that could not start here: no such address, no such file, ports
-// that other tests use.
+// The Corefile could not start here: its address and its file do not exist, and its ports are
+// those of other tests.
 const corefile = `.:53 {
 	bind 192.0.2.77 127.0.0.1
 	errors
@@ -112,7 +112,7 @@ func TestCheckers(t *testing.T) {
 	}
 }
 
-// The trial leaves the ports alone that the running CoreDNS has.
+// The trial run listens on other ports than the running CoreDNS.
 func TestCorefileTrialListensElsewhere(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)

@@ -22,19 +22,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a Daemon that is easy to upset.
+// bench is a Daemon whose file, reload and log a test controls.
 type bench struct {
 	*Daemon
 	t       *testing.T
-	text    string // what the file is to hold
+	text    string // desired content of the file
 	renders error
 	stopped bool
 	reloads int
-	stuck   error // of reload
+	stuck   error // error of the next reload
 	log     lines
 }
 
-// lines are a log that is read while it is written.
+// lines is a log that is read while it is written.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -75,7 +75,7 @@ func newBench(t *testing.T, dir string) *bench {
 	return b
 }
 
-// apply applies, and waits for the daemon if that is to run.
+// apply calls Apply, and waits for the daemon if it is to run.
 func (b *bench) apply() (bool, error) {
 	b.t.Helper()
 	changed, err := b.Apply(b.t.Context(), Target{Conf: []byte(b.text), Err: b.renders, Stopped: b.stopped})
@@ -154,7 +154,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// After a restart the daemon is a new one, perhaps of another version.
+// After a restart of the agent the daemon is a new process, perhaps of another version.
 func TestApplyChecksWhatAnEarlierRunLeft(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []struct {
@@ -173,7 +173,7 @@ func TestApplyChecksWhatAnEarlierRunLeft(t *testing.T) {
 	}
 }
 
-// Hard case 27: a file's times, which steps of the clock move, mean nothing.
+// Hard case 27: modification times, which steps of the clock change, are ignored.
 func TestHardCase27FileTimes(t *testing.T) {
 	b := newBench(t, t.TempDir())
 	b.text = "one"
@@ -273,8 +273,8 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// A daemon that ends is started again, after the clean-up, and no more once
-// it was closed, for which it is drained.
+// A daemon that exits is restarted after the clean-up, and no longer after Close, which drains
+// it.
 func TestDaemonIsKeptRunning(t *testing.T) {
 	b := newBench(t, t.TempDir())
 	ended, drained := make(chan struct{}, 1), 0

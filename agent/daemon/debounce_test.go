@@ -21,8 +21,8 @@ func newDebouncer(apply func(context.Context) (bool, error)) *Debouncer {
 	return b
 }
 
-// runDebouncer runs a loop, on its own clock, against a list of times to
-// trigger at, and returns when it applied, all in milliseconds.
+// runDebouncer runs the loop on a fake clock with triggers at the given times, and returns when
+// it applied, all in milliseconds.
 func runDebouncer(t *testing.T, triggers []int, length time.Duration, apply func(call int) (bool, error)) []int {
 	t.Helper()
 	var at []int
@@ -80,8 +80,7 @@ func TestDebouncer(t *testing.T) {
 	}
 }
 
-// Hard case 20: 250 nodes register within a minute, and each is heard of four
-// times.
+// Hard case 20: 250 nodes register within a minute, each of which is reported four times.
 func TestHardCase20Storm(t *testing.T) {
 	triggers := every(60, 60_000)
 	if len(triggers) != 1000 {
@@ -96,8 +95,8 @@ func TestHardCase20Storm(t *testing.T) {
 	}
 }
 
-// A loop in an apply that does not end is stuck, one without a trigger as well,
-// one that turns is not.
+// The loop is stuck while an apply does not return, and without any trigger if the loop does
+// not run.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -135,8 +134,8 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// What has settled is not waited for again, but for the last reload to be long ago; what
-// is for now waits for neither.
+// A change that has settled is applied as soon as the last reload is long enough ago; an
+// immediate one does not wait.
 func TestSettledAndNow(t *testing.T) {
 	var at []int
 	synctest.Test(t, func(*testing.T) {

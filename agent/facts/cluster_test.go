@@ -25,8 +25,8 @@ func source(t *testing.T, dir string) (s *Source, log *bytes.Buffer) {
 	}, log
 }
 
-// The last good cluster.yaml counts while the file is not right, also over a
-// restart; what is wrong is said once.
+// The last good cluster.yaml stays in force while the file is invalid, also over a restart; the
+// error is logged once.
 func TestLastGoodCluster(t *testing.T) {
 	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	config, err := v1alpha1.LoadClusterConfig("cluster.yaml", good)
@@ -99,7 +99,7 @@ func TestLastGoodCluster(t *testing.T) {
 
 var clusterMessage = regexp.MustCompile(`msg="([^"]*cluster\.yaml (?:missing|invalid|valid)[^"]*|cannot read cluster\.yaml[^"]*)"`)
 
-// expectLogged compares the messages about reading cluster.yaml.
+// expectLogged compares the log messages about reading cluster.yaml.
 func expectLogged(t *testing.T, log *bytes.Buffer, want ...string) {
 	t.Helper()
 	var got []string
@@ -111,7 +111,7 @@ func expectLogged(t *testing.T, log *bytes.Buffer, want ...string) {
 	}
 }
 
-// A cluster.yaml with thousands of wrong groups does not fill the log, nor the job's state.
+// A cluster.yaml with thousands of invalid groups fills neither the log nor the job's state.
 func TestManyProblems(t *testing.T) {
 	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	var c v1alpha1.ClusterConfig
@@ -136,7 +136,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// A cluster.yaml of a later vipgen counts, and it is said once what is left out of it.
+// The cluster.yaml of a later vipgen is accepted, and the ignored fields are logged once.
 func TestLaterCluster(t *testing.T) {
 	good := testkit.ReadFile(t, "../../golden/cases/baremetal-usermanaged/expected/files/every-pool"+v1alpha1.ClusterConfigPath)
 	s, log := source(t, t.TempDir())

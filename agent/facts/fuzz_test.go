@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// FuzzListOfNodes reads any list of nodes that a file may have: what is taken from it can
-// be in every configuration.
+// FuzzListOfNodes reads arbitrary lists of nodes: accepted entries are valid in every
+// configuration.
 func FuzzListOfNodes(f *testing.F) {
 	f.Add([]byte("- {name: master-0, role: master, addresses: [192.0.2.10]}\n- {name: self, role: master, addresses: [192.0.2.11]}\n"))
 	f.Add([]byte("- {name: a, role: \"\", addresses: [x]}\n- {name: a}\n"))

@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A node that is called as a made-up name is another one.
+// A node with the name of a placeholder remains a separate node.
 func TestMergeNamesLikeMadeUpOnes(t *testing.T) {
 	named := peers("m1 192.0.2.11", "w 192.0.2.20")
 	named[1].Name = "host-2"
@@ -106,7 +106,7 @@ func TestBootstraps(t *testing.T) {
 	}
 }
 
-// A Node that is called as the bootstrap host does not take its place (hard case 40).
+// Hard case 40: a Node named like the bootstrap host does not replace it.
 func TestHardCase40NodeCalledBootstrap(t *testing.T) {
 	known := peers("bootstrap 192.0.2.9", "m1 192.0.2.11")
 	listed := []v1alpha1.Peer{{Name: "bootstrap", Role: v1alpha1.RoleWorker, Addresses: testkit.Addrs("192.0.2.20")}}
@@ -119,7 +119,7 @@ func TestHardCase40NodeCalledBootstrap(t *testing.T) {
 	}
 }
 
-// Of a list of nodes, what is not valid goes, and nothing else (hard case 37).
+// Hard case 37: invalid entries of a list of nodes are skipped, and only these.
 func TestHardCase37ListOfNodes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nodes.yaml")
 	text := `[{name: m0, role: master, addresses: [192.0.2.10]}, {name: "a b", role: worker, addresses: []},

@@ -18,11 +18,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// leave takes VIPs from the node and gives them to the other one.
+// leave moves VIPs to the other node.
 func (l *lab) leave(gone ...netip.Addr) { l.t.Helper(); l.move(l.node, l.other, gone...) }
 
-// move takes VIPs from one node and gives them to another, whose link address the client
-// finds out then.
+// move moves VIPs from one node to another, and announces the new link address to the client.
 func (l *lab) move(from, to *netns.Node, list ...netip.Addr) {
 	l.t.Helper()
 	ip := func(n *netns.Node, args ...string) {
@@ -39,8 +38,8 @@ func (l *lab) move(from, to *netns.Node, list ...netip.Addr) {
 	ip(l.client, "neighbour", "flush", "dev", l.client.Link)
 }
 
-// A request that is open when its VIP leaves a living node gets its answer, after which
-// the new holder resets the connection: no client waits for its own time-out.
+// A request that is in flight when its VIP leaves a running node is answered, and the new
+// holder then resets the connection: no client waits for its own time-out.
 func TestHardCase43OpenRequestIsAnswered(t *testing.T) {
 	l := newLab(t)
 	l.ensure(Redirect{VIPs: vips, From: 443, To: 8443, Local: local})
@@ -97,15 +96,15 @@ func TestHardCase43OpenRequestIsAnswered(t *testing.T) {
 	}
 }
 
-// ends waits for the end of a connection on which nothing comes.
+// ends waits until an idle connection is closed.
 func (c *connection) ends() error {
 	c.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, err := c.Read(make([]byte, 1))
 	return err
 }
 
-// Clients that only listen learn that their VIP has left the node: remote ones, and
-// programs on the node itself. Those of VIPs that are still here stay.
+// Idle clients, remote ones and programs on the node itself, are notified that their VIP has
+// left the node. Connections to VIPs that the node still holds are kept.
 func TestHardCase43ListenersLearnOfTheDeparture(t *testing.T) {
 	l := newLab(t)
 	l.ensure(api)

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// open are connections from both sides, over both families.
+// open returns connections from both sides, over both families.
 func (l *lab) open(want string) []*connection {
 	l.t.Helper()
 	var out []*connection
@@ -32,9 +32,8 @@ func allWork(conns []*connection, when string) {
 	}
 }
 
-// Connections that exist stay where they are, whatever happens to the rules.
-// The first ones were made when nothing tracked connections: the kernel meets
-// them in the middle.
+// Established connections are kept, whatever happens to the rules. The first ones were made
+// before the kernel tracked connections, which picks them up midstream.
 func TestEstablishedConnectionsStay(t *testing.T) {
 	l := newLab(t)
 	direct := l.open("6443")
@@ -62,8 +61,8 @@ func TestEstablishedConnectionsStay(t *testing.T) {
 	allWork(direct, "removed")
 }
 
-// The kernel translates nothing once no rule needs tracked connections. On a
-// node, kube-proxy or the network plugin always does.
+// Without rules that need connection tracking the kernel translates nothing. On a node,
+// kube-proxy or the network plugin always has such rules.
 func TestRedirectedConnectionsOutliveTheTableBesideOtherNAT(t *testing.T) {
 	l := newLab(t)
 	l.load(foreign)

@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Hard case 43: the redirect of a node that ends does not count any more, and stays until
-// the VIPs are elsewhere.
+// Hard case 43: the redirect of a node that shuts down no longer counts for its priority, and
+// stays until its VIPs have moved.
 func TestHardCase43RedirectStays(t *testing.T) {
 	l := newLab(t)
 	k := l.placed()

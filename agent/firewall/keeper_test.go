@@ -65,7 +65,7 @@ func TestVIPsChangeWhileRunning(t *testing.T) {
 	l.reaches(l.client, vips[0], 6443, "9445")
 	l.reaches(l.client, vips[1], 6443, "6443")
 
-	// What cannot be is refused, and what was there stays.
+	// An impossible redirect is refused, and the previous one stays.
 	k.redirect(Redirect{VIPs: vips[:1], From: 6443, To: 6443})
 	testkit.Await(t, "the refusal", func() bool { return strings.Contains(k.state().Err, "redirected to itself") })
 	if k.state().InPlace {

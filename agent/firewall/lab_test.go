@@ -21,7 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The node has the VIPs on its link, as keepalived puts them there.
+// The VIPs are on the node's link, where keepalived adds them.
 var (
 	vips = []netip.Addr{
 		netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("192.0.2.11"),
@@ -50,7 +50,7 @@ func newLab(t *testing.T) *lab {
 	l := &lab{t: t,
 		node:   add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32", "192.0.2.11/32", "2001:db8::10/128", "2001:db8::11/128"),
 		client: add("client", "192.0.2.2/24", "2001:db8::2/64"),
-		other:  add("other", "192.0.2.3/24", "2001:db8::3/64"), // where VIPs go
+		other:  add("other", "192.0.2.3/24", "2001:db8::3/64"), // the node that VIPs move to
 	}
 	for _, port := range []int{6443, 9445, 22623} {
 		l.serve(l.node, port)
@@ -58,7 +58,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// do fails the test if f, inside the node's namespace, does.
+// do runs f in the node's namespace, and fails the test if f does.
 func (l *lab) do(f func() error) {
 	l.t.Helper()
 	testkit.Must(l.t, l.node.Do(f))
@@ -93,7 +93,7 @@ func (l *lab) present(r Redirect) (is bool) {
 	return is
 }
 
-// nft runs nftables' own program, as anybody else on the node might.
+// nft runs nftables' own program, like another program on the node.
 func (l *lab) nft(args ...string) string {
 	l.t.Helper()
 	return l.runNft("", args...)
@@ -151,7 +151,7 @@ func (l *lab) serveAt(node *netns.Node, address string, port int) {
 	}()
 }
 
-// connection is one to a listener of the lab.
+// connection is a client's connection to a listener of the lab.
 type connection struct {
 	net.Conn
 	t *testing.T
@@ -171,7 +171,7 @@ func (l *lab) connect(from *netns.Node, addr netip.Addr, port int) (*connection,
 	return c, strings.TrimSpace(c.read(5))
 }
 
-// read returns the next n bytes, less if a line ends before.
+// read returns the next n bytes, or up to the end of the line.
 func (c *connection) read(n int) string {
 	c.t.Helper()
 	c.SetReadDeadline(time.Now().Add(testkit.Patience))
@@ -187,7 +187,7 @@ func (c *connection) read(n int) string {
 	return string(got)
 }
 
-// works fails the test unless what is sent comes back.
+// works fails the test unless the connection echoes.
 func (c *connection) works(when string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c, when+"\n"); err != nil {

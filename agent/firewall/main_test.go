@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// keeperEnv makes the test binary a process that is nothing but a Keeper.
+// keeperEnv makes the test binary run a Keeper and nothing else.
 const keeperEnv = "VIPGEN_TEST_FIREWALL_KEEPER"
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// operatorsRules are the redirect of OpenShift's own haproxy-monitor, as it is since 4.22.
+// operatorsRules are the redirect of OpenShift's own haproxy-monitor since 4.22.
 const operatorsRules = `
 table ip ocp_nat {
 	chain ocp_prerouting {
@@ -29,15 +29,15 @@ table ip6 ocp_nat {
 }
 `
 
-// iptables runs the program that the operator's monitor runs before 4.22.
+// iptables runs the program that the operator's monitor uses before 4.22.
 func (l *lab) iptables(program string, args ...string) {
 	l.t.Helper()
 	testkit.Run(l.t, l.node.Command(context.Background(), testkit.Program(l.t, program), args...))
 }
 
-// OpenShift's own redirect is left on a node that was adopted without a reboot. It stays
-// until vipgen's is in place, since clients need one of them, and then goes: while HAProxy
-// does not serve, the node's API server is reached, and not a closed port.
+// OpenShift's own redirect is still present on a node that was adopted without a reboot. It is
+// kept until vipgen's is in place, since clients need one of them, and then removed: while
+// HAProxy does not serve, connections reach the node's API server instead of a closed port.
 func TestHardCase58OperatorsRedirect(t *testing.T) {
 	tests := map[string]struct {
 		load func(*lab)

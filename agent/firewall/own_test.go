@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// alsoOwn is api with the node's own connections.
+// alsoOwn is api including the node's own connections.
 var alsoOwn = Redirect{VIPs: vips, From: 6443, To: 9445, Local: local, Own: true}
 
 // compute is the redirect of a compute node, whose HAProxy listens on loopback.
@@ -17,8 +17,8 @@ var compute = Redirect{VIPs: vips, From: 6443, To: 9446, Own: true, OwnOnly: tru
 	vips[0]: loopback[true], vips[1]: loopback[true], vips[2]: loopback[false], vips[3]: loopback[false],
 }}
 
-// Programs on the node reach its HAProxy wherever the VIP is; other machines reach the
-// holder. Without an address of the VIP's family the holder is the only way.
+// Programs on the node reach its HAProxy wherever the VIP is; other hosts reach the holder. On
+// a node without an address of the VIP's family, its programs reach the holder, too.
 func TestOwnConnectionsGoToHAProxyHere(t *testing.T) {
 	l := newLab(t)
 	l.serve(l.other, 6443)
@@ -37,8 +37,8 @@ func TestOwnConnectionsGoToHAProxyHere(t *testing.T) {
 	l.reaches(l.node, vips[2], 6443, "6443")
 }
 
-// Programs on a compute node reach HAProxy on loopback; connections through the node do not,
-// and without a HAProxy that serves nothing of the node's goes anywhere but to the holder.
+// Programs on a compute node reach HAProxy on loopback. Connections forwarded by the node do
+// not, and while HAProxy does not serve, the node's own connections go to the holder.
 func TestComputeNode(t *testing.T) {
 	l := newLab(t)
 	l.serveAt(l.client, "127.0.0.1", 9446)
@@ -67,14 +67,13 @@ func TestComputeNode(t *testing.T) {
 		four.works("HAProxy has no server")
 		six.works("HAProxy has no server")
 	}
-	// Where a VIP is, by mistake, others still reach what is on the node itself.
+	// Where a VIP is on the node by mistake, other hosts still reach the node's own listeners.
 	on(l.node, compute)
 	l.reaches(l.other, vips[0], 6443, "6443")
 }
 
-// A connection of a program on the node that was made while the VIP was elsewhere continues
-// when the VIP comes and when it leaves again, and so does the redirect's withdrawal leave
-// it alone.
+// A local connection that was opened while the VIP was on another node survives the arrival and
+// the departure of the VIP, and the withdrawal of the redirect.
 func TestOwnConnectionsOutliveMoves(t *testing.T) {
 	l := newLab(t)
 	l.leave(vips...)
@@ -103,8 +102,8 @@ func TestOwnConnectionsOutliveMoves(t *testing.T) {
 	six.works("HAProxy serves no more")
 }
 
-// While HAProxy has no API server that is ready, the holder of the VIP is the better way.
-// That is not a change of the table by another program.
+// While no API server is ready for HAProxy, local connections go to the holder of the VIP. The
+// agent does not count this as a change of the table by another program.
 func TestOwnConnectionsWhileHAProxyIsReady(t *testing.T) {
 	l := newLab(t)
 	l.serve(l.other, 6443)
@@ -120,7 +119,7 @@ func TestOwnConnectionsWhileHAProxyIsReady(t *testing.T) {
 	for range 2 {
 		ready(false)
 		l.reaches(l.node, vips[0], 6443, "6443")
-		l.reaches(l.node, vips[1], 6443, "9445") // is here
+		l.reaches(l.node, vips[1], 6443, "9445") // this node holds it
 		ready(true)
 		l.reaches(l.node, vips[0], 6443, "9445")
 	}

@@ -82,8 +82,8 @@ func TestWhereTheVIPIsElsewhereNothingChanges(t *testing.T) {
 	}
 }
 
-// foreign are tables of others, among them one that decides later in the same
-// hooks, and one of the same name in another family.
+// foreign are tables of other programs, among them one at a later priority of the same hooks,
+// and one of the same name in another family.
 const foreign = `
 table ip nat {
 	chain PREROUTING { type nat hook prerouting priority dstnat; policy accept; tcp dport 22623 accept; }
@@ -138,7 +138,7 @@ func TestRulesAsNftPrintsThem(t *testing.T) {
 `
 	got := l.nft("list", "table", "inet", "vipgen")
 	testkit.Equal(t, want, got)
-	l.load("flush ruleset\n" + want) // it can be saved and loaded
+	l.load("flush ruleset\n" + want) // the expected state can be saved and loaded
 	if got := l.nft("list", "table", "inet", "vipgen"); got == "" {
 		t.Error("nothing was loaded")
 	}
@@ -204,7 +204,7 @@ func TestHardCase06EachRuleIsMissed(t *testing.T) {
 	}
 }
 
-// handles returns those of the rules that nft -a lists.
+// handles returns the handles of the rules in the output of nft -a.
 func handles(listing string) []string {
 	var out []string
 	for line := range strings.Lines(listing) {

@@ -77,7 +77,7 @@ func (r *rig) do(f func() error) {
 	testkit.Must(r.t, r.node.Do(f))
 }
 
-// passes sends a packet and says whether it came, or was dropped and counted.
+// passes sends a packet and reports whether it arrived; if not, it was dropped and counted.
 func (r *rig) passes(from, to string, ttl int, payload ...byte) bool {
 	r.t.Helper()
 	c := r.heard4
@@ -133,8 +133,8 @@ func addr4(s string) (a [4]byte) {
 	return a
 }
 
-// TestGuard: by family, router ID, source and TTL; what is no group of the node's
-// passes.
+// TestGuard filters by family, router ID, source and TTL; packets outside of the node's groups
+// pass.
 func TestGuard(t *testing.T) {
 	r := newRig(t)
 	groups := []Group{
@@ -174,8 +174,8 @@ func TestGuard(t *testing.T) {
 	r.do((&Guard{}).Remove) // there is none
 }
 
-// TestFragments: of an IPv6 packet in fragments, the first has the router ID, or the
-// kernel takes none of it (RFC 8200 section 4.5).
+// TestFragments: the first fragment of an IPv6 packet has the router ID, or the kernel drops
+// the packet (RFC 8200 section 4.5).
 func TestFragments(t *testing.T) {
 	r := newRig(t)
 	r.do(func() error {
@@ -216,7 +216,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestPutBack: rules that something else removes are back; 2,000 senders have room.
+// TestPutBack: removed rules are restored, and a set holds 2,000 senders.
 func TestPutBack(t *testing.T) {
 	r := newRig(t)
 	g := Group{Interface: "eth0", IPv6: true, RouterID: 97}
@@ -244,7 +244,7 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// TestRefused: what no rule can be made of is no guard, and no old one is left.
+// TestRefused: settings without a valid rule leave no guard, the previous one included.
 func TestRefused(t *testing.T) {
 	r := newRig(t)
 	good := Group{Interface: "eth0", RouterID: 97, Senders: []Sender{{FullTTL: true}}}
@@ -263,7 +263,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("there are rules after %+v:\n%s", bad, out)
 		}
 	}
-	// Names that nft would not take as they are.
+	// Names that nft does not accept unquoted.
 	for _, name := range []string{"wg+0", "eth0.100", `a"b`} {
 		r.do(func() error { return r.guard.Place([]Group{{Interface: name, RouterID: 97}}) })
 	}

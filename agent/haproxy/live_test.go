@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The master of every generation is understood: a reload gives the process ID of a new
-// worker that serves, again and again.
+// The agent reads the output of the master process of every generation: each reload returns the
+// process ID of a new worker that serves.
 func TestHardCase29Reload(t *testing.T) {
 	daemon.EachGeneration(t, func(t *testing.T, g daemon.Generation) {
 		lb := g.NewLoadBalancer(t, []byte("global\n    stats socket /run/haproxy.sock mode 600 level admin expose-fd listeners\n"+

@@ -34,8 +34,8 @@ func gather(t *testing.T, j *Job) map[string]float64 {
 	return out
 }
 
-// What a compute node says of its HAProxy has its own name: that some HAProxy serves the
-// VIPs is for the control plane's to say. Servers that fell silent are counted, by zero before.
+// The metrics of HAProxy on a compute node have other names: only the control plane reports
+// whether an HAProxy serves the VIPs. Silent servers are counted, from zero.
 func TestMetrics(t *testing.T) {
 	for role, metric := range map[string]string{
 		v1alpha1.RoleMaster: "vipgen_haproxy_serving", v1alpha1.RoleArbiter: "vipgen_haproxy_serving",
@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Nodes come and go: how many are counted is bounded.
+// Nodes come and go: the number of counted ones is bounded.
 func TestSilencedIsBounded(t *testing.T) {
 	c := newCrashJob(t)
 	for i := range 2 * maxSilenced {

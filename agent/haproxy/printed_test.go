@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What HAProxy prints in two forms is logged once, and what it prints again is logged again.
+// A message that HAProxy prints in two forms is logged once, and a repeated one again.
 func TestTwice(t *testing.T) {
 	const down = "Server api-servers/master-1 is DOWN, reason: Layer4 timeout, check duration: 150ms. 0 active and 0 backup servers left.\n"
 	j := &Job{changes: make(chan struct{}, 1)}

@@ -36,8 +36,8 @@ func (c crashJob) expect(when string, serving, restarting bool) {
 	}
 }
 
-// A crash is published at once. One that comes after HAProxy ran for a while gives it time
-// to come back, and others do not.
+// A crash is published at once. HAProxy that ran for a while before gets time to restart; one
+// that crashes repeatedly does not.
 func TestEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrashJob(t)

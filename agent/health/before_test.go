@@ -14,12 +14,12 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-// A check that is started anew, because a group came or went, continues from what was
-// known: one bad probe then moves no VIP.
+// A check that is recreated because a group was added or removed keeps its last result: a
+// single failed probe then moves no VIP.
 func TestCheckGoesOn(t *testing.T) {
 	tests := map[string]struct {
 		before  bool
-		bad     int // how many probes fail at first
+		bad     int // number of failing probes at first
 		reports []string
 	}{
 		"one bad probe":               {true, 1, nil},
@@ -55,7 +55,7 @@ func TestCheckGoesOn(t *testing.T) {
 	}
 }
 
-// What is known of a group goes with it.
+// The result of a removed group is forgotten.
 func TestForget(t *testing.T) {
 	b := NewBoard()
 	for _, name := range FactsOf(&ingressGroup) {

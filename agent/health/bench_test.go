@@ -55,7 +55,7 @@ func flip(b *testing.B, dir string, pause time.Duration, change func(ok bool)) {
 	b.ReportMetric(ms(took[len(took)-1]), "ms-worst")
 }
 
-// BenchmarkServiceToTrackFile is from the moment a service turns bad or good.
+// BenchmarkServiceToTrackFile measures from the moment a service fails or recovers.
 func BenchmarkServiceToTrackFile(b *testing.B) {
 	dir := memory(b)
 	s := newService(b, true)
@@ -70,7 +70,7 @@ func BenchmarkServiceToTrackFile(b *testing.B) {
 	})
 }
 
-// BenchmarkFactToTrackFile is from the moment the agent knows.
+// BenchmarkFactToTrackFile measures from the moment the agent knows.
 func BenchmarkFactToTrackFile(b *testing.B) {
 	dir := memory(b)
 	board := runMonitor(b, openTrack(b, dir))

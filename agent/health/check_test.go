@@ -23,9 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runCheck runs a check on its own clock, against a service that answers
-// in the given way at a time in milliseconds after a tick, and returns when probes started
-// and what was reported.
+// runCheck runs a check on a fake clock against a service whose answer depends on the time in
+// milliseconds after a tick, and returns the start times of probes and the reports.
 func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -105,8 +104,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The result of another check counts at once, and only if it is new; probes have to say
-// otherwise as often as ever.
+// The result of another check counts at once, and only if it is new; the usual number of probes
+// is needed to reverse it.
 func TestCheckFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(ticker.UntilNext(250 * time.Millisecond))

@@ -49,7 +49,7 @@ func openTrack(t testing.TB, dir string) *trackfile.Files {
 	return files
 }
 
-// unhurried is for services whose first answer may take long on a busy machine.
+// unhurried is for services whose first answer may be late on a busy machine.
 var unhurried = vrrp.ProbeTiming{Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: testkit.Patience, Times: 2}
 
 func TestMonitorWritesTrackFiles(t *testing.T) {
@@ -81,7 +81,7 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	testkit.Equal(t, want, board.Facts())
 }
 
-// A graceful shutdown: readyz answers 500, all else continues for minutes.
+// A graceful shutdown: readyz answers 500, everything else is served for minutes.
 func TestHardCase08ReadyzTurns500(t *testing.T) {
 	s := newService(t, true)
 	h := newProbe(t, s.local()+"/readyz")
@@ -96,7 +96,7 @@ func TestHardCase08ReadyzTurns500(t *testing.T) {
 	t.Logf("noticed after %v, on %d connection", time.Since(began), s.accepted.Load())
 }
 
-// fragile files cannot be written the first times.
+// fragile files cannot be written at first.
 type fragile struct {
 	failures int
 	written  []string
@@ -136,12 +136,12 @@ func TestMonitorTriesAgain(t *testing.T) {
 	})
 }
 
-// sealed files are right, and cannot be written.
+// sealed files are up to date, and cannot be written.
 type sealed struct{ fragile }
 
 func (s *sealed) Repeat() error { return errors.New("read-only file system") }
 
-// A turn without a file to write does not prove that files can be written again.
+// A round without a file to write does not prove that files are writable again.
 func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -159,8 +159,7 @@ func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
 	})
 }
 
-// What keepalived may have missed is repeated soon after it was written, and seldom from then
-// on.
+// keepalived may have missed a write: it is repeated soon afterwards, and seldom from then on.
 func TestMonitorRepeats(t *testing.T) {
 	for _, tt := range []struct{ seconds, want int }{{9, 9}, {12, 10}, {25, 11}, {60, 14}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -199,8 +198,7 @@ frontend ready
 	monitor-uri /haproxy_ready
 `
 
-// The real HAProxy, which is taken for ready soon after it is, and no more soon
-// after it is gone.
+// The real HAProxy counts as ready soon after it is, and as not ready soon after it ended.
 func TestHAProxyReady(t *testing.T) {
 	testkit.Live(t)
 	haproxy := testkit.Program(t, "haproxy")

@@ -22,7 +22,7 @@ type service struct {
 	*httptest.Server
 	accepted atomic.Int32
 	status   atomic.Int32
-	hangs    chan struct{} // a request waits until it is closed, if not nil
+	hangs    chan struct{} // requests wait until it is closed, if not nil
 }
 
 func newService(t testing.TB, secure bool) *service {
@@ -63,7 +63,7 @@ func start(t testing.TB, s *service, secure bool) *service {
 	return s
 }
 
-// local is the service's URL with the name of the host that checks use.
+// local is the service's URL with the host name that checks use.
 func (s *service) local() string { return strings.Replace(s.URL, "127.0.0.1", "localhost", 1) }
 
 func newProbe(t testing.TB, url string) *HTTP {
@@ -92,7 +92,7 @@ func TestConnectionStaysOpen(t *testing.T) {
 	}
 }
 
-// A service that hangs costs one probe its time, and is asked afresh then.
+// A service that hangs delays one probe only; the next one uses a new connection.
 func TestHungService(t *testing.T) {
 	s := start(t, &service{hangs: make(chan struct{})}, true)
 	h := newProbe(t, s.local())
@@ -140,11 +140,11 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// insideVariable makes the test binary probe a service that listens on one
-// address; "off" before it switches IPv6 off first.
+// insideVariable makes the test binary probe a service that listens on one address; "off" in
+// front disables IPv6 first.
 const insideVariable = "HEALTH_TEST_LISTEN"
 
-// inside runs this binary's part within a network namespace.
+// inside runs the part of the test binary within a network namespace.
 func inside() bool {
 	what := os.Getenv(insideVariable)
 	if what == "" {

@@ -17,7 +17,7 @@ var (
 	ingressGroup = v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}
 )
 
-// priority returns the priority of a node with these facts, minus 300 for a veto.
+// priority returns the priority of a node with these facts, less 300 for a veto.
 func priority(t *testing.T, g v1alpha1.Group, role string, facts ...state.Fact) int {
 	t.Helper()
 	b := NewBoard()
@@ -131,7 +131,7 @@ func TestChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, c := range Checks(tt.spec, tt.role, nil) {
-				got = append(got, c.Name) // each once, although two groups rest on it
+				got = append(got, c.Name) // each once, although two groups use it
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)

@@ -13,9 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// TestHardCase45Unready: that no API server is ready takes points from no node for as
-// long as an election of etcd may last, and counts afterwards; that one is ready again
-// counts at once.
+// TestHardCase45Unready: while no API server is ready, no node loses points for as long as an
+// election of etcd may last, and every node does afterwards; a ready API server counts at once.
 func TestHardCase45Unready(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newReadyCheck(9444)

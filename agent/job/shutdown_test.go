@@ -9,7 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A VIP that is here is waited for, up to the bound; one that is not is no reason to wait.
+// A shutdown waits for the VIPs on the node to leave, up to the bound; without a VIP it does
+// not wait.
 func TestAwaitVIPs(t *testing.T) {
 	testkit.Live(t)
 	vip, other := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")

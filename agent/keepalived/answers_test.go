@@ -10,13 +10,13 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// HAProxy is asked only if the haproxy job does not say that it answered, and what that job
-// finds out counts at once, unless it is for the check to find out.
+// HAProxy is probed only while the haproxy job publishes no recent answer. Changes that this
+// job publishes count at once, except for those that the check itself has to detect.
 func TestAnswers(t *testing.T) {
 	serving := state.HAProxy{Serving: true}
 	for name, tt := range map[string]struct {
-		before, now *state.HAProxy // what the haproxy job says; nil: it does not run
-		noted       bool           // HAProxy answered it just now
+		before, now *state.HAProxy // published by the haproxy job; nil: it does not run
+		noted       bool           // HAProxy answered just now
 		asked       bool
 		failed      string
 	}{

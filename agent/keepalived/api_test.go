@@ -25,8 +25,8 @@ func (n *node) launch() {
 	testkit.Must(n.t, n.api.Launch())
 }
 
-// unready makes the node's API server say at /readyz that it stops, while all else goes
-// on, until ready starts it again.
+// unready makes the node's API server report its shutdown at /readyz and serve all else, until
+// ready restarts it.
 func (n *node) unready() {
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan struct{})

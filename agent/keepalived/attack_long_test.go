@@ -50,8 +50,8 @@ var floodRuns = []struct {
 	{"multicast, IPv4", ipv4, multicastKept, "mode: multicast\n"},
 }
 
-// TestHardCase35Benchmark floods a holder with each kind of packet, and prints a table of
-// what that does to it, with the guard and without.
+// TestHardCase35Benchmark floods a holder with each kind of packet, and prints a table of the
+// effects, with the guard and without.
 func TestHardCase35Benchmark(t *testing.T) {
 	testkit.Only(t, "bench-guard")
 	testkit.Live(t)
@@ -101,8 +101,8 @@ func TestHardCase35Benchmark(t *testing.T) {
 // damage is the effect of a flood.
 type damage struct {
 	moves, lost, requests int
-	// cpu is the share of a core that the holder's processes took more than before,
-	// log what they logged, in bytes a second.
+	// cpu is the additional share of a core that the holder's processes used, log their log
+	// volume in bytes per second.
 	cpu float64
 	log int
 }
@@ -131,7 +131,7 @@ func answer(c net.Conn, name string) {
 	io.Copy(io.Discard, c)
 }
 
-// measure floods the holder of now for floodTime.
+// measure floods the current holder for floodTime.
 func (d *defended) measure(x *intruder, client *netns.Node, a attack.VRRP, mode v1alpha1.Mode) (out damage) {
 	var held []string
 	testkit.Await(d.t, "one holder", func() bool { held = d.holders(); return len(held) == 1 })

@@ -18,7 +18,7 @@ import (
 	templates "github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// intruder is a host on the network of a cluster that is none of its nodes.
+// intruder is a host on the cluster's network that is not one of its nodes.
 type intruder struct {
 	*netns.Node
 	t       *testing.T
@@ -40,8 +40,8 @@ func (i *intruder) flood(v attack.VRRP, vip, peer, to netip.Addr, perSecond int)
 	return f
 }
 
-// TestHardCase35Strangers: no packet of a host that is no peer reaches keepalived,
-// whatever is wrong with it.
+// TestHardCase35Strangers: no packet of a host that is not a peer reaches keepalived, valid or
+// not.
 func TestHardCase35Strangers(t *testing.T) {
 	testkit.Live(t)
 	for name, l := range families {
@@ -81,7 +81,7 @@ func TestHardCase35Strangers(t *testing.T) {
 	}
 }
 
-// TestHardCase35WithoutGuard: the same packets harm keepalived with the same
+// TestHardCase35WithoutGuard: the same packets harm an unprotected keepalived with the same
 // configuration, or the test above would prove nothing.
 func TestHardCase35WithoutGuard(t *testing.T) {
 	testkit.Live(t)
@@ -99,7 +99,7 @@ func TestHardCase35WithoutGuard(t *testing.T) {
 			x := newIntruder(t, bare.Network, l.host(66))
 			for _, a := range attack.VRRPs {
 				if a.Broken && l.apiVIP.Is6() {
-					continue // the kernel looks at that checksum itself
+					continue // the kernel verifies that checksum itself
 				}
 				victim := bare.Holder()
 				f := x.flood(a, l.apiVIP, c.nodes[c.others(victim)[0]].address.Addr(), c.nodes[victim].address.Addr(), floodRate)
@@ -113,8 +113,8 @@ func TestHardCase35WithoutGuard(t *testing.T) {
 // families are the layouts that attacks are tried on.
 var families = map[string]layout{"IPv4": ipv4, "IPv6": ipv6}
 
-// leaveIPv6 leaves IPv6 to runs with all variants, where who takes part is decided alike for both
-// families. Tests whose subject is the kernel's (guard, neighbours) run with both every time.
+// leaveIPv6 leaves IPv6 to runs with all variants: the decisions about participation are the
+// same for both families. Tests of the kernel's part (guard, neighbours) always run with both.
 func leaveIPv6(t *testing.T, l layout) {
 	t.Helper()
 	if l.apiVIP.Is6() {
@@ -137,9 +137,8 @@ func dropped(s state.Keepalived) (n uint64) {
 	return n
 }
 
-// TestHardCase35PeersChange: who was let through is so until keepalived has had time to
-// forget it, new ones at once; the rules of an agent that was killed go with the
-// next.
+// TestHardCase35PeersChange: new peers are admitted at once, and former ones until keepalived
+// has had time to remove them; the next agent removes the rules of one that was killed.
 func TestHardCase35PeersChange(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -169,7 +168,7 @@ func TestHardCase35PeersChange(t *testing.T) {
 		g.admit(group("192.168.111.13"))
 		g.poll(now.Add(time.Hour))
 		letThrough("before the reload", "192.168.111.12", "192.168.111.13")
-		g.admit(group("192.168.111.14")) // the configuration before was refused
+		g.admit(group("192.168.111.14")) // the previous configuration was refused
 		letThrough("before the next reload", "192.168.111.12", "192.168.111.13", "192.168.111.14")
 		g.applied(now)
 		g.poll(now.Add(guardLag - 1))

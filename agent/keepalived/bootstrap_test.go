@@ -62,8 +62,8 @@ func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 	}
 }
 
-// A host that starts with an end from before takes part only once its API server is
-// ready.
+// A host that restarts with the recorded end of its bootstrap takes part only once its API
+// server is ready.
 func TestBootstrapLifetimeOverBefore(t *testing.T) {
 	x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 	x.over = true

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// step sets the machine's clock, which no namespace has of its own, forward or back.
+// step sets the machine's clock, which namespaces share, forward or back.
 func step(t *testing.T, by time.Duration) {
 	t.Helper()
 	var now unix.Timespec
@@ -19,11 +19,11 @@ func step(t *testing.T, by time.Duration) {
 	testkit.Must(testkit.In(t, by), unix.ClockSettime(unix.CLOCK_REALTIME, &then))
 }
 
-// stepBy is far longer than anything that the agent and keepalived wait for.
+// stepBy is far longer than any timeout of the agent and keepalived.
 const stepBy = 10 * time.Minute
 
-// The clock steps, forward and back: no job is affected, and the VIP still moves when
-// its holder goes.
+// The clock steps forward and back: no job is affected, and the VIP still moves when its holder
+// fails.
 func TestHardCase27ClockSteps(t *testing.T) {
 	testkit.Only(t, "test-clock")
 	c := newCluster(t)

@@ -33,7 +33,7 @@ import (
 // for it.
 type layout struct {
 	golden          string
-	hosts           string // with a number in it
+	hosts           string // with a placeholder for the number
 	apiVIP, ingress netip.Addr
 }
 
@@ -54,8 +54,7 @@ func (l layout) read(t *testing.T, path string) []byte {
 	return testkit.ReadFile(t, "../../golden/cases/"+l.golden+"/expected/files/"+path)
 }
 
-// clusterConfig is the rendered cluster.yaml, with the address that a test's
-// bootstrap has.
+// clusterConfig is the rendered cluster.yaml with the address of the test's bootstrap host.
 func (l layout) clusterConfig(t *testing.T) []byte {
 	t.Helper()
 	return append(l.read(t, "every-pool"+v1alpha1.ClusterConfigPath),
@@ -66,7 +65,7 @@ func (l layout) clusterConfig(t *testing.T) []byte {
 type cluster struct {
 	layout
 	t     *testing.T
-	vip   netip.Addr // whose holders are looked for
+	vip   netip.Addr // the VIP whose holders are observed
 	list  *daemon.API
 	nodes map[string]*node
 	net   *netns.Network
@@ -82,7 +81,7 @@ type node struct {
 	agent   *daemon.Process
 
 	api      kubeapi.Server
-	stopping func() // ends the API server; nil unless it is not ready
+	stopping func() // ends the API server; nil unless it is unready
 }
 
 func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
@@ -92,15 +91,14 @@ func newClusterOf(t *testing.T, l layout) *cluster {
 	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: daemon.NewAPI(t)}
 }
 
-// add makes a node with an address that ends in n, with the files that vipgen
-// rendered for its role, and an API server. It is not registered and runs no
-// agent yet.
+// add creates a node whose address ends in n, with the files that vipgen rendered for its role,
+// and an API server. It is neither registered nor running an agent yet.
 func (c *cluster) add(name, role string, n int) *node {
 	c.t.Helper()
 	return c.addAt(name, role, c.host(n))
 }
 
-// addAt is add with addresses, of which the first is the node's own.
+// addAt is add with explicit addresses, the node's own first.
 func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
 	c.t.Helper()
 	ns, err := c.net.AddNode(name, addresses...)
@@ -108,7 +106,7 @@ func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
 	host := daemon.NewHost(c.t, ns)
 	host.Bind(testkit.Agent(c.t), "/vipgen/vipgen-agent")
 	host.Write(v1alpha1.ClusterConfigPath, c.clusterConfig(c.t))
-	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
+	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet mounts it into pods
 	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 	node := &node{Host: host, t: c.t, name: name, role: role, address: addresses[0]}
@@ -117,11 +115,11 @@ func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
 	return node
 }
 
-// fastUnicast are the settings that a node ran last.
+// fastUnicast are the settings that a node recorded last.
 const fastUnicast = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`
 
-// controlPlane adds and starts registered control-plane nodes cp-1 to cp-n, which
-// took part before: they need not wait for the others to get to know them.
+// controlPlane adds and starts registered control-plane nodes cp-1 to cp-n that took part
+// before, and so skip the join delay.
 func (c *cluster) controlPlane(n int) {
 	c.t.Helper()
 	var added []*node
@@ -205,7 +203,7 @@ func (n *node) state() (s state.Keepalived, alive bool) {
 	return *p, true
 }
 
-// awaitState waits until the job says something.
+// awaitState waits until the published state meets a condition.
 func (n *node) awaitState(what string, ok func(state.Keepalived) bool) (s state.Keepalived) {
 	n.t.Helper()
 	testkit.Await(n.t, n.name+" to say: "+what, func() bool {
@@ -224,7 +222,7 @@ func isLeftOut(why string) func(state.Keepalived) bool {
 	}
 }
 
-// linksWith are the node's links that have an address, with its prefix.
+// linksWith returns the node's links that have an address, with its prefix.
 func (n *node) linksWith(a netip.Addr) (found []string) {
 	n.t.Helper()
 	err := n.Do(func() error {
@@ -253,7 +251,7 @@ func (n *node) removeAddress(link string, p netip.Prefix) {
 	testkit.Must(n.t, err)
 }
 
-// clear removes an address from wherever it is.
+// clear removes an address from all links.
 func (n *node) clear(a netip.Addr) error {
 	return n.Do(func() error { return removeVIPs([]netip.Addr{a}, slog.New(slog.DiscardHandler)) })
 }
@@ -273,13 +271,13 @@ func (n *node) processes() []string {
 	n.t.Helper()
 	out, err := exec.Command("ip", "netns", "pids", n.Namespace()).Output()
 	testkit.Must(n.t, err)
-	// This process enters for a moment.
+	// This process is in the namespace briefly.
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pid string) bool { return pid == strconv.Itoa(os.Getpid()) })
 }
 
-// awaitProcesses waits until that many run on the node: the agent alone, or with keepalived
-// and its worker. What the agent runs for a moment, such as keepalived's parser, is gone
-// then, and what it was told to stop as well.
+// awaitProcesses waits for the given number of processes on the node: the agent alone, or with
+// keepalived and its worker. Short-lived ones, such as keepalived's parser, have ended then,
+// and so have those that were stopped.
 func (n *node) awaitProcesses(want int) {
 	n.t.Helper()
 	var are []string
@@ -289,11 +287,10 @@ func (n *node) awaitProcesses(want int) {
 	}, func() string { return fmt.Sprintf("there are %v", are) })
 }
 
-// killAtOnce kills all that runs on the node such that nothing is tidied up: the VIP
-// stays. Stopped first, no process has the time to do anything about it; and the worker
-// of keepalived goes before its parent, since the kernel lets a stopped process continue
-// (SIGHUP, SIGCONT) when the end of another leaves its process group an orphan, and then
-// it removes the VIP at its parent's end.
+// killAtOnce kills all processes on the node without any clean-up: the VIP stays. They are
+// stopped first, so that none can react; and keepalived's worker is killed before its parent,
+// since the kernel continues a stopped process (SIGHUP, SIGCONT) when the end of another one
+// orphans its process group, and it would then remove the VIP.
 func (n *node) killAtOnce() {
 	n.t.Helper()
 	s, _ := n.state()
@@ -315,7 +312,7 @@ func (n *node) killAtOnce() {
 	}
 }
 
-// signal sends a signal to those of the processes that have not ended.
+// signal sends a signal to the processes that are still running.
 func (n *node) signal(s syscall.Signal, pids ...int) {
 	n.t.Helper()
 	for _, pid := range pids {
@@ -325,7 +322,7 @@ func (n *node) signal(s syscall.Signal, pids ...int) {
 	}
 }
 
-// workers are the children of a process.
+// workers returns the children of a process.
 func workers(t *testing.T, pid int) (out []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

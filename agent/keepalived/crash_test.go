@@ -21,8 +21,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// keepalived is killed again and again, such that it leaves its VIP: that goes each time.
-// That it does not wait for the next start is shown in agent/supervise.
+// keepalived is killed repeatedly and leaves its VIP behind: the agent removes it each time.
+// That it does so before the next start is tested in agent/supervise.
 func TestHardCase38CrashLoop(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestHardCase38CrashLoop(t *testing.T) {
 	}
 }
 
-// A configuration that changes while keepalived starts is what runs then, whenever that
-// happens, and keepalived is not started anew for it.
+// A configuration that changes while keepalived starts is in force afterwards, whenever it
+// changes, and keepalived is not restarted for it.
 func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 	nothing := func(context.Context) error { return nil }
 	for i := range 12 {
 		d := newDaemon(t.Context(), program, root, conf, nothing, nothing, slog.New(slog.DiscardHandler))
-		d.Check = func(context.Context, string) error { return nil } // takes time, in which it would start
+		d.Check = func(context.Context, string) error { return nil } // takes time, in which keepalived would start
 		apply := func(router int) {
 			t.Helper()
 			text := "vrrp_instance V {\n interface eth0\n virtual_router_id " + strconv.Itoa(router) + "\n priority 100\n virtual_ipaddress { 192.168.111.5 }\n}\n"
@@ -77,7 +77,7 @@ func TestHardCase42ReloadWhileItStarts(t *testing.T) {
 			}
 		}
 		apply(1)
-		if i%2 == 0 { // at once; else later, as long as a reload takes
+		if i%2 == 0 { // at once, or after the duration of a reload
 			testkit.Await(t, "a process", func() bool { return d.Process.PID() != 0 })
 		}
 		apply(2)
@@ -111,15 +111,14 @@ func testChecks(t *testing.T, root string) *checks {
 	return c
 }
 
-// While the track files of a change cannot be made, the checks of before keep theirs
-// current.
+// While the track files of a change cannot be created, the previous checks keep theirs current.
 func TestHardCase42ChecksGoOn(t *testing.T) {
 	root := t.TempDir()
 	c := testChecks(t, root)
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}
 	testkit.Must(t, c.follow(spec, v1alpha1.RoleWorker, nil))
 	defer c.stop()
-	// A directory in the place of the new group's file.
+	// A directory in place of the new group's file.
 	more := *spec
 	more.Groups = slices.Clone(spec.Groups)
 	extra := v1alpha1.Group{Name: "extra", Role: v1alpha1.GroupIngress, Instance: "demo_extra", VirtualRouterID: 98}
@@ -138,7 +137,7 @@ func TestHardCase42ChecksGoOn(t *testing.T) {
 	testkit.Check(t, c.follow(&more, v1alpha1.RoleWorker, nil))
 }
 
-// firstNew names a term that others are not.
+// firstNew returns the name of a term that others lacks.
 func firstNew(terms, others []vrrp.Term) string {
 	for _, t := range terms {
 		known := false

@@ -11,14 +11,14 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// keepalived is told to run no BFD where it knows the option: one that was built without it,
-// such as OpenShift's, ends at what it does not know.
+// keepalived is started without BFD if it supports the option: one that was built without BFD,
+// such as OpenShift's, exits at an unknown option.
 func TestNoBFD(t *testing.T) {
 	t.Parallel()
 	for help, want := range map[string]bool{
 		"  -P, --vrrp                   Only run with VRRP subsystem\n  -B, --no_bfd                 Don't run BFD subsystem\n": true,
 		"  -P, --vrrp                   Only run with VRRP subsystem\n":                                                         false,
-		"": false, // it cannot even say that
+		"": false, // it does not even print a version
 	} {
 		dir := t.TempDir()
 		program := filepath.Join(dir, "keepalived")
@@ -31,7 +31,7 @@ func TestNoBFD(t *testing.T) {
 	}
 }
 
-// What keepalived logs of each liveness probe is no news; all else is logged.
+// Lines that keepalived logs for each liveness probe are dropped; all others are logged.
 func TestWroteState(t *testing.T) {
 	for line, want := range map[string]bool{
 		"Mon Nov  3 06:22:17 2025: Printing VRRP data for process(17) on signal\n":  true,

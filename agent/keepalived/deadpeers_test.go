@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// queue returns how many bytes may wait for a neighbour on the node's link.
+// queue returns how many bytes may wait for an unresolved neighbour on the node's link.
 func (n *node) queue(iface string, ipv6 bool) (bytes int) {
 	n.t.Helper()
 	family := "ipv4"
@@ -29,10 +29,9 @@ func (n *node) queue(iface string, ipv6 bool) (bytes int) {
 	return bytes
 }
 
-// Peers that are dead are sent adverts all the same: one that is only cut off from
-// the API would take the VIP without them. However many there are, the living
-// ones get theirs. What that takes is put back when the agent ends, and not
-// forgotten when it is killed.
+// Advertisements continue to dead peers: one that is only cut off from the API would otherwise
+// take the VIP. However many there are, the living ones receive theirs. The kernel's previous
+// limits are restored when the agent ends, and kept on disk for when it is killed.
 func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -47,7 +46,7 @@ func testDeadPeers(t *testing.T, l layout) {
 	c.controlPlane(2)
 	holder := c.nodes[c.holder(c.all()...)]
 	other := c.nodes[c.others(holder.name)[0]]
-	usual := holder.queue("lo", l.apiVIP.Is6()) // where it is not bounded
+	usual := holder.queue("lo", l.apiVIP.Is6()) // where the agent sets no limit
 	defer c.neverTwo()()
 	for i := range dead {
 		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", l.host(100+i).Addr().String())

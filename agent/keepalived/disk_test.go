@@ -63,7 +63,7 @@ func (d disk) empty() {
 func (d disk) readOnly() { d.reconfigure("ro") }
 func (d disk) writable() { d.reconfigure("rw") }
 
-// reconfigure changes the file system itself, in whatever namespace it is mounted.
+// reconfigure changes the file system itself, in every namespace that mounts it.
 func (d disk) reconfigure(flag string) {
 	d.t.Helper()
 	testkit.Await(d.t, "the file system to be "+flag, func() bool {
@@ -78,7 +78,7 @@ func (d disk) reconfigure(flag string) {
 	})
 }
 
-// valid lets keepalived read what is on the node's disk.
+// valid has keepalived check the file on the node's disk.
 func (n *node) valid() {
 	n.t.Helper()
 	if out, err := n.Run(nil, "keepalived", "-t", "-f", v1alpha1.KeepalivedConf); err != nil || out != "" {
@@ -86,8 +86,8 @@ func (n *node) valid() {
 	}
 }
 
-// While nothing can be written beside keepalived.conf, the last good one stays
-// in force, also over a start of the agent; then the node catches up.
+// While no file can be written next to keepalived.conf, the last good one stays in force, also
+// over a restart of the agent; then the node applies the latest.
 func TestDiskOfTheConfiguration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -148,8 +148,8 @@ func TestDiskOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// Hard case 54: a full /run does not keep up the priority of a node that lost its load
-// balancer, and the job reports that all the same and lives.
+// Hard case 54: a full /run does not keep the priority of a node that lost its load balancer
+// high, and the job stays alive and publishes the change.
 func TestHardCase54FullRun(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -177,10 +177,10 @@ func TestHardCase54FullRun(t *testing.T) {
 	if out, err := n.probe(); err != nil {
 		t.Errorf("the probe while /run is full: %v: %s", err, out)
 	}
-	// So does one that has nothing to take the room of.
+	// The same without a previous file whose space could be reused.
 	testkit.Must(t, os.Remove(n.Path(v1alpha1.JobDir("keepalived")+"/state.json")))
 	disk.fillUp()
-	c.list.SetNode("cp-3", "master", c.host(13).Addr().String()) // has it publish
+	c.list.SetNode("cp-3", "master", c.host(13).Addr().String()) // makes the job publish
 	if out, err := n.probe(); err != nil {
 		t.Errorf("the probe of a job without a state: %v: %s", err, out)
 	}

@@ -49,8 +49,8 @@ func TestParseDump(t *testing.T) {
 	}
 }
 
-// Of a dump that is still being written nothing is taken, and what is written in the same
-// moment is not missed; whatever the clock was set to (hard case 27).
+// A dump that is still being written is ignored, and one written within the same tick of the
+// clock is not missed, whatever the clock was set to (hard case 27).
 func TestDumpIsReadWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "keepalived.data")

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// settled is how long nothing may change before an election counts as over.
+// settled is the time without a change after which an election is over.
 const settled = time.Second
 
 // holders are the nodes with the VIP, sorted.
@@ -25,9 +25,8 @@ func (c *cluster) holders() (out []string) {
 	return out
 }
 
-// holder waits until one of the nodes holds the VIP alone, and keeps it with the
-// checks of all at an end: what is still to be found out of an API server moves the VIP
-// once more.
+// holder waits until one of the nodes holds the VIP alone, after the first checks of all nodes:
+// the first result about an API server moves the VIP once more.
 func (c *cluster) holder(among ...string) string {
 	c.t.Helper()
 	last, since := "", time.Now()
@@ -70,5 +69,5 @@ func (n *node) checked() bool {
 	if err == nil {
 		conn.Close()
 	}
-	return err != nil // it is stopped
+	return err != nil // the agent is stopped
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The same in IPv6: one holder, a stop and a power cut hand the VIP on.
+// The same over IPv6: one holder; a stop and a power loss move the VIP.
 func TestIPv6(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestIPv6(t *testing.T) {
 	second := c.holder(c.others(first)...)
 	testkit.Must(t, c.nodes[second].Kill())
 	c.nodes[second].setLink(false)
-	if err := c.nodes[second].clear(c.vip); err != nil { // as the power goes
+	if err := c.nodes[second].clear(c.vip); err != nil { // as at a power loss
 		t.Fatal(err)
 	}
 	c.holder(c.others(second)...)

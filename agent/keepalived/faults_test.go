@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// A file that is not right keeps the last good configuration, also over a start
-// of the agent; one that is right again is applied.
+// An invalid file keeps the last good configuration in force, also over a restart of the agent;
+// a corrected one is applied.
 func TestBrokenFiles(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -69,8 +69,8 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
-// A change of cluster.yaml is applied by a reload, on every node, and a file that
-// is written anew with the same content by nothing at all.
+// A change of cluster.yaml is applied by a reload on every node; a file rewritten with the same
+// content changes nothing.
 func TestClusterConfigChanges(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// An advert of the new settings that a host on the link forges, with a peer's address,
-// moves no node before the instant that all have agreed on.
+// An advertisement with the new settings that another host forges with a peer's address
+// migrates no node before the agreed instant.
 func TestForgedAdvertMovesNobody(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	c.awaitRunning()
 	holder := c.holder(c.all()...)
 	x := newIntruder(t, c.net, families["IPv4"].host(66))
-	c.plan("profile: classic\n", time.Now().Add(time.Hour)) // however long the forged ones take
+	c.plan("profile: classic\n", time.Now().Add(time.Hour)) // however long the forged ones are sent
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("all have agreed", func(s state.Keepalived) bool { return s.Migration != nil && s.Migration.Agreed })
 	}
@@ -56,8 +56,8 @@ func TestForgedAdvertMovesNobody(t *testing.T) {
 	c.holder(holder)
 }
 
-// A node that keeps the others from moving is left out: it gives its VIPs away and takes
-// no part, the others move, and it follows when the file names it no longer.
+// A node that blocks the migration is excluded: it gives up its VIPs and takes no part, the
+// others migrate, and it follows when the file no longer names it.
 func TestMigrationWithout(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// written is a file with that content.
+// written returns the path of a file with the given content.
 func written(t *testing.T, data []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "file")
@@ -39,7 +39,7 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// FuzzPlaced reads any list of the VIPs that an earlier keepalived may have left.
+// FuzzPlaced reads arbitrary lists of VIPs that an earlier keepalived left.
 func FuzzPlaced(f *testing.F) {
 	f.Add([]byte(`["192.0.2.5","2001:db8::5"]`))
 	f.Add([]byte(`["192.0.2.5","","fe80::1%eth0",7]`))

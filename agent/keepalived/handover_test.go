@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Hard case 43: a holder that ends gives its VIP to a peer while it is still here, so that
-// keepalived has none left when it stops; the last one of all ends as well.
+// Hard case 43: a holder that shuts down first hands its VIP over to a peer, so that keepalived
+// has none left when it stops; the last node shuts down as well.
 func TestHardCase43HandOver(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

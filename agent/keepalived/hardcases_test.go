@@ -15,9 +15,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A VIP that an unclean exit left is removed before keepalived starts: from
-// every interface, whatever its prefix length, and without the node's own
-// address, which the kernel removes along with the first one of its network.
+// A VIP that an unclean exit left is removed before keepalived starts: from every interface,
+// with any prefix length, and without the node's own address, which the kernel removes along
+// with the first address of its network.
 func TestHardCase01StaleVIP(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -44,8 +44,8 @@ func TestHardCase01StaleVIP(t *testing.T) {
 	}
 }
 
-// A keepalived that is killed leaves the VIP, and the cluster has another one when
-// the next is started.
+// A killed keepalived leaves its VIP behind, and the cluster has another VIP when the next one
+// starts.
 func TestHardCase01VIPOfBefore(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -66,8 +66,8 @@ func TestHardCase01VIPOfBefore(t *testing.T) {
 	c.holder(c.all()...)
 }
 
-// A control-plane node without peers takes no part, until there is one; the
-// bootstrap may be alone.
+// A control-plane node without peers takes no part until it has one; the bootstrap host may be
+// alone.
 func TestHardCase02NoPeers(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestHardCase03NotRegistered(t *testing.T) {
 	c.holder(c.others(holder)...)
 }
 
-// The node's address moves to a bridge while all runs, and the VIP with it.
+// The node's address moves to a bridge at run time, and the VIP with it.
 func TestHardCase04InterfaceChanges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -143,8 +143,8 @@ func TestHardCase04InterfaceChanges(t *testing.T) {
 	}
 }
 
-// The bootstrap holds the VIP until its API server was ready and then is not, also when
-// the agent starts anew; and again once that API server is ready again, as after etcd had
+// The bootstrap host holds the VIP until its API server has been ready and then is not, also
+// over a restart of the agent; and again once that API server is ready again, as after etcd had
 // no leader for a while.
 func TestHardCase08Bootstrap(t *testing.T) {
 	testkit.Live(t)
@@ -197,8 +197,8 @@ func TestHardCase09RemoteWorker(t *testing.T) {
 	testkit.Lacks(t, far.agent.Output(), "daemon started")
 }
 
-// Hundreds of nodes that register at once cost a bounded number of reloads: none
-// where they change nothing, few where they are peers.
+// Hundreds of nodes that register at once cause a bounded number of reloads: none where they
+// change nothing, few where they are peers.
 func TestHardCase20NodesInABurst(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -207,8 +207,8 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 	holder := c.holder(c.all()...)
 	n := c.nodes[holder]
 	before := n.awaitState("it runs", running)
-	// All are alive: adverts that wait for the link address of dead neighbours
-	// take up the buffer of keepalived's socket.
+	// All are alive: advertisements that wait for the link address of dead neighbours fill the
+	// buffer of keepalived's socket.
 	var crowd []netip.Prefix
 	for i := range 50 {
 		crowd = append(crowd, netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", i+100)))
@@ -222,7 +222,7 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 	began := time.Now()
 	for i, address := range crowd {
 		c.list.SetNode(fmt.Sprintf("cp-x%d", i), "master", address.Addr().String())
-		c.holders() // takes its time, so that they come one after another
+		c.holders() // takes a moment, so that they register one after another
 	}
 	// The other node, the bootstrap and those 50.
 	n.awaitState("all are peers", func(s state.Keepalived) bool { return len(s.Instances) == 1 && len(s.Instances[0].Peers) == 52 })
@@ -230,7 +230,7 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 		conf, err := os.ReadFile(n.Path(v1alpha1.KeepalivedConf))
 		return err == nil && strings.Count(string(conf), "min_ttl") == 52
 	})
-	// One each MinInterval, and one for what was on its way.
+	// One per MinInterval, and one for what was in progress.
 	most := 2 + int(time.Since(began)/(3*time.Second))
 	if reloads := after.Reloads - before.Reloads; reloads > most {
 		t.Errorf("%d reloads, want at most %d", reloads, most)
@@ -241,7 +241,7 @@ func TestHardCase20NodesInABurst(t *testing.T) {
 	c.holder(holder)
 }
 
-// Whatever is killed, one node holds the VIP and nothing is left behind.
+// Whichever process is killed, one node holds the VIP and nothing is left behind.
 func TestHardCase24Kills(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -255,7 +255,7 @@ func TestHardCase24Kills(t *testing.T) {
 	tests := []struct {
 		name  string
 		kill  []func(*node, state.Keepalived)
-		moves bool // at once to another node, since the agent is gone
+		moves bool // moves at once, since the agent is gone
 	}{
 		{"agent", []func(*node, state.Keepalived){agent}, true},
 		{"keepalived", []func(*node, state.Keepalived){main}, false},
@@ -291,8 +291,8 @@ func TestHardCase24Kills(t *testing.T) {
 	})
 }
 
-// A node keeps its name and changes its address while all runs: it speaks from
-// the new one, and the others speak to that.
+// A node keeps its name and changes its address at run time: it sends from the new one, and its
+// peers send to it.
 func TestHardCase15PeersFollowAddresses(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

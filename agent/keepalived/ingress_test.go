@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The ingress VIP is where a ready router of the default controller is (hard case
-// 21), follows it, and is nowhere while there is none.
+// The ingress VIP is on a node with a ready router of the default controller (hard case 21),
+// follows the router, and is on no node while there is none.
 func TestHardCase21RouterMoves(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

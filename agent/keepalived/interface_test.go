@@ -86,8 +86,8 @@ func TestInterfaceFaults(t *testing.T) {
 			c.holder(c.all()...)
 			after := n.awaitState("it runs", running)
 			n.valid()
-			// A link that is down for longer is no flapping one, nor is one that still flaps
-			// when the agent looks all the same.
+			// A link that is down for longer is not flapping, nor is one that still flaps at
+			// the latest reading.
 			if quiet := runner.DefaultTiming; down >= quiet.Quiet || took >= quiet.MaxDelay {
 				t.Logf("try %d: this machine was late, the link was down for up to %v, in %v", tries, down, took)
 				continue

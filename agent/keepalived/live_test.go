@@ -9,15 +9,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestElection: one holder, whichever node has the load balancer path gets the
-// VIP, and a stop hands it on.
+// TestElection: there is one holder, a node whose load balancer alone works gets the VIP, and a
+// stop hands it over.
 func TestElection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.controlPlane(3)
 	for _, name := range c.all() {
 		c.nodes[name].awaitState("it runs", running)
-		// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
+		// The kernel admits a limited number to SCHED_DEADLINE, including those of other tests.
 		c.nodes[name].awaitState("it runs ahead of others", func(s state.Keepalived) bool {
 			policy := supervise.Scheduling(s.Scheduling)
 			return policy == supervise.Deadline || policy == supervise.RoundRobin
@@ -50,7 +50,7 @@ func TestElection(t *testing.T) {
 		t.Fatal(err)
 	}
 	best.awaitState("the load balancer path does not count", func(s state.Keepalived) bool { return !s.Instances[0].Terms[0].On })
-	c.holder(best.name) // HAProxy still counts, and that is more than the others have
+	c.holder(best.name) // HAProxy still counts, and the other nodes have less
 
 	testkit.Equal(t, 0, best.agent.Stop())
 	c.holder(c.others(best.name)...)

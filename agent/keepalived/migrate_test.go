@@ -23,8 +23,7 @@ func electsIn(m v1alpha1.Mode) func(state.Keepalived) bool {
 	return func(s state.Keepalived) bool { return running(s) && s.VRRP != nil && s.VRRP.Mode == m }
 }
 
-// mover adds and starts a registered control-plane node that ran something last, and
-// has a mode file.
+// mover adds and starts a registered control-plane node with recorded settings and a mode file.
 func (c *cluster) mover(name string, n int, kept, mode string, change func(*node)) *node {
 	c.t.Helper()
 	node := c.add(name, "master", n)
@@ -40,7 +39,7 @@ func (c *cluster) mover(name string, n int, kept, mode string, change func(*node
 	return node
 }
 
-// plan writes a mode file with a time for the move on all nodes.
+// plan writes a mode file with a time of migration to all nodes.
 func (c *cluster) plan(file string, at time.Time) {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -48,16 +47,15 @@ func (c *cluster) plan(file string, at time.Time) {
 	}
 }
 
-// planSoon has all nodes agree on a time for the move, the first of theirs, and gives it.
-// Those that could not do so in time, on a busy machine, get another one, as the agent asks
-// for.
+// planSoon plans a migration on all nodes, and returns the time that the first one chose. Nodes
+// of a busy machine that could not agree in time get a later one, as the agent demands.
 func (c *cluster) planSoon(file string) (at time.Time) {
 	c.t.Helper()
 	return c.planSoonAmong(file, c.all(), func(time.Time) {})
 }
 
-// planSoonAmong is planSoon where some of the nodes alone say themselves that they agree;
-// before is called with each time, before they have it.
+// planSoonAmong is planSoon where only some of the nodes publish their agreement; before is
+// called with each time before they receive it.
 func (c *cluster) planSoonAmong(file string, nodes []string, before func(at time.Time)) (at time.Time) {
 	c.t.Helper()
 	for lead := 25 * time.Second; ; lead *= 2 {
@@ -93,15 +91,15 @@ func (c *cluster) cutOff(n *node) {
 	}
 }
 
-// A node that was away when the others moved runs what they run when it returns: by
-// their announcements, or where that cannot be had by their adverts. One that returns before they
-// move runs what it ran.
+// A node that missed the migration runs the settings of the others when it returns: by their
+// announcements or, without an API server, by their advertisements. One that returns before the
+// migration runs its own.
 func TestMigrationMissed(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	tests := []struct {
 		name        string
-		others      string // what the others run and ran
+		others      string // settings of the others, current and previous
 		othersFile  string
 		want        v1alpha1.Mode
 		wordsHidden bool
@@ -143,8 +141,8 @@ func TestMigrationMissed(t *testing.T) {
 	}
 }
 
-// All nodes get the same mode file and move, at one planned time; a file that is not
-// right is not applied.
+// All nodes get the same mode file and migrate at one planned time; an invalid file is not
+// applied.
 func TestMigration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -171,8 +169,9 @@ func TestMigration(t *testing.T) {
 	c.holder(c.all()...)
 }
 
-// A node to which the announcements of the others do not come, as behind an API server that is
-// cut off, cannot know that all have agreed. It migrates when it receives their new advertisements.
+// A node that does not receive the announcements of the others, such as one behind an API
+// server that is cut off, cannot know that all have agreed. It migrates when it receives their
+// new advertisements.
 func TestMigrationFollowed(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

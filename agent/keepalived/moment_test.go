@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Whenever the agent is asked to end or killed, its keepalived and the VIP go
-// with it, what is on the disk is valid, and the next one starts.
+// Whenever the agent is stopped or killed, its keepalived and the VIP go with it, the files on
+// disk are valid, and the next agent starts.
 func TestEndAtAnyMoment(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -35,8 +35,8 @@ func TestEndAtAnyMoment(t *testing.T) {
 			n, other := c.nodes["cp-1"], c.nodes["cp-2"]
 			n.agent.Stop()
 			c.holder(other.name)
-			// From before its first instruction to after it has settled: it is the
-			// moments that are tried here, none of them is waited for.
+			// From before its first instruction until it has settled: these moments are what is
+			// tested, so none of them is awaited.
 			for moment := range 24 {
 				n.start()
 				time.Sleep(time.Duration(moment) * 15 * time.Millisecond)

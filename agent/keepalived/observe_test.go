@@ -43,7 +43,7 @@ func (n *node) awaitHealth(code int, words string) {
 	})
 }
 
-// metric is the value of a series, -1 if there is none.
+// metric returns the value of a series, -1 if there is none.
 func (n *node) metric(series string) float64 {
 	n.t.Helper()
 	_, body := n.get("/metrics")
@@ -61,9 +61,8 @@ func (n *node) awaitMetric(series string, want float64) {
 	testkit.Await(n.t, fmt.Sprintf("%s %v on %s", series, want, n.name), func() bool { return n.metric(series) == want })
 }
 
-// TestObserve: metrics and health follow what happens to a node: the VIP and its
-// priority, a template that is refused, an API server that goes, a keepalived that
-// hangs.
+// TestObserve: metrics and health follow the node: its VIP and priority, a refused template, an
+// unreachable API server, a keepalived that hangs.
 func TestObserve(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -118,7 +117,7 @@ func TestObserve(t *testing.T) {
 	testkit.Must(t, syscall.Kill(pid, syscall.SIGCONT))
 	holder.awaitHealth(http.StatusOK, "ok")
 
-	// A move is counted where the VIP was and where it is, and each counts its own time.
+	// A move is counted on both nodes, and each counts its own tenure of the VIP.
 	taken, lost, heldFor := series("vipgen_vip_taken_total"), series("vipgen_vip_lost_total"), series("vipgen_vip_held_seconds_total")
 	lostBefore, takenBefore, heldBefore := holder.metric(lost), other.metric(taken), other.metric(heldFor)
 	if n := holder.metric(taken); n < 1 || holder.metric(heldFor) <= 0 || holder.metric("vipgen_late_seconds_total") < 0 {
@@ -133,7 +132,7 @@ func TestObserve(t *testing.T) {
 		t.Error("a node that does not hold the VIP counts its time")
 	}
 
-	other.api.Kill() // each reads from the others' once its own is gone
+	other.api.Kill() // each reads from the others' once its own has ended
 	holder.awaitMetric("vipgen_api_reachable", 0)
 	holder.awaitMetric("vipgen_nodes_stale", 1)
 	holder.awaitMetric("vipgen_nodes", 2)

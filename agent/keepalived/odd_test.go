@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// listAs registers a node with the addresses and the role given, whatever it really has.
+// listAs registers a node with the given addresses and role, whatever it really has.
 func (c *cluster) listAs(n *node, role string, addresses ...netip.Addr) {
 	var list []string
 	for _, a := range addresses {
@@ -20,8 +20,7 @@ func (c *cluster) listAs(n *node, role string, addresses ...netip.Addr) {
 	c.list.SetNode(n.name, role, list...)
 }
 
-// misread are Nodes of which the other nodes make another address than the node has, or
-// none.
+// misread are Nodes from which other nodes derive a wrong address of the node, or none.
 var misread = map[string]func(c *cluster, n *node){
 	"an odd address first": func(c *cluster, n *node) { c.listAs(n, n.role, c.host(99).Addr(), n.address.Addr()) },
 	"an odd address alone": func(c *cluster, n *node) { c.listAs(n, n.role, c.host(99).Addr()) },
@@ -32,16 +31,15 @@ var misread = map[string]func(c *cluster, n *node){
 	"another role": func(c *cluster, n *node) { c.listAs(n, "worker", n.address.Addr()) },
 }
 
-// mismatched is a node that stays out of the API group for what its Node says. In the
-// role of a worker it may be in another group.
+// mismatched reports whether a node stays out of the API group because of its Node object. With
+// the role of a worker it may be in another group.
 func mismatched(s state.Keepalived) bool {
 	return slices.ContainsFunc(s.LeftOut, func(i string) bool { return strings.Contains(i, vrrp.LeftOutMismatch.Text()) }) &&
 		!slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return strings.Contains(i.Name, "API") })
 }
 
-// Whatever the Node of one node says, so that the others send it no adverts any more or
-// take none of its own: never is there a split brain, and when it is right again, the
-// node takes part.
+// Whatever the Node object of one node contains, such that the others send it no advertisements
+// or drop its own: there is never a split brain, and once it is corrected the node takes part.
 func TestHardCase37MisreadNode(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -74,8 +72,9 @@ func TestHardCase37MisreadNode(t *testing.T) {
 	}
 }
 
-// The one node that is left is misread: after a while it takes the VIP, which no other node
-// holds, and it goes when another one comes, which it does not hear.
+// The only node left has a misleading Node object: after a while it takes the VIP, which no
+// other node holds, and gives it up when another one joins, whose advertisements it cannot
+// receive.
 func TestHardCase37MisreadAlone(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

@@ -13,10 +13,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The link has two prefixes, and kubelet's addresses are not in the VIP's: nodes that start
-// like the operator's send from kubelet's, and from that of the VIP's prefix once they have
-// moved, without a split brain at any time. Where the cluster does not list them there, they
-// stay where they are known.
+// The link has two prefixes, and kubelet's addresses are not in that of the VIP: nodes that
+// start beside the operator's keepalived send from kubelet's addresses, and from those of the
+// VIP's prefix after the migration, without a split brain at any time. Where the cluster does
+// not list these, they keep kubelet's.
 func TestHardCase46Move(t *testing.T) {
 	testkit.Live(t)
 	for name, annotated := range map[string]bool{"annotated": true, "not annotated": false} {

@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What the version before keeps on a node, over restarts and reboots, is what this one
-// reads, and writes.
+// This version reads and writes the files that the previous one keeps on a node over restarts
+// and reboots.
 func TestPreviousVersion(t *testing.T) {
 	root := t.TempDir()
 	j := &Job{Root: root}

@@ -13,8 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Each group has its own redirect: one that is not placed yet says nothing
-// about the others.
+// Each group has its own redirect: a missing one does not affect the others.
 func TestRedirectOfEachGroup(t *testing.T) {
 	first, second := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")
 	more := netip.MustParseAddr("192.0.2.17")
@@ -46,7 +45,7 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	}
 }
 
-// That HAProxy crashed a moment ago is known for as long as the firewall job reports it.
+// A recent crash of HAProxy counts for as long as the firewall job publishes it.
 func TestRestarting(t *testing.T) {
 	dir, err := state.Open(t.TempDir())
 	testkit.Must(t, err)
@@ -63,8 +62,8 @@ func TestRestarting(t *testing.T) {
 	}
 }
 
-// A group that goes takes its facts along, also while the firewall job says what it has
-// placed for it.
+// The facts of a removed group are dropped, also while the firewall job still publishes its
+// redirect.
 func TestRedirectOfGroupThatGoes(t *testing.T) {
 	c := testChecks(t, t.TempDir())
 	defer c.stop()

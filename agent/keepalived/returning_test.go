@@ -14,7 +14,7 @@ import (
 
 const classicKept = `{"profile":"classic","mode":"unicast","version":2,"advertIntervalMS":1000}`
 
-// newMembers starts three control-plane nodes that took part before, as their files say.
+// newMembers starts three control-plane nodes that took part before, according to their files.
 func newMembers(t *testing.T, l layout, kept, mode string) *cluster {
 	t.Helper()
 	c := newClusterOf(t, l)
@@ -24,18 +24,18 @@ func newMembers(t *testing.T, l layout, kept, mode string) *cluster {
 	return c
 }
 
-// inForceEverywhere are settings that a cluster has, with the mode file that says so.
+// inForceEverywhere are settings of a cluster with the corresponding mode file.
 var inForceEverywhere = map[string][2]string{
 	"fast":    {unicastKept, ""},
 	"classic": {classicKept, "mode: unicast\nprofile: classic\n"},
 }
 
-// triesEach is how often the node returns, with each family and profile.
+// triesEach is how often the node returns with each family and profile.
 const triesEach = 5
 
-// A node that was deleted from the cluster while it was off, and whose credentials have
-// expired, is powered on: it never holds the VIP beside the holder. When it is a node of
-// the cluster again, it takes part.
+// A node that was deleted from the cluster while powered off, with expired credentials, is
+// powered on: it never holds the VIP alongside the holder. Once it is a node of the cluster
+// again, it takes part.
 func TestHardCase36DeletedNodeReturns(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 				t.Cleanup(func() { machine.End() })
 				c.list.Expire(gone.Host, gone.name)
 				defer c.neverTwo()()
-				for range triesEach { // each time it has its files from before
+				for range triesEach { // each time with its old files
 					gone.start()
 					gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 					gone.agent.Stop()
@@ -86,9 +86,9 @@ func TestHardCase36DeletedNodeReturns(t *testing.T) {
 	}
 }
 
-// A node is deleted from the cluster while it runs, holder or not, and reaches no API
-// server that would tell it: it leaves the VIP to the others, who do not hear it any more.
-// When all of them are gone, it is better than none, until one of them is back.
+// A node is deleted from the cluster while it runs, as holder or not, and reaches no API server
+// to learn of it: it leaves the VIP to the others, whose advertisements it no longer receives.
+// When all of them are gone it takes the VIP, until one of them is back.
 func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -136,7 +136,7 @@ func cut(c *cluster, n *node) {
 	n.launch()
 }
 
-// countTwo measures for how long a node holds the VIP beside another one.
+// countTwo measures how long a node holds the VIP at the same time as another one.
 func (c *cluster) countTwo(name string) (stop func() time.Duration) {
 	var all time.Duration
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -157,8 +157,8 @@ func (c *cluster) countTwo(name string) (stop func() time.Duration) {
 	return func() time.Duration { close(done); <-ended; return all.Round(10 * time.Millisecond) }
 }
 
-// All nodes lose their power while there is no API server: the VIP comes back, and an
-// agent that restarts meanwhile takes part.
+// All nodes lose power while there is no API server: the VIP returns, and an agent that
+// restarts meanwhile takes part.
 func TestHardCase19PowerCycleWithoutAPI(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

@@ -21,9 +21,8 @@ type routerList struct {
 
 func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known }
 
-// The API's last answer on whose router runs here stands while the API is away: the
-// router of another controller must not look like the group's own then (hard case
-// 21).
+// The last list of routers on this node stays in force while the API is unreachable: the router
+// of another controller must not count as the group's own then (hard case 21).
 func TestHardCase21APIAway(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -37,8 +36,8 @@ func TestHardCase21APIAway(t *testing.T) {
 		what    string
 		routers nodes.Routers
 		known   bool
-		// here: its own ready one; foreign: others' alone, so that it must not
-		// hold the VIP.
+		// here: a ready router of its own; foreign: routers of others alone, which bars it from
+		// holding the VIP.
 		here, foreign bool
 	}{
 		{"nobody said yet", nodes.Routers{}, false, false, false},

@@ -11,7 +11,7 @@ import (
 )
 
 // Hard case 51: the Node of a backup is deleted while it is cut off from all API servers. The
-// holder sends it no more advertisements, it takes the VIP, and gives it back within a second,
+// holder stops sending it advertisements, it takes the VIP, and yields within a second,
 // whatever the profile: the holder answers its announcements.
 func TestHardCase51SplitBrain(t *testing.T) {
 	testkit.Live(t)

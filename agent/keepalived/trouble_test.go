@@ -22,7 +22,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// log is written to by many goroutines.
+// log is written by many goroutines.
 type log struct{ testkit.Log }
 
 // messages returns the logged messages, sorted.
@@ -34,9 +34,9 @@ func (l *log) messages() (out []string) {
 	return out
 }
 
-// TestSteadyErrorIsLoggedOnce: no API server, a cluster.yaml that is wrong, a
-// template that keepalived refuses and a state directory that is gone, for many
-// turns of the loops: each is one line when it begins, and one when it is over.
+// TestSteadyErrorIsLoggedOnce: an unreachable API server, an invalid cluster.yaml, a template
+// that keepalived refuses and a missing state directory, over many iterations of the loops:
+// each is logged once when it begins, and once when it ends.
 func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	testkit.Live(t)
 	root := t.TempDir()
@@ -49,8 +49,8 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	dir, err := state.Open(run)
 	testkit.Must(t, err)
 	defer dir.Close()
-	// No API server is there, and no other node is known to be asked for one:
-	// nothing leaves loopback, where no program listens on that port.
+	// No API server runs, and no other node is known that might have one: no packet leaves
+	// loopback, where no program listens on that port.
 	good := strings.Replace(string(read(t, "every-pool"+v1alpha1.ClusterConfigPath)), "api: 6443", "api: 1", 1)
 	if !strings.Contains(good, "api: 1\n") || strings.Contains(good, "peers:") {
 		t.Fatal("not the ports and peers of this test")
@@ -104,9 +104,9 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	lines = append(lines, "cluster.yaml invalid: the last valid one stays in use")
 	expect("with a wrong cluster.yaml", lines...)
 
-	// What is there is no directory, and cannot be made one. It takes the place of the one
-	// that was there at once, as the other way round later: the checks look meanwhile, and
-	// what they would find between is something else.
+	// A path that is not a directory and cannot become one. Both are swapped at once, here and
+	// back later: the checks read it meanwhile, and a moment without either would be another
+	// error.
 	write("aside", "")
 	exchange := func() {
 		t.Helper()

@@ -15,9 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// neverTwo fails the test if two nodes hold the VIP at any time until the returned
-// function is called; for no longer than a late machine explains, if it was one. All nodes
-// are there already.
+// neverTwo fails the test if two nodes hold the VIP at any time until the returned function is
+// called, except for as long as a late machine explains. All nodes exist already.
 func (c *cluster) neverTwo() (stop func()) {
 	end := make(chan struct{})
 	var watching sync.WaitGroup
@@ -38,7 +37,7 @@ func (c *cluster) neverTwo() (stop func()) {
 			switch {
 			case len(holders) < 2:
 				began = time.Time{}
-			case began.IsZero(): // one look at all nodes takes a moment, in which the VIP may move
+			case began.IsZero(): // reading all nodes takes a moment, in which the VIP may move
 				began = now
 			case now.Sub(began) > longest:
 				longest, who = now.Sub(began), holders
@@ -54,13 +53,13 @@ func (c *cluster) neverTwo() (stop func()) {
 	return stop
 }
 
-// lateSplitBrain is the split brain explained by a late machine: a holder without CPU
-// time for its adverts receives its successor's, once a second with classic, when it runs
+// lateSplitBrain is the split brain that a late machine explains: a holder without CPU time for
+// its advertisements receives those of its successor, once a second with classic, when it runs
 // again.
 const lateSplitBrain = 2 * time.Second
 
-// stayed reports whether the VIP stayed where it was, and fails the test if not, except
-// on a machine that was late for as long as a backup waits.
+// stayed reports whether the VIP stayed on its node, and fails the test if not, except on a
+// machine that was late for as long as a backup waits.
 func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bool {
 	c.t.Helper()
 	if slices.Equal(seen, []string{was}) {
@@ -73,9 +72,9 @@ func (c *cluster) stayed(when, was string, seen []string, late time.Duration) bo
 	return false
 }
 
-// One of two control-plane nodes is registered: it leaves the VIP to the
-// bootstrap, holds it alone when that is gone, and still when the other comes.
-// Only the annotation of the ConfigMap says where the bootstrap is.
+// One of two control-plane nodes is registered: it leaves the VIP to the bootstrap host, holds
+// it alone when that is gone, and still when the other node joins. Only the annotation of the
+// ConfigMap has the bootstrap host's address.
 func TestHardCase13OneOfTwo(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -119,14 +118,15 @@ func TestHardCase13OneOfTwo(t *testing.T) {
 		t.Errorf("keepalived was started again: %+v, %+v", alone, both)
 	}
 
-	// The second was never told of it: it does not come back beside that.
+	// The second node never knew the bootstrap host, which does not return while that node is
+	// there.
 	boot.ready()
 	boot.awaitState("it stays out", isLeftOut("does without this bootstrap host"))
 	first.agent.Kill()
 	c.holder("cp-2")
 }
 
-// awaitGone waits until the node has noted on its disk that there is no bootstrap.
+// awaitGone waits until the node has recorded on disk that there is no bootstrap host.
 func (n *node) awaitGone() {
 	n.t.Helper()
 	testkit.Await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
@@ -135,8 +135,8 @@ func (n *node) awaitGone() {
 	})
 }
 
-// The cluster does without the bootstrap some time before that lets go of the
-// VIP, as while its provisioning service runs: it stays the only holder.
+// The annotation is removed some time before the bootstrap host releases the VIP, as while its
+// provisioning service runs: it remains the only holder.
 func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -160,8 +160,8 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 	c.holder("cp-1", "cp-2")
 }
 
-// A lone node whose agent starts anew while no API server answers continues
-// without the bootstrap, which it knew to be gone.
+// A lone node whose agent restarts while no API server answers continues without the bootstrap
+// host, which it knew to be gone.
 func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Times have one form whatever the zone, and no line has an empty error.
+// Times have one format whatever the zone, and no line has an empty error.
 func TestNew(t *testing.T) {
 	at := time.Date(2026, 3, 2, 10, 10, 35, 509_123_456, time.FixedZone("", 3600))
 	for format, want := range map[string]string{
@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Lines of daemons are records with their level, and without their own times.
+// Lines of daemons become records with their level, and without their own time stamps.
 func TestLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"Mon Nov  3 06:22:17 2025: (demo_API_0) Entering MASTER STATE\n":                `level=INFO msg="(demo_API_0) Entering MASTER STATE" daemon=d`,

@@ -46,8 +46,8 @@ func TestFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
-	// At once, as everything that is followed is written: the follower would
-	// rightly complain of a file that is empty for the moment of a truncation.
+	// Written in one step, as every followed file is: the follower would rightly report a file
+	// that is empty between truncation and write.
 	write := func(job, text string) error {
 		aside := filepath.Join(t.TempDir(), "aside")
 		return errors.Join(os.WriteFile(aside, []byte(text), 0o644), os.Rename(aside, file(dir, job)))

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// lines are records as a zone file has them, sorted.
+// lines returns records in the format of a zone file, sorted.
 func lines(rrs []dns.RR) []string {
 	var out []string
 	for _, rr := range rrs {

@@ -118,7 +118,7 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCache()
-			// Over the wire, as names come in.
+			// Over the wire, as records arrive.
 			data, err := (&dns.Msg{Extra: parse(t, tt.in...)}).Pack()
 			testkit.Must(t, err)
 			msg := new(dns.Msg)
@@ -129,7 +129,7 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 	}
 }
 
-// flood returns the largest packet of a neighbour about nonexistent hosts.
+// flood returns the largest packet in which a neighbour announces nonexistent hosts.
 func flood(first, hosts int, ttl uint32) *dns.Msg {
 	msg := &dns.Msg{MsgHdr: dns.MsgHdr{Response: true}}
 	for i := range hosts {
@@ -148,7 +148,7 @@ func sender(i int) netip.Addr {
 func TestHardCase41CacheIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from func(int) netip.Addr
-		stay int // of ten hosts, while the flood continues
+		stay int // number of ten hosts that remain during the flood
 	}{
 		"from one neighbour":  {func(int) netip.Addr { return neighbour }, 10},
 		"from many addresses": {sender, 5},
@@ -163,7 +163,7 @@ func TestHardCase41CacheIsBounded(t *testing.T) {
 			if len(c.all) != maxCached || len(c.byID) != maxCached || len(c.senders) > maxCached || len(c.targets) > maxCached {
 				t.Fatalf("%d records", len(c.all))
 			}
-			// Hosts that come now are known at once, and stay.
+			// Hosts that are announced now are known at once, and stay.
 			for i := range 10 {
 				c.learn(response(newRecords(fmt.Sprintf("master-%d", i), []netip.Addr{sender(i)}), nil), netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), after(1))
 			}
@@ -200,7 +200,7 @@ func TestHardCase41RecordsEnd(t *testing.T) {
 	}
 }
 
-// Nobody ends what others say of the service, or keeps a host's addresses out.
+// No packet removes the records of others for the service, or keeps out a host's addresses.
 func TestHardCase41OthersRecords(t *testing.T) {
 	c := newCache()
 	c.learn(response(newRecords("master-0", testkit.Addrs("192.0.2.1")), nil), neighbour, epoch)
@@ -219,8 +219,8 @@ func TestHardCase41OthersRecords(t *testing.T) {
 	equalHosts(t, c.hosts(after(10)), []state.Host{{Name: "h0", Addresses: testkit.Addrs("198.18.0.0")}, {Name: "master-0", Addresses: testkit.Addrs("192.0.2.1")}})
 }
 
-// BenchmarkPacketAtFullCache measures the largest packet of a neighbour while others have
-// filled the cache.
+// BenchmarkPacketAtFullCache measures the largest packet of a neighbour when others have filled
+// the cache.
 func BenchmarkPacketAtFullCache(b *testing.B) {
 	c := newCache()
 	for i := range 2 * maxCached {

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// FuzzPacket puts any message, twice and then as its own end, to all that reads one.
+// FuzzPacket feeds any message, twice and then its goodbye, to every reader.
 func FuzzPacket(f *testing.F) {
 	for _, msg := range []*dns.Msg{
 		response(newRecords("master-1", testkit.Addrs("192.0.2.11", "2001:db8::11")), nil), goodbye(newRecords("master-0", nil)), flood(0, 20, 1<<32-1),

@@ -32,8 +32,8 @@ func (l *lab) runJob(node *netns.Node, host string) (*proc, *state.Dir) {
 	return l.start(node, nil, roleEnv+"=job", hostEnv+"="+host, dirEnv+"="+path), dir
 }
 
-// Whenever SIGTERM comes, the process says goodbye if it had a name, and ends
-// without a goroutine of the job left, which is what its exit code says.
+// Whenever SIGTERM arrives, the process announces its goodbye if it had a name, and exits
+// without goroutines of the job, which its exit code reports.
 func TestJobEndsAtAnyMoment(t *testing.T) {
 	testkit.Live(t)
 	l := newLab(t)
@@ -53,8 +53,7 @@ func TestJobEndsAtAnyMoment(t *testing.T) {
 	}
 }
 
-// A probe gets no answer from a job that is stuck, and no other host on the link
-// receives it.
+// A stuck job does not answer a probe, and no other host on the link receives the probe.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -95,7 +94,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// listen receives what is sent to the groups at a node, until heard is called.
+// listen receives packets to the groups on a node, until heard is called.
 func (l *lab) listen(node *netns.Node, address string) (heard func() []packet) {
 	l.t.Helper()
 	var g *group
@@ -131,7 +130,7 @@ func TestWhyNothingIsPublished(t *testing.T) {
 	tests := []struct {
 		name, host string
 		addresses  []string
-		before     []string // ip, before the job starts
+		before     []string // arguments of ip before the job starts
 		why        string
 	}{
 		{"no address", "master-0", nil, nil, "no interface has an IPv4 address"},
@@ -188,7 +187,7 @@ func TestLogSaysOnceWhatChanged(t *testing.T) {
 			logChange(slog.New(slog.NewTextHandler(&log, nil)), tt.before, tt.now)
 			var got []string
 			for line := range strings.Lines(log.String()) {
-				_, line, _ = strings.Cut(strings.TrimSpace(line), " ") // without the time
+				_, line, _ = strings.Cut(strings.TrimSpace(line), " ") // without the time stamp
 				got = append(got, line)
 			}
 			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {

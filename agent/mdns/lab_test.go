@@ -53,8 +53,8 @@ func (l *lab) withoutIPv6(node *netns.Node) {
 	l.do(node, func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
 }
 
-// proc is a process with a Publisher or a Resolver, without any capability. It runs at
-// nice -20, as on a node: who defends a name has 250 ms.
+// proc is a process with a Publisher or a Resolver, without any capability. It runs at nice
+// -20, as on a node: a host has 250 ms to defend its name.
 type proc struct {
 	t    *testing.T
 	cmd  *exec.Cmd

@@ -21,9 +21,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// roleEnv makes the test binary a process that is nothing but a publisher, of
-// the host named in hostEnv, a resolver, or a Job of that host, with a directory
-// for all its files.
+// roleEnv makes the test binary run as a publisher of the host named in hostEnv, a resolver, or
+// a Job of that host, with a directory for all its files, and nothing else.
 const (
 	roleEnv = "VIPGEN_TEST_MDNS_ROLE"
 	hostEnv = "VIPGEN_TEST_MDNS_HOST"
@@ -57,8 +56,8 @@ type stateReport struct {
 	Err       string
 }
 
-// run plays the role until SIGTERM. Lines of standard input are addresses.
-// It fails if goroutines are left.
+// run plays the role until SIGTERM. Lines of standard input are addresses. It fails if
+// goroutines remain.
 func run(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -105,8 +105,8 @@ func TestHardCase04LinkChanges(t *testing.T) {
 	until(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
 }
 
-// A plain resolver knows nothing of Multicast DNS (RFC 6762 section 6.7): it
-// asks from any port and waits for an answer to just that.
+// A plain resolver is not aware of Multicast DNS (RFC 6762 section 6.7): it sends from any port
+// and waits for the answer to its one question.
 func TestPlainResolversGetAnswers(t *testing.T) {
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
@@ -137,7 +137,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 	}
 }
 
-// ask returns the next response that comes within a second.
+// ask returns the next response that arrives within a second.
 func ask(t *testing.T, conn net.PacketConn, query *dns.Msg) *dns.Msg {
 	t.Helper()
 	data, err := query.Pack()

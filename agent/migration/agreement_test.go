@@ -19,7 +19,7 @@ var (
 	done            = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
 )
 
-// three nodes that have the classic settings and are ready for the fast one.
+// three returns nodes that have the classic settings and are ready for the fast ones.
 func three() view {
 	v := view{now: noon, self: "a", running: classicSettings, target: fastSettings, openShift: true, fresh: true}
 	for _, name := range []string{"a", "b", "c"} {
@@ -28,7 +28,7 @@ func three() view {
 	return v
 }
 
-// at is the instant that nodes choose at noon.
+// at is the instant that the nodes choose at noon.
 var at = time.Date(2026, 5, 2, 12, 0, 30, 0, time.UTC)
 
 func TestAgreement(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAgreement(t *testing.T) {
 		name   string
 		change func(*view)
 		before agreement
-		// want is the instant that this node says, waits part of what it waits for.
+		// want is the instant that this node announces, waits part of its reason to wait.
 		want   time.Time
 		waits  string
 		agreed bool
@@ -122,8 +122,8 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// A cluster of virtual machines that runs the fast profile gets the platform's, node by
-// node: none changes before all have it, and all do at one instant.
+// A cluster of virtual machines with the fast profile is rendered for the platform's, and gets
+// it node by node: none migrates before all have it, and all do at one instant.
 func TestRerenderedForVirtual(t *testing.T) {
 	v := three()
 	v.running, v.target = fastSettings, virtualSettings
@@ -156,8 +156,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A node that is left out keeps no node from migrating: not by what it lacks, not by another
-// kubelet although it is the first of the list, nor by what it says.
+// An excluded node blocks no other one: neither by missing settings, nor by an older kubelet as
+// the first of the list, nor by its announcements.
 func TestWithout(t *testing.T) {
 	for name, change := range map[string]func(*Node){
 		"no agent there":      func(n *Node) { n.Announced = Announcement{} },
@@ -180,7 +180,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// From when the instant was chosen, a step of the wall clock changes nothing.
+// Once the instant is chosen, steps of the wall clock change nothing.
 func TestHardCase27StepAfterAgreement(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Second, time.Second, time.Hour} {
 		a, v := agreement{}, three()
@@ -207,19 +207,19 @@ func TestHardCase27StepAfterAgreement(t *testing.T) {
 type simulated struct {
 	agreement
 	name     string
-	clock    time.Duration // by how much its clock is wrong
+	clock    time.Duration // error of its clock
 	away     func(now time.Duration) bool
 	sees     map[string]Announcement
-	next     map[string]time.Duration // when the latest announcement of a node gets here
+	next     map[string]time.Duration // when the latest announcement of a node arrives here
 	said     Announcement
 	running  v1alpha1.VRRPSettings
 	unready  string
 	migrated time.Duration
 }
 
-// Nodes that get what the others say late, whose clocks are wrong by some seconds and
-// who lose the API at any time: either none migrates, or all do within the time for
-// which a backup with the classic settings waits for an advert.
+// Announcements arrive late, clocks are off by seconds, and any node may lose the API at any
+// time: either no node migrates, or all do within the time that a backup with the classic
+// settings waits for an advertisement.
 func TestAgreementSimulated(t *testing.T) {
 	const clusters = 60
 	count := 0
@@ -276,7 +276,7 @@ func TestAgreementSimulated(t *testing.T) {
 	t.Logf("%d of %d clusters migrated", count, clusters)
 }
 
-// receive receives what has arrived by now.
+// receive takes in the announcements that have arrived by now.
 func (n *simulated) receive(r *rand.Rand, now time.Duration, list []*simulated) {
 	for _, o := range list {
 		switch due, waiting := n.next[o.name]; {
@@ -297,12 +297,13 @@ func (n *simulated) others(list []*simulated) (out []Node) {
 	return out
 }
 
-// Only nodes that can hold a VIP have to agree, and count as migrated; this one is none of the others.
+// Only nodes that can hold a VIP have to agree, and count as migrated; the node itself is not
+// among its peers.
 func TestWhoCounts(t *testing.T) {
 	fast, classic := fastSettings.String(), classicSettings.String()
 	for _, tt := range []struct {
 		name        string
-		running     [3]string // of a, which looks, and the others
+		running     [3]string // of node a, which evaluates, and its peers
 		holds       [3]bool
 		remaining   string
 		migrated    int

@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 )
 
-// FuzzAnnouncement reads what any other node may say of its VRRP settings.
+// FuzzAnnouncement reads arbitrary announcements of VRRP settings by other nodes.
 func FuzzAnnouncement(f *testing.F) {
 	f.Add(`{"running":"fast unicast VRRPv3 40ms","ready":"","why":"x\ny"}`)
 	f.Add(`{"running":"a","at":"9999-12-31T23:59:59Z"}`)

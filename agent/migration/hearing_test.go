@@ -49,7 +49,8 @@ func TestGenerationOf(t *testing.T) {
 	}
 }
 
-// Adverts of one node continue after several intervals, whatever the number of its VIPs.
+// Advertisements of a node count as continued after several intervals, whatever the number of
+// its VIPs.
 func TestGoesOn(t *testing.T) {
 	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
 	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")

@@ -43,7 +43,7 @@ func TestFollow(t *testing.T) {
 			var m instants
 			now := time.Now()
 			if !tt.none {
-				// As it was told, before it passed.
+				// As announced before it passed.
 				m.add(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
 			}
 			testkit.Equal(t, tt.want, m.follow(now, tt.heard))
@@ -51,12 +51,12 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// An instant that was withdrawn counts beside the next one, and each only for a while.
+// A withdrawn instant counts in addition to the next one, each for a limited time.
 func TestInstants(t *testing.T) {
 	now := time.Now()
 	var m instants
 	m.add(now, now.Add(20*time.Second), false)
-	m.add(now, now.Add(20*time.Second+time.Millisecond), true) // the same, by the wall clock
+	m.add(now, now.Add(20*time.Second+time.Millisecond), true) // the same instant by the wall clock
 	m.add(now.Add(13*time.Second), now.Add(50*time.Second), false)
 	if len(m) != 2 || !m[0].agreed || m[1].agreed {
 		t.Fatalf("%+v", m)

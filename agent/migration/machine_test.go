@@ -30,7 +30,7 @@ func cluster(after time.Duration) Input {
 	return in
 }
 
-// agreedTo has all nodes say an instant.
+// agreedTo returns the input after all nodes announced an instant.
 func (in Input) agreedTo(at time.Time) Input {
 	for i := range in.Nodes {
 		in.Nodes[i].Announced.At = at
@@ -38,7 +38,7 @@ func (in Input) agreedTo(at time.Time) Input {
 	return in
 }
 
-// hearing adds adverts of b with some settings, at its interval, the last one now.
+// hearing adds advertisements of b with the given settings at their interval, the last one now.
 func (in Input) hearing(v v1alpha1.VRRPSettings, number int) Input {
 	var h Hearing
 	from := instanceOf(fastSettings).Peers
@@ -53,17 +53,17 @@ func (in Input) hearing(v v1alpha1.VRRPSettings, number int) Input {
 	return in
 }
 
-// with changes an input.
+// with applies a change to an input.
 func (in Input) with(change func(*Input)) Input { change(&in); return in }
 
-// step is an input, and what the machine is to say to it.
+// step is an input with the expected decision of the machine.
 type step struct {
 	in Input
 	// runs are the settings of the instance in the configuration; nil for none.
 	runs *v1alpha1.VRRPSettings
 	// waits is contained in the reason to wait; empty where it waits for nothing.
 	waits string
-	// again is when it looks again; 0 for any time.
+	// again is when it evaluates again; 0 for any time.
 	again time.Duration
 	// announces is contained in the announcement; empty for anything.
 	announces string
@@ -75,7 +75,7 @@ func TestMachine(t *testing.T) {
 	classic, fast := &classicSettings, &fastSettings
 	const s = time.Second
 	holder := func(in *Input) { in.Held = []netip.Addr{netip.MustParseAddr("192.0.2.5")} }
-	unheard := func(in *Input) { // the others say nothing
+	unheard := func(in *Input) { // the others announce nothing
 		for i := range in.Nodes {
 			in.Nodes[i].Announced = Announcement{}
 		}

@@ -26,14 +26,14 @@ func instanceOf(v v1alpha1.VRRPSettings) *keepalived.Instance {
 
 func classicInstance() *keepalived.Instance { return instanceOf(classicSettings) }
 
-// Who goes first, and who waits for whom: docs/upgrade.md.
+// The order of nodes and their waits are those of docs/upgrade.md.
 func TestMigrationOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
 	tests := []struct {
 		name           string
 		from, to       v1alpha1.VRRPSettings
-		holder, backup time.Duration // how long after the instant, if no advert is received
-		holderHears    bool          // and migrates at once when it receives adverts
+		holder, backup time.Duration // delay after the instant if no advertisement is received
+		holderHears    bool          // migrates at once when it receives advertisements
 		backupHears    bool
 	}{
 		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
@@ -117,8 +117,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Units that have migrated, or migrate now, keep no later one from migrating; and one that has not keeps
-// none of the later ones from running its new configuration.
+// Migrated and migrating units block no later one, and one that has not migrated does not keep
+// later ones from their new configuration.
 func TestUnitsMigrateAlone(t *testing.T) {
 	old, fresh := &keepalived.Conf{}, &keepalived.Conf{}
 	var list []unit

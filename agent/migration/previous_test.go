@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Nodes of two versions understand each other's announcements: they are the same bytes.
+// Nodes of two versions read each other's announcements: the bytes are the same.
 func TestPreviousVersion(t *testing.T) {
 	for file, want := range map[string]Announcement{
 		"announcement.json":           {Running: "classic/unicast/v2/1s", Ready: "fast/unicast/v3/40ms", At: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC)},
@@ -25,7 +25,7 @@ func TestPreviousVersion(t *testing.T) {
 	}
 }
 
-// Of a later version's, what is known counts.
+// The known fields of a later version's announcement count.
 func TestLaterVersion(t *testing.T) {
 	got, ok := ParseAnnouncement(`{"running":"fast/unicast/v3/40ms","version":2,"more":{"a":[1]}}`)
 	if !ok || got.Running != "fast/unicast/v3/40ms" {

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// docs/upgrade.md lists all reasons to wait, in order, and no other, with what to do.
+// docs/upgrade.md lists every reason to wait, in order and with a remedy, and no other.
 func TestWaitsAreDocumented(t *testing.T) {
 	table := `\|---\|---\|\n`
 	for w := range waits {

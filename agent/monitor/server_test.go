@@ -23,10 +23,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// patient is how long anything may take that takes milliseconds.
+// patient bounds what takes milliseconds on an idle machine.
 const patient = time.Minute
 
-// lines gathers a log that a Server writes.
+// lines collects the log of a Server.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -34,7 +34,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await returns the next line, which has the words.
+// await returns the next line, which contains the words.
 func (l lines) await(t *testing.T, words string) {
 	t.Helper()
 	select {
@@ -101,7 +101,7 @@ func get(t *testing.T, host string, port int, path string) (code int, body strin
 	return resp.StatusCode, string(data), err
 }
 
-// freePort is one that no other program listens on, also when the listener is closed.
+// freePort returns a port that no other program listens on, also after the listener is closed.
 func freePort(t *testing.T) (port int, l net.Listener) {
 	t.Helper()
 	at := daemon.FreePort(t)
@@ -177,8 +177,8 @@ func (collector) Collect(to chan<- prometheus.Metric) {
 	CollectDaemon(to, "haproxy", true, &state.Daemon{Restarts: 3})
 }
 
-// A port that another program has is complained about once, however often it is
-// tried, and taken when it is free; another port is followed.
+// A port that another program occupies is logged once, whatever the number of attempts, and
+// bound when it is free; a change of the port is followed.
 func TestPorts(t *testing.T) {
 	s := &Server{Health: func(context.Context) error { return nil }}
 	r := server(t, s)
@@ -215,8 +215,8 @@ func TestPorts(t *testing.T) {
 	r.log.none(t)
 }
 
-// At an address of the node there are the metrics and nothing else, as long as the node has
-// the address and they are wanted there.
+// The metrics, and nothing else, are served at an address of the node while the node has the
+// address and the cluster asks for them there.
 func TestAddresses(t *testing.T) {
 	var outside atomic.Pointer[[]netip.Addr]
 	own := []netip.Addr{netip.MustParseAddr("127.0.0.2")} // Linux has all of 127.0.0.0/8
@@ -251,8 +251,7 @@ func TestAddresses(t *testing.T) {
 	r.log.await(t, "health served")
 }
 
-// Whoever opens connections and says nothing, or asks on and on over one, does
-// not keep them.
+// Idle connections, and connections with endless requests, are closed.
 func TestConnectionsAreNotKept(t *testing.T) {
 	r := server(t, &Server{Health: func(context.Context) error { return nil }})
 	number, l := freePort(t)
@@ -266,7 +265,7 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(c) // to the end of the connection
+	answer, err := io.ReadAll(c) // until the connection is closed
 	if err != nil || !bytes.Contains(answer, []byte("Connection: close")) {
 		t.Errorf("%v: %s", err, answer)
 	}

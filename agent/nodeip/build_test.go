@@ -91,7 +91,7 @@ func cluster(vips, machines string) *v1alpha1.ClusterConfigSpec {
 	return spec
 }
 
-// picked prints what was chosen, such as "192.0.2.10/24 eth0".
+// picked formats a choice, such as "192.0.2.10/24 eth0".
 func picked(c Choice) string {
 	var out []string
 	for _, a := range c.Addresses {

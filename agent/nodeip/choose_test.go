@@ -32,7 +32,7 @@ func (tt choice) run(t *testing.T) {
 	})
 }
 
-// A link that no configuration can name is as if it were not there to daemons.
+// A link whose name no configuration can contain does not exist for daemons.
 func TestHardCase37LinkName(t *testing.T) {
 	c := Choose(network(t, `
 		link wg+0
@@ -207,7 +207,7 @@ func TestHardCase09(t *testing.T) {
 	}
 }
 
-// VIPs for clients of another network do not make a node move there.
+// VIPs for clients of another network do not change a node's address.
 func TestMoreAPIVIPsChooseNoAddress(t *testing.T) {
 	n := network(t, "link eth0; addr 198.51.100.10/24; route default via 198.51.100.1; link eth1; addr 203.0.113.10/24")
 	spec := cluster("192.0.2.5", "198.51.100.0/24 203.0.113.0/24")

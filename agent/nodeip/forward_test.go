@@ -10,12 +10,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestHardCase34 works on the kernel's own settings, in a namespace.
+// TestHardCase34 uses the kernel's own settings, in a namespace.
 func TestHardCase34(t *testing.T) {
 	testkit.Live(t)
 	h := newHost(t, "192.0.2.10/24", "2001:db8:1::10/64")
 	h.link("eth1", "2001:db8::10/64")
-	h.link("eth2.100", "203.0.113.10/24") // as VLANs are called
+	h.link("eth2.100", "203.0.113.10/24") // the name of a VLAN
 	names := []string{"eth0", "eth1", "eth2.100"}
 	for _, name := range names {
 		h.sysctl("ipv4/conf/"+name+"/forwarding", "0")
@@ -51,8 +51,8 @@ func TestHardCase34(t *testing.T) {
 	}
 }
 
-// TestForwardSays what cannot be done, for every interface; what the kernel does
-// not have is left alone.
+// TestForwardSays: failures are reported for each interface; settings that the kernel lacks are
+// ignored.
 func TestForwardSays(t *testing.T) {
 	root := t.TempDir()
 	c := chosen("192.0.2.10/24", "2001:db8::10/64")

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// deadline is how long a test waits for what must happen.
+// deadline bounds the wait for events that must happen.
 const deadline = time.Minute
 
 // host is a node in a network namespace.
@@ -78,7 +78,7 @@ func (h host) read() Snapshot {
 	return s
 }
 
-// expect polls until that is chosen: links and routes take a moment.
+// expect polls until the choice is as expected: links and routes take a moment.
 func (h host) expect(vips, machines, want string) Choice {
 	h.t.Helper()
 	got := ""

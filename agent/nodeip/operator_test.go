@@ -12,13 +12,13 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
-// randomNode is a node of a cluster, as the operator and vipgen see it.
+// randomNode is a node of a cluster, as seen by the operator and by vipgen.
 type randomNode struct {
 	host      operatorHost
 	cluster   operatorCluster
 	hints     operatorHints
 	call      operatorCall
-	choices   []operatorChoice // that the operator may come to
+	choices   []operatorChoice // possible results of the operator
 	adopted   bool
 	multipath bool
 
@@ -27,7 +27,7 @@ type randomNode struct {
 	prefer   Preference
 }
 
-// linkNames are such as nodes have; some look like those of pods or tunnels.
+// linkNames are typical of nodes; some resemble those of pods or tunnels.
 var linkNames = []string{"eth0", "eth1", "ens192", "br-ex", "bond0.7", "br-external", "br-ext", "tun0", "cni-ext", "eth0+1", "docker0", "ovn-k8s-mp0"}
 
 // networks lists the networks of links: public and private ones, some within others.
@@ -44,7 +44,7 @@ func (g generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pickOne[T any](g generator, list []T) T { return list[g.IntN(len(list))] }
 
-// in returns an address of a network that no other has.
+// in returns an unused address of a network.
 func (g generator) in(network netip.Prefix) netip.Addr {
 	for {
 		b := network.Masked().Addr().AsSlice()
@@ -187,7 +187,7 @@ func (g generator) routes() {
 	}
 }
 
-// call adds the hints, and what the operator makes of all of it.
+// call adds the hints and the operator's results.
 func (g generator) call() {
 	n := g.n
 	hint := func(percent int) (out []netip.Addr) {

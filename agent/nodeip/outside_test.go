@@ -2,7 +2,7 @@ package nodeip
 
 import "testing"
 
-// With VIPs outside of the machine networks, these say nothing (hard case 44).
+// With VIPs outside of the machine networks, these are ignored (hard case 44).
 func TestHardCase44(t *testing.T) {
 	const wizard = "10.0.0.0/16"
 	for _, tt := range []choice{

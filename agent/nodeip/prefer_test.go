@@ -58,7 +58,7 @@ func TestPreference(t *testing.T) {
 	}
 }
 
-// The hint names another network than the VIP's and the address that the node has.
+// The hint names another network than that of the VIP and of the node's address.
 func TestHardCase47(t *testing.T) {
 	s := network(t, "link eth0\naddr 192.168.111.30/24\nroute default via 192.168.111.1\nlink eth1\naddr 172.22.0.30/24")
 	for _, platform := range []string{"baremetal", "vsphere", "none"} {
@@ -128,9 +128,9 @@ func TestReadRegistered(t *testing.T) {
 	}
 }
 
-// A node that is known by an address outside of the VIPs' network, by a hint or
-// since ever, holds VIPs with the other one; its pods, which know no hint, come
-// to the same.
+// A node that is registered with an address outside of the VIPs' network, by a hint or since
+// its installation, holds VIPs with its other address; its pods, which do not know the hint,
+// choose the same one.
 func TestPreferenceMakesNoRemoteWorker(t *testing.T) {
 	s := network(t, "link eth0\naddr 192.0.2.10/24\nlink eth1\naddr 198.51.100.10/24")
 	spec := cluster("192.0.2.5", "192.0.2.0/24 198.51.100.0/24")
@@ -162,8 +162,8 @@ func TestReadHints(t *testing.T) {
 	}
 }
 
-// TestKeptOverAReboot: what was written stays the choice while the node has the
-// address, and ends with it.
+// TestKeptOverAReboot: the recorded choice is kept while the node has the address, and no
+// longer.
 func TestKeptOverAReboot(t *testing.T) {
 	root := t.TempDir()
 	spec := cluster("192.0.2.5", "")

@@ -10,8 +10,8 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// exception is a case in which vipgen's choice differs from the operator's, or is one of several that
-// the operator leaves to chance.
+// exception is a case in which vipgen's choice differs from the operator's, or is one of
+// several results that the operator leaves to chance.
 type exception struct {
 	name, reason string
 	applies      func(n *randomNode, c Choice) bool
@@ -56,14 +56,14 @@ var exceptions = []exception{
 	}},
 }
 
-// matches reports whether the operator goes by networks that are wanted.
+// matches reports whether the operator chooses by networks.
 func matches(n *randomNode) bool { return len(n.choices) > 0 && n.choices[0].Matches }
 
 func inNetworkOfAny(c Chosen, list []netip.Addr) bool {
 	return c.Found() && slices.ContainsFunc(list, c.Address.Contains)
 }
 
-// anyChosen reports whether the operator may come to an address of a kind.
+// anyChosen reports whether the operator may choose an address of a kind.
 func anyChosen(n *randomNode, is func(operatorAddress) bool) bool {
 	return slices.ContainsFunc(n.choices, func(o operatorChoice) bool {
 		return slices.ContainsFunc(n.host.Addresses, func(a operatorAddress) bool {
@@ -80,8 +80,7 @@ func inFamily(f Family, list []netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// same reports whether a choice is one that the operator may come to, in the families of the
-// cluster.
+// same reports whether the operator may make the same choice, in the families of the cluster.
 func same(n *randomNode, c Choice) bool {
 	if len(n.choices) == 0 {
 		return !c.Addresses[0].Found()
@@ -91,8 +90,8 @@ func same(n *randomNode, c Choice) bool {
 	})
 }
 
-// The choice is the operator's, or there is a reason: of new nodes one of those that it may
-// come to, of adopted ones the address that they have.
+// The choice is the operator's, or has a reason: for new nodes one of the operator's possible
+// results, for adopted ones their current address.
 func TestOperatorsChoice(t *testing.T) {
 	const nodes = 10_000
 	r := rand.New(rand.NewPCG(29, 48))
@@ -143,8 +142,8 @@ func TestOperatorsChoice(t *testing.T) {
 	}
 }
 
-// keeps reports whether an adopted node keeps the addresses that it has, in the families of
-// the cluster. One that is no node's, or tentative, it does not keep.
+// keeps reports whether an adopted node keeps its addresses, in the families of the cluster. It
+// does not keep tentative ones, or ones that no node may have.
 func keeps(n *randomNode, c Choice) bool {
 	return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool {
 		has := inFamily(a.Family, slices.Concat(n.prefer.Kept, n.prefer.Registered))
@@ -172,7 +171,7 @@ func remoteException(n *randomNode, c Choice) string {
 	call := n.call
 	call.Wanted = slices.DeleteFunc(slices.Clone(call.Wanted), func(a netip.Addr) bool { return !slices.Contains(VIPs(n.spec), a) })
 	if n.cluster.Platform == "baremetal" {
-		call.Wanted = append(call.Wanted, n.prefer.Hints...) // of an adopted node, those that it has now
+		call.Wanted = append(call.Wanted, n.prefer.Hints...) // for an adopted node, its current ones
 	}
 	choices := n.host.Choices(call)
 	switch odd := slices.ContainsFunc(n.host.Addresses, func(a operatorAddress) bool {

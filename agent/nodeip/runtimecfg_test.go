@@ -9,10 +9,10 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// This file models decisions of the operator's own node-ip. It is written from the rules, with the
-// names of the functions of baremetal-runtimecfg that have them, not from its code. Arguments and
-// hints of units are those of templates/common/on-prem and templates/common/_base of the
-// machine-config-operator.
+// This file models the decisions of the operator's own node-ip. It is written from the rules,
+// naming the functions of baremetal-runtimecfg that implement them, not from their code.
+// Arguments and hints of units are those of templates/common/on-prem and templates/common/_base
+// of the machine-config-operator.
 
 // operatorHost is the network configuration of a node, as reported by the kernel.
 type operatorHost struct {
@@ -95,7 +95,7 @@ func (c operatorCluster) onPrem() bool {
 type operatorChoice struct {
 	// Addresses lists the node's addresses, at most one of each family, the first for kubelet.
 	Addresses []netip.Addr
-	// Matches is set where one is in a wanted network.
+	// Matches is set if one of them is in a wanted network.
 	Matches bool
 	// Link has the first address.
 	Link int
@@ -159,7 +159,7 @@ func (h operatorHost) routing(c operatorCall) (out []operatorChoice) {
 		if i := slices.IndexFunc(all, func(a operatorAddress) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
 			found = append(found, all[i].Prefix.Addr())
 		}
-		// Up to 4.12 they stay in this order.
+		// Up to 4.12 they keep this order.
 		if assets.AtLeast(c.Release, "4.13") {
 			slices.SortStableFunc(found, func(a, b netip.Addr) int { return ahead(b.Is6() == c.PreferIPv6, a.Is6() == c.PreferIPv6) })
 		}

@@ -22,8 +22,8 @@ const (
 	dual    = "link eth0\naddr 192.0.2.10/24\naddr 2001:db8::10/64"
 )
 
-// TestWait runs on its own clock: the network becomes the next of the list
-// every ten seconds.
+// TestWait uses a fake clock: the network changes to the next one of the list every ten
+// seconds.
 func TestWait(t *testing.T) {
 	const both = "192.0.2.0/24 2001:db8::/64"
 	tests := []struct {
@@ -31,9 +31,9 @@ func TestWait(t *testing.T) {
 		networks []string
 		machines string
 		want     string        // chosen
-		within   time.Duration // that it takes at most
-		after    time.Duration // that it takes at least
-		says     []string      // lines logged, in this order
+		within   time.Duration // upper bound of the wait
+		after    time.Duration // lower bound of the wait
+		says     []string      // logged lines, in order
 	}{
 		{"at once", []string{only4}, "192.0.2.0/24", "192.0.2.10/24 eth0", 0, 0, nil},
 		{"later", []string{none, none, only4}, "192.0.2.0/24", "192.0.2.10/24 eth0", 60 * time.Second, 20 * time.Second,
@@ -128,7 +128,7 @@ func TestWaitLooksAgainOnAChange(t *testing.T) {
 func TestDebounce(t *testing.T) {
 	tests := []struct {
 		name    string
-		changes []time.Duration // since the begin
+		changes []time.Duration // since the start
 		want    []time.Duration // reports
 	}{
 		{"one", []time.Duration{0}, []time.Duration{quiet}},

@@ -10,8 +10,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// BenchmarkList2000 reads the list of 2,000 nodes as they are on a cluster, and
-// reports how much the list has and how much of it stays in memory.
+// BenchmarkList2000 reads a list of 2,000 nodes of realistic size, and reports its size and how
+// much of it stays in memory.
 func BenchmarkList2000(b *testing.B) {
 	var images, labels strings.Builder
 	for i := range 50 {

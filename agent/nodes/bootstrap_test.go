@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestBootstrap goes through what the ConfigMap may say, one after another.
+// TestBootstrap walks through the possible contents of the ConfigMap.
 func TestBootstrap(t *testing.T) {
 	const absent = "(no ConfigMap)"
 	at := func(a string) Bootstrap { return Bootstrap{Address: testkit.Addrs(a)[0]} }

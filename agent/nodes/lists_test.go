@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Each Node that counts as of the control plane is in one list, whatever release labelled
-// it, and no other Node is in any.
+// Each control-plane Node is in exactly one list, whichever release labelled it, and no other
+// Node is in any.
 func TestControlPlaneLists(t *testing.T) {
 	var selectors []selection.Selector
 	for _, text := range controlPlane {
@@ -45,8 +45,8 @@ func TestControlPlaneLists(t *testing.T) {
 	}
 }
 
-// What was known stands until both lists are there, so that no node is missing for the time
-// between the two. The loss of the API is news at once.
+// The known state stays in force until both lists are complete, so that no node is missing in
+// between. The loss of the API is published at once.
 func TestListsBegin(t *testing.T) {
 	urgent := false
 	l := newLists(true, nil, func(now bool) { urgent = now })
@@ -81,7 +81,7 @@ func TestListsBegin(t *testing.T) {
 	check("with one of the lists", true, false, name(0), name(1), name(2))
 	list(1, name(0))
 	check("with both", false, true, name(0), name(1))
-	// A Node that gets the other label is in both for a moment.
+	// A Node that gets the other label is briefly in both lists.
 	testkit.Must(t, l[0].Add(&nodeObject{meta: meta{Name: name(0)}}))
 	check("labelled", false, true, name(0), name(1))
 	testkit.Must(t, l[1].Delete(&nodeObject{meta: meta{Name: name(0)}}))

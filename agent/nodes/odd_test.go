@@ -49,7 +49,7 @@ func oddCluster() *v1alpha1.ClusterConfig {
 	return c
 }
 
-// watchNodes returns a watcher that read the list.
+// watchNodes returns a watcher that has read the list.
 func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	t.Helper()
 	w := &watchedNodes{path: filepath.Join(t.TempDir(), "nodes.json")}
@@ -72,8 +72,8 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	return w
 }
 
-// check verifies that all good nodes are known, that the known state is valid in every
-// configuration, and that it is on disk for the next start.
+// check verifies that all good nodes are known, that the state is valid in every configuration,
+// and that it is on disk for the next start.
 func (w *watchedNodes) check(t testing.TB) {
 	t.Helper()
 	s, ok := w.Current()
@@ -123,7 +123,7 @@ func TestHardCase37OddNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		node string
 		said string // in the log
-		peer bool   // whether the node is one
+		peer bool   // whether the node becomes a peer
 	}{
 		"a role that is no name":   {node("odd", workers+`,"node-role.kubernetes.io/Infra_GPU":""`, "", internal("192.0.2.30")), "Infra_GPU", true},
 		"a role of the bootstrap":  {node("odd", `"node-role.kubernetes.io/bootstrap":""`, "", internal("192.0.2.30")), "", true},
@@ -162,8 +162,8 @@ func TestHardCase37OddNode(t *testing.T) {
 	}
 }
 
-// TestHardCase37AnyNode tries what a kubelet may write into its own Node, and what
-// people may write beside it: names, labels, annotations, addresses.
+// TestHardCase37AnyNode tries everything that a kubelet may write to its own Node, and that
+// administrators may add: names, labels, annotations, addresses.
 func TestHardCase37AnyNode(t *testing.T) {
 	const nodes, each = 10_000, 200
 	r := rand.New(rand.NewPCG(37, 37))
@@ -193,7 +193,7 @@ func oddNode(r *rand.Rand, i int) string {
 	return string(data)
 }
 
-// FuzzNode puts any object among good nodes.
+// FuzzNode adds an arbitrary object to good nodes.
 func FuzzNode(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 20 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// handings runs a pace over changes at these times after start.
+// handings runs a pace over changes at the given times since the start.
 func handings(p pace, changes []time.Duration) (at []time.Duration) {
 	start := time.Unix(1000, 0)
 	var first, last, handed time.Time

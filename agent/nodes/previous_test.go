@@ -6,8 +6,8 @@ import (
 	"github.com/vipgen/vipgen/internal/previous"
 )
 
-// The last known nodes on disk are the same bytes as those of the version before, so that
-// an agent of either version that starts without an API server has them.
+// The recorded nodes are the same bytes as those of the previous version, so that an agent of
+// either version that starts without an API server has them.
 func TestPreviousVersion(t *testing.T) {
 	text := previous.File(t, "node/etc/keepalived/.vipgen-nodes.json")
 	s, err := decodeState(text, "demo.example.com")

@@ -45,8 +45,8 @@ func (r real) apply(name, collection string) {
 	r.api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, data)
 }
 
-// TestRealAPIServer goes through what happens to a node of a real API server, in
-// one run because starting it takes seconds.
+// TestRealAPIServer walks through the life of a node of a real API server, in one run because
+// starting the server takes seconds.
 func TestRealAPIServer(t *testing.T) {
 	testkit.Live(t)
 	r := newReal(t)
@@ -126,8 +126,8 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("control plane alone", func(t *testing.T) { testControlPlane(t, r) })
 }
 
-// testControlPlane: a node that asks for the control plane alone gets no other Nodes, and
-// those of the control plane with whichever label they have.
+// testControlPlane: a node that watches the control plane alone gets no other Nodes, and those
+// of the control plane with either label.
 func testControlPlane(t *testing.T, r real) {
 	r.opts.Bootstrap, r.opts.RouterPods, r.opts.ControlPlane = false, false, true
 	r.opts.StateFile = ""
@@ -151,8 +151,8 @@ func testControlPlane(t *testing.T, r real) {
 	}
 }
 
-// testAnnounce: a node's credentials let it say something on its own Node, and on no
-// other's. The word is there for all nodes, and comes back when it is removed.
+// testAnnounce: a node's credentials allow an annotation on its own Node, and on no other. All
+// nodes receive it, and it is restored when it is removed.
 func testAnnounce(t *testing.T, r real, w *Watcher) {
 	said := func(want string) {
 		t.Helper()
@@ -174,8 +174,8 @@ func testAnnounce(t *testing.T, r real, w *Watcher) {
 	testkit.Equal(t, 0, r.log.lines("cannot announce"))
 }
 
-// testBootstrap begins without the rights for the one ConfigMap, which keeps
-// no job from watching the nodes.
+// testBootstrap starts without the rights for the one ConfigMap, which does not keep the job
+// from watching nodes.
 func testBootstrap(t *testing.T, r real) {
 	const (
 		configMaps = "/api/v1/namespaces/openshift-etcd/configmaps"
@@ -203,7 +203,7 @@ func testBootstrap(t *testing.T, r real) {
 		r.said(words, 1)
 	}
 
-	want(Bootstrap{}) // no ConfigMap says nothing
+	want(Bootstrap{}) // without a ConfigMap
 	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}`))
 	r.api.Create(configMaps, []byte(`{apiVersion: v1, kind: ConfigMap, data: {a: 192.0.2.10},
 		metadata: {name: etcd-endpoints, annotations: {alpha.installer.openshift.io/etcd-bootstrap: 192.0.2.9}}}`))
@@ -213,7 +213,7 @@ func testBootstrap(t *testing.T, r real) {
 	await(t, r.log, "the warning", func() bool { return r.log.lines("annotation=somewhere") == 1 })
 	want(there)
 
-	r.api.Kill() // and the agent starts anew meanwhile
+	r.api.Kill() // and the agent restarts meanwhile
 	stop()
 	w, stop = r.run()
 	if s, _ := w.Current(); s.Bootstrap != there {
@@ -234,7 +234,7 @@ func testBootstrap(t *testing.T, r real) {
 	want(gone)
 }
 
-// testRouters needs no rights of the agent's own: a node may read its own pods.
+// testRouters needs no additional rights: a node may read its own pods.
 func testRouters(t *testing.T, r real) {
 	const pods = "/api/v1/namespaces/openshift-ingress/pods"
 	router := func(name, node, controller string, ready bool) {
@@ -251,7 +251,7 @@ func testRouters(t *testing.T, r real) {
 
 	r.opts.RouterPods = true
 	w, stop := r.run()
-	defer stop() // the state on disk is one Watcher's alone
+	defer stop() // the state on disk belongs to one Watcher
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	routers := w.Routers(ctx)

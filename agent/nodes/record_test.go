@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// node is a Node as the API sends it, with unneeded fields.
+// node is a Node as the API returns it, with unneeded fields.
 func node(name, labels, annotations, addresses string) string {
 	return `{"kind":"Node","apiVersion":"v1","metadata":{"name":"` + name + `","resourceVersion":"7","uid":"u",
 		"labels":{` + labels + `},
@@ -140,8 +140,8 @@ func checkPeer(t *testing.T, labels, annotations, addresses, role string, want [
 	testkit.Equal(t, want, p.Addresses, compareAddrs)
 }
 
-// Of a network that holds VIPs, and that the status says nothing of, the annotations
-// do: adverts go there.
+// For a network with VIPs that the status does not list, the annotations count: advertisements
+// are sent there.
 func TestAddressesElsewhere(t *testing.T) {
 	spec := testSpec(6443)
 	spec.MachineNetworks = append(spec.MachineNetworks, netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"))
@@ -159,8 +159,8 @@ func TestAddressesElsewhere(t *testing.T) {
 	}
 }
 
-// With VIPs outside of the machine networks (hard case 44), the annotations' prefix
-// lengths say which of a node's addresses are in the VIPs' network.
+// With VIPs outside of the machine networks (hard case 44), the prefix lengths of the
+// annotations tell which of a node's addresses are in the VIPs' network.
 func TestHardCase44AnnotationsHaveTheNetwork(t *testing.T) {
 	spec := testSpec(6443)
 	spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}

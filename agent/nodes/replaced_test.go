@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// mountFile mounts a new file over another one, as kubelet has a runtime do it, and
-// returns both paths.
+// mountFile bind-mounts a new file over another one, as kubelet has a runtime do, and returns
+// both paths.
 func mountFile(t *testing.T) (onHost, inContainer string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func TestReplaced(t *testing.T) {
 	testkit.Must(t, os.WriteFile(onHost, []byte("written in place"), 0o600))
 	expect(false)
 	testkit.Must(t, os.Rename(onHost, onHost+"-aside"))
-	expect(false) // it may come back
+	expect(false) // it may return
 	testkit.Must(t, os.Remove(onHost+"-aside"))
 	expect(true)
 	if replaced(onHost) {
@@ -46,8 +46,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// A job ends only while its kubeconfig is replaced and no API server answers, and not
-// on all nodes at once.
+// A job exits only while its kubeconfig has been replaced and no API server answers, and not on
+// all nodes at once.
 func TestAwaitReplaced(t *testing.T) {
 	testkit.Privileged(t)
 	onHost, inContainer := mountFile(t)

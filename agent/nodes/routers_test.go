@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Which controllers have routers on a node, and whether those of others are alone.
+// The controllers with routers on a node, and whether only others have any.
 func TestRouters(t *testing.T) {
 	pod := func(controller, phase string, ready bool) *podObject {
 		p := &podObject{}

@@ -60,12 +60,12 @@ func TestStateRefused(t *testing.T) {
 	})
 }
 
-// What is not valid in the file goes, and nothing else (hard case 37).
+// Invalid entries of the file are skipped, and only these (hard case 37).
 func TestHardCase37State(t *testing.T) {
 	good := record{Name: "z", Addresses: testkit.Addrs("192.0.2.11")}
 	plain := &record{Name: "a"}
 	for name, c := range map[string]struct {
-		in   string // before the good node
+		in   string // added before the good node
 		want *record
 	}{
 		"null":            {`null`, nil},
@@ -105,7 +105,7 @@ func TestHardCase37State(t *testing.T) {
 	})
 }
 
-// Nodes that take most of the space are left out where it is short.
+// Where space is short, the largest nodes are left out.
 func TestHardCase37StateSize(t *testing.T) {
 	large := &record{Name: "b"}
 	for i := range maxNodeAddresses {
@@ -122,8 +122,7 @@ func TestHardCase37StateSize(t *testing.T) {
 	}
 }
 
-// FuzzDecodeState checks that what is accepted is valid and comes out again as
-// it went in.
+// FuzzDecodeState checks that accepted states are valid and encode to the same bytes.
 func FuzzDecodeState(f *testing.F) {
 	data, err := state{Cluster: "demo", Nodes: testRecords()}.encode(maxStateBytes)
 	testkit.Must(f, err)
@@ -143,7 +142,7 @@ func FuzzDecodeState(f *testing.F) {
 			t.Errorf("bootstrap %+v, then %+v", known.Bootstrap, again.Bootstrap)
 		}
 		for i := range known.Nodes {
-			known.Nodes[i].invalid = nil // it was said, and is gone
+			known.Nodes[i].invalid = nil // it was logged, and is not stored
 			if !known.Nodes[i].equal(again.Nodes[i]) {
 				t.Errorf("node %d: %+v, then %+v", i, known.Nodes[i], again.Nodes[i])
 			}

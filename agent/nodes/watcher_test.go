@@ -30,7 +30,7 @@ func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 	testkit.Await(t, what, condition, func() string { return "the log:\n" + log.String() })
 }
 
-// host is the node master-0, on which watchers run, one after another.
+// host is the node master-0, on which one watcher runs after another.
 type host struct {
 	t     testing.TB
 	ca    *authority.Authority
@@ -63,10 +63,10 @@ func (h *host) rotate() {
 		fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
 }
 
-// certificate is where the node's client certificate is.
+// certificate returns the path of the node's client certificate.
 func (h *host) certificate() string { return filepath.Join(h.dir, "pki", "kubelet-client-current.pem") }
 
-// run starts a watcher and returns it with what stops it and waits for its end.
+// run starts a watcher and returns it with a function that stops it and waits for its end.
 func (h *host) run() (w *Watcher, stop func()) {
 	h.t.Helper()
 	h.log = &logBuffer{}
@@ -92,8 +92,8 @@ func (h *host) run() (w *Watcher, stop func()) {
 	return w, stop
 }
 
-// awaitPeers waits until the peers are these, as "name=address,address", and the
-// snapshot is stale or not.
+// awaitPeers waits until the snapshot has these peers, as "name=address,address", and is stale
+// or not.
 func (h *host) awaitPeers(w *Watcher, stale bool, want ...string) {
 	h.t.Helper()
 	await(h.t, h.log, fmt.Sprintf("peers %v, stale %v", want, stale), func() bool {
@@ -102,8 +102,8 @@ func (h *host) awaitPeers(w *Watcher, stale bool, want ...string) {
 	})
 }
 
-// said waits until the log has so many lines with a text, and fails the test if it has
-// more. What is logged comes after what is known.
+// said waits until the log has a number of lines with a text, and fails the test if it has
+// more: lines are logged after the state is known.
 func (h *host) said(text string, times int) {
 	h.t.Helper()
 	await(h.t, h.log, fmt.Sprintf("%d lines with %q", times, text), func() bool { return h.log.lines(text) >= times })
@@ -146,7 +146,7 @@ func TestWatch(t *testing.T) {
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	h.said("moved=worker-0", 1) // once
 
-	// A VIP of the cluster never is an address, from the moment on that it is one.
+	// A VIP of the cluster is never an address, as soon as it is a VIP.
 	next := *h.opts.Cluster
 	next.Spec.Groups = []v1alpha1.Group{{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.21")}}}
 	w.SetCluster(&next)
@@ -177,13 +177,13 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	c.set("worker-0", "192.0.2.20", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 
-	local.Start() // it is preferred again, without waiting for the peer's to fail
+	local.Start() // it is preferred again before the peer's fails
 	from(here)
 	c.set("worker-1", "192.0.2.21", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
 
 	const nobody = "no API server answers"
-	before := h.log.lines(nobody) // a machine that stands still may have come to that
+	before := h.log.lines(nobody) // possible on a machine that was late
 	local.Kill()
 	peer.Kill()
 	h.awaitPeers(w, true, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
@@ -192,12 +192,12 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	peer.Start()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	stop()
-	// The kubeconfig names the VIP, which a control-plane node never reads from.
+	// The kubeconfig names the VIP, from which a control-plane node never reads.
 	testkit.Equal(t, 0, h.log.lines("api-int.demo.example.com"))
 }
 
-// A server that stands still is left before a node that moved takes part again,
-// also when the kernel answers for it.
+// A node leaves a server that hangs before a node whose address changed takes part again, even
+// if the kernel accepts connections for it.
 func TestServerHangs(t *testing.T) {
 	c := newCluster(t)
 	first := c.api.Replica("127.0.0.1")
@@ -235,15 +235,15 @@ func TestRotation(t *testing.T) {
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
-	// It is the new certificate that the server sees.
+	// The server sees the new certificate.
 	testkit.Must(t, kubeapi.ExpireKubeconfig("/", h.dir, h.ca, h.opts.Node))
 	h.awaitPeers(w, true, "worker-0=192.0.2.25")
 	h.rotate()
 	h.awaitPeers(w, false, "worker-0=192.0.2.25")
 	await(t, h.log, "a single connection", func() bool { return len(connections(t, server)) == 1 })
 
-	// Files that do not go together, or are empty, as while they are replaced, change
-	// nothing, also where a connection is needed anew.
+	// Files that do not match, or are empty, as while they are replaced, change nothing, even
+	// where a new connection is needed.
 	current := h.certificate()
 	testkit.Must(t, os.Remove(current))
 	pair, err := h.ca.Client("system:node:master-0")
@@ -265,7 +265,7 @@ func TestRotation(t *testing.T) {
 	await(t, h.log, "no connection", func() bool { return len(connections(t, server)) == 0 })
 }
 
-// connections are this machine's ends of those to a server, as proc(5) lists them.
+// connections returns this machine's ends of connections to a server, from proc(5).
 func connections(t testing.TB, s *daemon.APIServer) (out []string) {
 	t.Helper()
 	ip := s.Addr.Addr().As4()
@@ -313,7 +313,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	server.Kill()
 
 	w, stop = h.run()
-	if _, ok := w.Current(); !ok { // before anything was decided without it
+	if _, ok := w.Current(); !ok { // before any decision without it
 		t.Error("nothing is known at once")
 	}
 	h.awaitPeers(w, true, "master-1=192.0.2.11")
@@ -324,13 +324,13 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	if after, _ := os.ReadFile(h.saved); string(after) != string(before) {
 		t.Errorf("without the API the state became\n%s", after)
 	}
-	// The API knows better as soon as it is back.
+	// The API's list wins as soon as it is back.
 	c.api.Delete("/api/v1/nodes/master-1")
 	server.Start()
 	h.awaitPeers(w, false)
 	stop()
 
-	// A file that is no state is ignored, and said so.
+	// A file that is not a state is ignored, and logged.
 	server.Kill()
 	testkit.Must(t, os.WriteFile(h.saved, []byte("{"), 0o600))
 	w, _ = h.run()
@@ -399,7 +399,7 @@ func TestHardCase22Refused(t *testing.T) {
 	h := newHost(t, c.api.Replica("127.0.0.1"))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	// It is in no group that has rights.
+	// It is in no group with rights.
 	pair, err := h.ca.Client("system:node:master-0")
 	testkit.Must(t, err)
 	testkit.Must(t, os.WriteFile(h.certificate()+".new", pair.Both(), 0o600))
@@ -437,8 +437,8 @@ func TestOptionsChecked(t *testing.T) {
 // cluster changes objects through an API server.
 type cluster struct{ api *daemon.APIServer }
 
-// newCluster makes a cluster without nodes. Its API server is one that no node knows:
-// those that a test ends are replicas.
+// newCluster makes a cluster without nodes. No node knows its API server, and the servers that
+// a test ends are replicas.
 func newCluster(t testing.TB) cluster {
 	return cluster{daemon.NewStandIn(t, "demo.example.com", "127.0.0.9")}
 }

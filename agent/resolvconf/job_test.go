@@ -22,7 +22,7 @@ type sandbox struct {
 	t       *testing.T
 	reloads int
 	fail    error
-	changes int // that NetworkManager was told of
+	changes int // reported to NetworkManager
 	logged  bytes.Buffer
 }
 
@@ -70,7 +70,7 @@ func (s *sandbox) run() error {
 	return s.Run(ctx)
 }
 
-// nameservers of /etc/resolv.conf, with spaces between.
+// nameservers returns those of /etc/resolv.conf, separated by spaces.
 func (s *sandbox) nameservers() string {
 	var out []string
 	for _, a := range Parse([]byte(s.get(resolvConf))).Nameservers {
@@ -112,7 +112,7 @@ func many(n int) string {
 func TestRunAgainTouchesNothing(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
-	s.link("/run/NetworkManager/resolv.conf") // a link that NetworkManager made once
+	s.link("/run/NetworkManager/resolv.conf") // an old link of NetworkManager
 	testkit.Must(t, s.run())
 	before, err := os.Lstat(filepath.Join(s.Root, resolvConf))
 	if err != nil || !before.Mode().IsRegular() || before.Mode().Perm() != 0o644 {
@@ -128,7 +128,7 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 	}
 }
 
-// Without NetworkManager, or without D-Bus, resolv.conf is written all the same.
+// Without NetworkManager or D-Bus, resolv.conf is written anyway.
 func TestNetworkManagerDoesNotAnswer(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
@@ -138,8 +138,8 @@ func TestNetworkManagerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestDHCPDomains: what OpenShift's dispatcher script writes (operator contract,
-// /run/resolv-prepender/env), and what it does not.
+// TestDHCPDomains covers the files of OpenShift's dispatcher script (operator contract,
+// /run/resolv-prepender/env), and others.
 func TestDHCPDomains(t *testing.T) {
 	for _, tt := range []struct{ name, env, want string }{
 		{"no file", "", "demo.example.com lan.example"},
@@ -237,7 +237,7 @@ func (f onWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines passes on what is logged.
+// lines forwards log lines.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {

@@ -103,8 +103,8 @@ func TestResolvedDropIn(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever NetworkManager's file holds, what is written from it reads
-// back as the same, with the node first and at most three servers.
+// FuzzParse: whatever NetworkManager's file holds, the file written from it parses to the same,
+// with the node first and at most three servers.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("search example.com\nnameserver 192.0.2.53\noptions edns0\n"))
 	own := netip.MustParseAddr("192.0.2.10")

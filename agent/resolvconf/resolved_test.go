@@ -13,8 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// bus runs a real D-Bus daemon whose socket is where a host has its own, below
-// the root that it returns.
+// bus runs a real D-Bus daemon with a host's socket path below the root that it returns.
 func bus(t *testing.T) (root string) {
 	t.Helper()
 	testkit.Live(t)

@@ -54,7 +54,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The kernel's clock is the same for a writer and a reader, and does not stand still.
+// Writers and readers share the kernel's clock, which does not stand still.
 func TestAnswersClock(t *testing.T) {
 	d := open(t, t.TempDir())
 	testkit.Must(t, d.Publish(value{}))
@@ -71,7 +71,7 @@ func TestAnswersClock(t *testing.T) {
 	}
 }
 
-// Who waits for what a job publishes is not woken up by each answer.
+// Answers do not wake up watchers of a job's state.
 func TestAnswersWakeNobody(t *testing.T) {
 	d := open(t, t.TempDir())
 	testkit.Must(t, errors.Join(d.Publish(value{}), d.Answers(value{}).Record()))
@@ -87,7 +87,7 @@ func TestAnswersWakeNobody(t *testing.T) {
 	}
 }
 
-// Nobody follows a link, or waits for a FIFO, in the place of the file.
+// Readers neither follow a link nor wait for a FIFO in place of the file.
 func TestAnswersOddFile(t *testing.T) {
 	d := open(t, t.TempDir())
 	testkit.Must(t, d.Publish(value{}))

@@ -19,9 +19,9 @@ type long struct {
 
 func (long) JobName() string { return value{}.JobName() }
 
-// Hard case 54: on a full disk a job says what fits in the room of what it said before, and
-// readers are told. What does not fit withdraws what was said before, and is there as soon as
-// it can be.
+// Hard case 54: on a full disk a job publishes what fits into the space of its previous state,
+// and readers are notified. A state that does not fit withdraws the previous one, and is
+// published as soon as there is space.
 func TestHardCase54FullDisk(t *testing.T) {
 	testkit.Privileged(t)
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestHardCase54FullDisk(t *testing.T) {
 	}
 }
 
-// A reader sees one state or the next, never some of both.
+// Readers see one state or the next, never a mixture.
 func TestOverwrite(t *testing.T) {
 	dir := t.TempDir()
 	writer, reader := open(t, dir), open(t, dir)

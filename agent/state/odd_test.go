@@ -11,8 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// hold puts a file in the place of one that a job published, locked as by its
-// writer.
+// hold replaces the file that a job published by another one, locked as by its writer.
 func hold(t testing.TB, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -21,15 +20,15 @@ func hold(t testing.TB, path string) {
 	testkit.Must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 }
 
-// inJob is the folder of a job.
+// inJob returns the folder of a job.
 func inJob(t testing.TB, dir string) string {
 	t.Helper()
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, value{}.JobName()), 0o755))
 	return filepath.Join(dir, value{}.JobName(), fileName)
 }
 
-// A job that was taken over can put anything in its place: it makes others neither
-// wait nor read what is not its own.
+// A compromised job can replace its file by anything: readers neither wait nor read what it
+// does not own.
 func TestOddFile(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"FIFO":      func(path string) error { return unix.Mkfifo(path, 0o600) },

@@ -13,9 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Agents of two versions on one node read what each other publishes: every field that the
-// version before writes has the same name and kind now, so that either reads it. Those that
-// differ are in docs/upgrade.md.
+// Agents of two versions on one node read each other's state: every field that the previous
+// version writes has the same name and kind now. The differences are listed in docs/upgrade.md.
 func TestPreviousVersion(t *testing.T) {
 	compatible[HAProxy](t, nil, []string{"ready: bool"})
 	compatible[Firewall](t, nil, []string{"own: bool"})
@@ -28,8 +27,8 @@ func TestPreviousVersion(t *testing.T) {
 		}, []string{"failed: float64", "refused: float64", "reloads: float64"})
 }
 
-// compatible reads what the version before published of a job, and holds its fields
-// against those that are published now: those that are gone, and those that are new.
+// compatible reads the published state of a job of the previous version, and compares its
+// fields with today's: gone and fresh list the differences.
 func compatible[T Job](t *testing.T, gone, fresh []string) *T {
 	t.Helper()
 	name := (*new(T)).JobName()
@@ -51,7 +50,7 @@ func compatible[T Job](t *testing.T, gone, fresh []string) *T {
 	return read
 }
 
-// fields are the paths of all fields of a JSON object, each with the kind of its value.
+// fields returns the paths of all fields of a JSON object, each with the kind of its value.
 func fields(t *testing.T, data []byte) map[string]bool {
 	t.Helper()
 	var value any
@@ -80,7 +79,7 @@ func fields(t *testing.T, data []byte) map[string]bool {
 	return out
 }
 
-// without returns those of a that b lacks, sorted; nil for none.
+// without returns the keys of a that b lacks, sorted; nil for none.
 func without(a, b map[string]bool) []string {
 	only := maps.Clone(a)
 	maps.DeleteFunc(only, func(path string, _ bool) bool { return b[path] })

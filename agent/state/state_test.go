@@ -16,13 +16,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// writerVariable makes the test binary publish in the directory that it names, and wait to
-// be killed, until its standard input ends: where nothing is waited for, Go ends a program
-// whose goroutines all sleep.
+// writerVariable makes the test binary publish in the directory that it names, and wait to be
+// killed until its standard input ends: Go ends a program whose goroutines are all asleep.
 const writerVariable = "STATE_TEST_DIR"
 
-// keep keeps the files of what was published open: the garbage collector closes
-// those that are unreachable, and their locks go with them.
+// keep references published files: the garbage collector would close them, and release their
+// locks.
 var keep *Dir
 
 func TestMain(m *testing.M) {
@@ -46,7 +45,7 @@ type value struct {
 
 func (value) JobName() string { return "firewall" }
 
-// word is another thing than value in its place, unfit is none that JSON could have.
+// word replaces value by another type, unfit by one that JSON cannot represent.
 type (
 	word  string
 	unfit struct{ F func() }
@@ -83,7 +82,7 @@ func TestPublishAndRead(t *testing.T) {
 			expect(t, reader, true, value{true, i})
 		}
 	}
-	expect(t, writer, true, value{true, 2}) // a writer reads itself
+	expect(t, writer, true, value{true, 2}) // a writer reads its own
 	testkit.Must(t, writer.Close())
 	expect(t, reader, false, value{})
 	if entries, err := os.ReadDir(filepath.Join(path, "firewall")); len(entries) != 0 || err != nil {
@@ -94,7 +93,7 @@ func TestPublishAndRead(t *testing.T) {
 	}
 }
 
-// A pod that is replaced: the new one counts, whenever the old one ends.
+// A pod is replaced: the new writer counts, whenever the old one ends.
 func TestTwoWriters(t *testing.T) {
 	path := t.TempDir()
 	before, after := open(t, path), open(t, path)
@@ -104,7 +103,7 @@ func TestTwoWriters(t *testing.T) {
 	testkit.Must(t, before.Close())
 	expect(t, after, true, value{true, 2})
 	before.Publish(value{true, 1})
-	after.Publish(value{true, 2}) // the same words once more
+	after.Publish(value{true, 2}) // the same state again
 	expect(t, before, true, value{true, 2})
 }
 
@@ -165,8 +164,7 @@ func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 	}
 }
 
-// While a writer publishes again and again, readers always see it alive and
-// whole.
+// While a writer publishes repeatedly, readers always see it alive and its state complete.
 func TestReadWhilePublishing(t *testing.T) {
 	path := t.TempDir()
 	writer := open(t, path)
@@ -229,7 +227,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Hard case 27: a file's times, which steps of the clock move, mean nothing.
+// Hard case 27: modification times, which steps of the clock change, are ignored.
 func TestHardCase27FileTimes(t *testing.T) {
 	d := open(t, t.TempDir())
 	d.Publish(value{true, 1})

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestLogLimit: what is within the limit comes out whole, what is beyond is counted.
+// TestLogLimit: lines within the limit are passed on unchanged, those beyond it are counted.
 func TestLogLimit(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
 	clock := time.Unix(0, 0)
@@ -31,8 +31,8 @@ func TestLogLimit(t *testing.T) {
 	testkit.Equal(t, 16, seen)
 }
 
-// TestDaemonLog: a daemon that logs far more than its limit, and faster than anybody
-// reads, ends as soon as it would else; its first lines are there.
+// TestDaemonLog: a daemon that logs far beyond its limit, faster than it is read, exits as soon
+// as otherwise; its first lines are logged.
 func TestDaemonLog(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	testkit.Must(t, err)
@@ -44,15 +44,15 @@ func TestDaemonLog(t *testing.T) {
 	awaitEnd(t, p)
 	data := testkit.ReadFile(t, log.Name())
 	got := string(data)
-	// What the rate allows, and for each line of it one that says what was left out.
+	// The lines within the rate, and one summary of dropped lines for each.
 	most := 1200 + 10*int(time.Since(began).Seconds())
 	if !strings.HasPrefix(got, "1\n2\n3\n") || len(got) > most || !strings.Contains(got, "lines left out\n") {
 		t.Errorf("%d bytes:\n%s", len(got), got)
 	}
 }
 
-// TestLastWords: what a daemon logged before it ended is passed on to the last line, however
-// late the agent is.
+// TestLastWords: everything that a daemon logged before it exited is passed on, however late
+// the agent is.
 func TestLastWords(t *testing.T) {
 	was := drainTime
 	drainTime = 0

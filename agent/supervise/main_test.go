@@ -30,10 +30,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// agent starts the daemon of its arguments, prints its process ID and lives until it is
+// agent starts the daemon given by its arguments, prints its process ID and runs until it is
 // killed, while its other threads come and go.
 func agent() {
-	// A file, so that the daemon does not hold the pipe that is read.
+	// A file, so that the daemon does not inherit the pipe that the test reads.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		fmt.Println(err)
@@ -59,8 +59,8 @@ func churn(n int) {
 	all.Wait()
 }
 
-// reaper is an agent as process 1 of a container: daemons leave orphans to it
-// while it runs programs whose exit status it wants.
+// reaper is an agent as process 1 of a container: it inherits orphans of daemons while it runs
+// programs whose exit status it needs.
 func reaper() {
 	if err := reapWhileRunning(); err != nil {
 		fmt.Println(err)
@@ -69,7 +69,7 @@ func reaper() {
 }
 
 func reapWhileRunning() error {
-	// What would be the children of process 1 becomes this process's.
+	// Children that process 1 would inherit become this process's.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func reapWhileRunning() error {
 	}
 }
 
-// leaveOrphans runs programs that leave another behind, each in a session of
-// its own so that it outlives the group, and checks the exit status of each.
+// leaveOrphans runs programs that leave another one behind, each in its own session so that it
+// outlives the group, and checks the exit status of each.
 func leaveOrphans(ctx context.Context) error {
 	for i := range 25 {
 		_, err := Output(ctx, "sh", "-c", fmt.Sprintf("setsid sleep 0.0%d >&- 2>&- & exit %d", i%5, i))
@@ -121,7 +121,7 @@ func zombies(parent int) []string {
 	return out
 }
 
-// gone reports whether a process has ended, possibly unnoticed by its parent.
+// gone reports whether a process has ended, even if its parent has not waited for it.
 func gone(pid int) bool {
 	state, _ := processState(pid)
 	return state == "" || state == "Z"

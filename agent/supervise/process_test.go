@@ -58,9 +58,9 @@ func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 	return p, strings.TrimSpace(line)
 }
 
-// The end of the daemon's main process is known before what it leaves behind is gone.
+// The exit of the daemon's main process is known before its descendants have ended.
 func TestEnded(t *testing.T) {
-	p, _ := shell(t, `trap "" TERM; sleep 1000 & echo on; wait`, time.Hour) // which the other inherits
+	p, _ := shell(t, `trap "" TERM; sleep 1000 & echo on; wait`, time.Hour) // which its child inherits
 	select {
 	case <-p.Ended():
 		t.Fatal("it has not ended")
@@ -179,7 +179,7 @@ func TestStop(t *testing.T) {
 			if got := exitCode(p.Err()); got != tt.want {
 				t.Errorf("ended with %d (%v), want %d", got, p.Err(), tt.want)
 			}
-			p.Stop(tt.ctx) // once more is harmless
+			p.Stop(tt.ctx) // stopping again is harmless
 			if err := p.Signal(syscall.SIGHUP); !errors.Is(err, os.ErrProcessDone) {
 				t.Errorf("signal after the end: %v", err)
 			}
@@ -234,7 +234,8 @@ func TestOutput(t *testing.T) {
 	if !bytes.Equal(out, make([]byte, maxOutput)) || err != nil {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	// A process outside of its group still has the pipe open: the program has ended all the same.
+	// A process outside of its group still has the pipe open: the program counts as ended
+	// anyway.
 	out, err = Output(t.Context(), "sh", "-c", "setsid sleep 5 & echo on")
 	if string(out) != "on\n" || err != nil {
 		t.Errorf("a program that leaves another behind: %q, %v", out, err)

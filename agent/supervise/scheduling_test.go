@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper is a process, which ends with the test.
+// sleeper starts a process that ends with the test.
 func sleeper(t *testing.T) int {
 	t.Helper()
 	c := exec.Command("sleep", "infinity")
@@ -18,7 +18,7 @@ func sleeper(t *testing.T) int {
 	return c.Process.Pid
 }
 
-// A process that may not run on every core is refused SCHED_DEADLINE.
+// The kernel refuses SCHED_DEADLINE to a process that may not run on every core.
 func TestRaiseScheduling(t *testing.T) {
 	testkit.Live(t)
 	var one unix.CPUSet
@@ -44,7 +44,8 @@ func TestRaiseScheduling(t *testing.T) {
 			if policy, err := scheduling(pid); policy != Ordinary || err != nil {
 				t.Fatalf("before: %s, %v", policy, err)
 			}
-			// The kernel admits so many at SCHED_DEADLINE, those of other tests too.
+			// The kernel admits a limited number to SCHED_DEADLINE, including those of other
+			// tests.
 			testkit.Await(t, string(tt.want), func() bool {
 				policy, err := RaiseScheduling(pid)
 				if policy != tt.want && policy != RoundRobin || err != nil {

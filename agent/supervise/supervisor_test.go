@@ -74,7 +74,7 @@ func TestSupervisor(t *testing.T) {
 	}
 }
 
-// What the daemon logs comes as records of the agent's log, but for lines that are not wanted.
+// Lines of the daemon become records of the agent's log, except for filtered ones.
 func TestLinesAreRecords(t *testing.T) {
 	var out testkit.Log
 	s := &Supervisor{
@@ -93,8 +93,7 @@ func TestLinesAreRecords(t *testing.T) {
 	testkit.Lacks(t, out.String(), "two", "2025")
 }
 
-// A daemon that ends in the same way again and again is logged for that once, and
-// once more when it runs well.
+// A daemon that repeatedly exits in the same way is logged once, and again when it runs well.
 func TestEndsAreLoggedOnce(t *testing.T) {
 	var out testkit.Log
 	var starts atomic.Int32
@@ -125,7 +124,7 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// What a daemon held is taken from it when it ends, before the wait for its next start.
+// The clean-up after a daemon runs when it exits, before the delay of its next start.
 func TestHardCase38AfterTheEnd(t *testing.T) {
 	var starts, ends atomic.Int32
 	s := &Supervisor{

@@ -30,11 +30,11 @@ func TestPick(t *testing.T) {
 	open := []netdump.Connection{
 		{Own: client("192.0.2.11:9445"), Peer: client("198.51.100.9:40002")}, // redirected
 		{Own: client("192.0.2.11:9445"), Peer: client("198.51.100.9:40001")},
-		{Own: client("192.0.2.5:6443"), Peer: client("198.51.100.9:40003")}, // while HAProxy did not serve
+		{Own: client("192.0.2.5:6443"), Peer: client("198.51.100.9:40003")}, // opened while HAProxy did not serve
 		{Own: client("192.0.2.5:22623"), Peer: client("198.51.100.9:40004")},
 		{Own: client("[2001:db8::11]:9445"), Peer: client("[2001:db8:1::9]:40001")},
 		{Own: client("192.0.2.7:443"), Peer: client("198.51.100.9:40005")},
-		// None of a VIP's, or of a client elsewhere.
+		// Neither to a VIP, nor of a client elsewhere.
 		{Own: client("192.0.2.11:9445"), Peer: client("192.0.2.11:40006")},
 		{Own: client("127.0.0.1:9445"), Peer: client("127.0.0.1:40006")},
 		{Own: client("192.0.2.5:6443"), Peer: client("192.0.2.11:40006")},

@@ -24,7 +24,7 @@ func read(message []byte) (Clients, error) {
 	return decode(message[headerSize:], four, vips)
 }
 
-// A peer of both families gets each client once; a VIP without clients needs no entry.
+// A peer of both families receives each client once; a VIP without clients needs no entry.
 func TestMessage(t *testing.T) {
 	for _, c := range []struct {
 		in    Clients
@@ -98,8 +98,8 @@ func TestMessageRefused(t *testing.T) {
 	}
 }
 
-// Whatever a peer sends, what is taken is of a VIP and a client that could be, and takes
-// little more memory than the message.
+// Whatever a peer sends, accepted entries have a possible VIP and client, and take little more
+// memory than the message.
 func FuzzMessage(f *testing.F) {
 	f.Add(Clients{api4.Address: {6443: clients("198.51.100.9:1")}}.encode(true))
 	f.Add(Clients{api6.Address: {6443: clients("[2001:db8:1::9]:1")}}.encode(false))

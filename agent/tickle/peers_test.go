@@ -41,9 +41,9 @@ func running(t *testing.T, f func(context.Context)) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// A holder tells a peer, although another takes connections and says nothing, and a third
-// does not listen. The peer forgets it when the holder is no peer any more. A peer that
-// restarts is notified again.
+// A holder sends its clients to a peer, although another one accepts connections without
+// answering, and a third one does not listen. The peer drops them when the holder is no longer
+// a peer. A restarted peer receives them again.
 func TestShare(t *testing.T) {
 	port := freePort(t)
 	receiver := newTickler(port, "127.0.0.1")
@@ -95,11 +95,10 @@ func connect(t *testing.T, from string, port int) *testHost {
 	return &testHost{conn, t}
 }
 
-// send sends a message, and returns the answer, or -1 if the connection is closed
-// instead.
+// send sends a message and returns the answer, or -1 if the connection is closed instead.
 func (s *testHost) send(message []byte) int {
 	s.t.Helper()
-	_, _ = s.Write(message) // it may be closed by now
+	_, _ = s.Write(message) // the peer may have closed it
 	var answer [1]byte
 	if _, err := io.ReadFull(s, answer[:]); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -110,8 +109,8 @@ func (s *testHost) send(message []byte) int {
 	return int(answer[0])
 }
 
-// Only peers are heard; what they say is checked, and nothing that they send takes the
-// port from others.
+// Only peers are accepted; their messages are validated, and no message blocks the port for
+// others.
 func TestServe(t *testing.T) {
 	port := freePort(t)
 	tickler := newTickler(port, "127.0.0.2")
@@ -151,8 +150,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Hard case 52: a peer's address that keeps connections open, and sends slowly, takes the
-// port from no other peer, and has two connections: a third takes the place of the first.
+// Hard case 52: a peer's address that keeps connections open and sends slowly blocks the port
+// for no other peer, and has two connections: a third replaces the first.
 func TestHardCase52Connections(t *testing.T) {
 	port := freePort(t)
 	tickler := newTickler(port, "127.0.0.2", "127.0.0.3")
@@ -163,7 +162,7 @@ func TestHardCase52Connections(t *testing.T) {
 	var held []*testHost
 	for range maxConnections + 10 {
 		s := connect(t, "127.0.0.2", port)
-		_, _ = s.Write(good[:headerSize+1]) // it may be closed by now
+		_, _ = s.Write(good[:headerSize+1]) // the peer may have closed it
 		held = append(held, s)
 	}
 	for range 3 {
@@ -176,8 +175,8 @@ func TestHardCase52Connections(t *testing.T) {
 	}
 }
 
-// Hard case 52: what many peers' addresses tell is bounded altogether, and decoded without
-// keeping the job waiting.
+// Hard case 52: the lists of many peers' addresses are bounded in total, and decoded without
+// delaying the job.
 func TestHardCase52Memory(t *testing.T) {
 	var peers []string
 	for i := range 20 {
@@ -201,7 +200,7 @@ func TestHardCase52Memory(t *testing.T) {
 	}
 }
 
-// What one holder told is not replaced by what another tells, and counts for some time.
+// The list of one holder is not replaced by that of another, and expires.
 func TestOf(t *testing.T) {
 	tickler := newTickler(0, "127.0.0.2", "127.0.0.3")
 	tickler.known[addr("127.0.0.2")] = clientList{Clients{api4.Address: {6443: clients("198.51.100.9:1")}}, time.Now().Add(-maxAge / 2)}

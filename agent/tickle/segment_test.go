@@ -29,7 +29,7 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// held is a machine with a VIP that serves at a port, and echoes.
+// held is a machine with a VIP and an echo server.
 type held struct {
 	*netns.Node
 	listener net.Listener
@@ -65,7 +65,7 @@ func (h *held) hold(t *testing.T, vip netip.Addr) {
 	}()
 }
 
-// connected is a connection of a client that has worked.
+// connected returns a client's connection that has been used.
 func connected(t *testing.T, from *netns.Node, vip netip.Addr) *net.TCPConn {
 	t.Helper()
 	var conn net.Conn
@@ -94,9 +94,9 @@ func works(t *testing.T, conn net.Conn) {
 	}
 }
 
-// A client that only listens to a machine which is gone has its connection reset by the
-// one that got the VIP; a connection that this one knows continues, and so does one to a VIP
-// that is not there.
+// An idle client of a machine that is gone gets its connection reset by the new holder of the
+// VIP; connections that the new holder has continue, and so do those to a VIP that it does not
+// have.
 func TestTickle(t *testing.T) {
 	for _, tt := range []struct{ vip, first, second, client string }{
 		{"192.0.2.5", "192.0.2.11/24", "192.0.2.12/24", "192.0.2.99/24"},
@@ -116,9 +116,9 @@ func TestTickle(t *testing.T) {
 
 			testkit.Must(t, first.SetLink(false))
 			second.hold(t, vip)
-			testkit.Must(t, from.Command(t.Context(), "ip", "neighbour", "flush", "dev", "eth0").Run()) // no announcement of the VIP arrives here
+			testkit.Must(t, from.Command(t.Context(), "ip", "neighbour", "flush", "dev", "eth0").Run()) // no announcement of the VIP reaches this client
 			alive := connected(t, from, vip)
-			testkit.Must(t, dead.SetKeepAlive(false)) // which would end it as well, though later
+			testkit.Must(t, dead.SetKeepAlive(false)) // which would end it as well, later
 			ports := map[uint16][]netip.AddrPort{6443: {local(dead), local(alive), netip.AddrPortFrom(local(dead).Addr(), 1)}}
 
 			testkit.Must(t, second.Do(func() error { return tickle(t.Context(), vip, ports, 0) }))
@@ -141,8 +141,8 @@ func local(conn *net.TCPConn) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// A number that a client expects by chance ends nothing, and another one does; so there are
-// several rounds.
+// A sequence number that happens to match ends the connection, others do not; hence several
+// rounds.
 func TestRounds(t *testing.T) {
 	seen := map[uint32]bool{}
 	last := time.Duration(0)

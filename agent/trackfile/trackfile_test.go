@@ -77,7 +77,7 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	}
 }
 
-// tmpfs mounts a small disk on a directory.
+// tmpfs mounts a small file system on a directory.
 func tmpfs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,8 +88,7 @@ func tmpfs(t *testing.T) string {
 	return dir
 }
 
-// A disk without room for one more file takes every change of those that are
-// there.
+// A disk without space for another file accepts every change of existing ones.
 func TestFullDisk(t *testing.T) {
 	testkit.Privileged(t)
 	dir := tmpfs(t)
@@ -134,7 +133,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// Who starts to watch after a change learns of it all the same.
+// A watcher that starts after a change is notified anyway.
 func TestRepeat(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
@@ -155,7 +154,7 @@ func TestRepeat(t *testing.T) {
 	testkit.Equal(t, "1\n1\n", read(t, dir, "lb-path")+read(t, dir, "ingress-away"))
 }
 
-// What is withdrawn stays so, whatever the checks say after it.
+// A withdrawn file stays withdrawn, whatever checks report afterwards.
 func TestWithdraw(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)

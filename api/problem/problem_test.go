@@ -49,7 +49,7 @@ func TestSort(t *testing.T) {
 	testkit.Equal(t, want, list)
 }
 
-// Repeats go even where they were not neighbours.
+// Duplicates are dropped even if they were not adjacent.
 func TestSortDropsRepeats(t *testing.T) {
 	one := Problem{Code: Syntax, Expected: "one"}
 	two := Problem{Code: Syntax, Expected: "two"}
@@ -72,7 +72,7 @@ func TestErr(t *testing.T) {
 	testkit.Equal(t, List{warning}, list.Warnings())
 }
 
-// Of a file that is a template nothing else is said; other files keep theirs.
+// A file that is a template has no other problems; other files keep theirs.
 func TestFinalTemplatesAlone(t *testing.T) {
 	at := func(file string, line int, code Code, found string) Problem {
 		return Problem{File: file, Line: line, Severity: Error, Code: code, Found: found}

@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// cluster.yaml of a later vipgen, with fields that this one does not know, counts without
-// them, whatever they hold; what is wrong with known fields is refused as ever.
+// The cluster.yaml of a later vipgen is accepted without the fields that this version does not
+// know, whatever their content; errors in known fields are reported as usual.
 func TestLaterClusterConfig(t *testing.T) {
 	good := previous.File(t, "rendered/vipgen/cluster.yaml")
 	want, err := LoadClusterConfig("cluster.yaml", good)

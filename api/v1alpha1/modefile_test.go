@@ -75,8 +75,8 @@ func TestParseModeFile(t *testing.T) {
 	}
 }
 
-// Whatever is in a mode file: no panic, and what is taken is a VRRP settings
-// that VRRP has, and reads again as the same.
+// Whatever a mode file contains: no panic, and accepted settings are valid for VRRP and format
+// to the same text.
 func FuzzParseModeFile(f *testing.F) {
 	for _, s := range []string{
 		"mode: unicast\nprofile: fast\n", "mode: multicast\ntime: 2026-05-02T03:00:00Z\n",

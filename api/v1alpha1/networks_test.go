@@ -16,7 +16,7 @@ func networkList(s string) (out []netip.Prefix) {
 	return out
 }
 
-// Where nodes are: the machine networks, unless a VIP is in none of them (hard case 44).
+// Nodes are in the machine networks, unless a VIP is in none of them (hard case 44).
 func TestNodeNetworks(t *testing.T) {
 	nic := func(prefixes ...string) []Interface { return []Interface{iface("a", true, true, prefixes...)} }
 	tests := []struct {

@@ -46,7 +46,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// The other nodes know the address in the VIP's network, or another of the same interface.
+// Peers know the address in the VIP's network, or another one of the same interface.
 func TestHardCase46BindKnown(t *testing.T) {
 	n := &Node{Interfaces: []Interface{iface("eth0", true, true, "2001:db8:1::30/64", "fd99:7::30/64"), iface("eth1", false, false, "2001:db8:2::30/64")}}
 	for listed, want := range map[string]string{
@@ -59,7 +59,7 @@ func TestHardCase46BindKnown(t *testing.T) {
 	}
 }
 
-// The operator's own keepalived sends from the address that kubelet has.
+// The operator's own keepalived sends from kubelet's address.
 func TestHardCase46BindAsListed(t *testing.T) {
 	eth0 := iface("eth0", true, true, "192.168.111.30/24", "2001:db8:1::30/64", "fd99:7::30/64")
 	eth1 := iface("eth1", false, false, "172.22.0.30/24", "2001:db8:2::30/64")

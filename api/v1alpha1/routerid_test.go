@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The first four stand in public reports of running clusters.
+// The first four are from public reports of running clusters.
 func TestRouterIDs(t *testing.T) {
 	tests := []struct {
 		cluster string
@@ -27,7 +27,7 @@ func TestRouterIDs(t *testing.T) {
 	}
 }
 
-// Whatever the text, VRRP can carry the ID.
+// VRRP can carry the ID of any text.
 func FuzzRouterID(f *testing.F) {
 	f.Add("vmware-api")
 	f.Add("")

@@ -57,8 +57,8 @@ func TestSchemaHasEveryField(t *testing.T) {
 	walk(reflect.TypeFor[v1alpha1.VIPConfig](), &s, "")
 }
 
-// TestEveryEnumIsChecked: a field of a type with constants has its values at the type, as
-// the schema takes them from there, and validation refuses others.
+// TestEveryEnumIsChecked: a type with constants has its values declared with it, from which the
+// schema takes them, and validation refuses others.
 func TestEveryEnumIsChecked(t *testing.T) {
 	everyEnumIsChecked(t, &v1alpha1.VIPConfig{})
 	everyEnumIsChecked(t, &v1alpha1.ClusterConfig{Spec: v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}})
@@ -90,8 +90,7 @@ func everyEnumIsChecked(t *testing.T, c interface{ Validate() problem.List }) {
 	walk(reflect.ValueOf(c).Elem(), "")
 }
 
-// compiled is the schema as an independent implementation reads it, formats
-// checked.
+// compiled compiles the schema with an independent implementation that checks formats.
 func compiled(t *testing.T) *validator.Schema {
 	t.Helper()
 	doc, err := validator.UnmarshalJSON(bytes.NewReader(v1alpha1.VIPConfigSchema))
@@ -104,7 +103,7 @@ func compiled(t *testing.T) *validator.Schema {
 	return s
 }
 
-// instance reads YAML as the validator wants it.
+// instance converts YAML for the validator.
 func instance(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -197,7 +196,7 @@ spec:
 	}
 }
 
-// TestSchemaRefuses has mistakes that an editor must mark; vipgen refuses all of them too.
+// TestSchemaRefuses lists errors that an editor must mark; vipgen refuses all of them, too.
 func TestSchemaRefuses(t *testing.T) {
 	tests := map[string]string{
 		"no kind":             "apiVersion: vipgen.io/v1alpha1",

@@ -49,7 +49,7 @@ func generate(t *testing.T) []byte {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	testkit.Must(t, enc.Encode(s))
-	// The library escapes them whatever the encoder's settings.
+	// The library escapes these whatever the encoder's settings.
 	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(b.String()))
 }
 
@@ -120,7 +120,7 @@ func rules() []rule {
 		{"kind", constant(v1alpha1.KindVIPConfig)},
 		{"spec.openshiftVersion", enum(ignition.SupportedOpenShift()...)},
 		{"spec.vrrp", customNeedsInterval},
-		// 0 and "" stand for the default wherever there is one.
+		// 0 and "" stand for the default of every field that has one.
 		{"spec.vrrp.version", func(s *jsonschema.Schema) { s.Enum = []any{2, 3} }},
 		{"spec.vrrp.advertInterval", func(s *jsonschema.Schema) { s.Examples = []any{"50ms", "1s"} }},
 		{"spec.dns.upstreams", atMost(15)},
@@ -216,7 +216,7 @@ func byDefault(v any) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Default = v }
 }
 
-// customNeedsInterval: the one field that another makes necessary.
+// customNeedsInterval makes the interval required with the custom profile.
 func customNeedsInterval(s *jsonschema.Schema) {
 	is := jsonschema.NewProperties()
 	is.Set("profile", &jsonschema.Schema{Const: string(v1alpha1.ProfileCustom)})

@@ -25,7 +25,7 @@ func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	return code, o.String(), e.String()
 }
 
-// rootWith makes a file system whose cluster.yaml has this content.
+// rootWith makes a file system with the given cluster.yaml.
 func rootWith(t *testing.T, cluster string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -42,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 		name string
 		args []string
 		code int
-		want string // in the complaint
+		want string // part of the error
 	}{
 		{"help", []string{"--help"}, command.OK, ""},
 		{"version", []string{"version"}, command.OK, ""},
@@ -105,7 +105,7 @@ func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
 	walk((&app{}).command())
 }
 
-// TestEveryCommandIsDocumented: commands and flags alike.
+// TestEveryCommandIsDocumented covers commands and flags.
 func TestEveryCommandIsDocumented(t *testing.T) {
 	data := testkit.ReadFile(t, "README.md")
 	page := string(data)
@@ -126,8 +126,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 	walk((&app{}).command())
 }
 
-// TestDependencies: the agent is small because it has nothing of the offline
-// half in it.
+// TestDependencies: the agent is small because it contains nothing of the offline half.
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "../../agent/...", "../vipgen-agent").Output()
 	testkit.Must(t, err)

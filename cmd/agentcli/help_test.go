@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// privateWords must not be in help texts: see the same table of vipgen's commands.
+// privateWords must not occur in help texts: see the same table of vipgen's commands.
 var privateWords = regexp.MustCompile(`(?i)\badverts?\b|\bof its own\b|\bin place of\b|\bbeside\b|\btakes back\b|\bgoes on\b|\b(say|says) who\b|\bfor how long\b|\bfor ever\b|\bwhere it is to\b|\bhow long\b`)
 
 func TestHelpIsFitToRead(t *testing.T) {

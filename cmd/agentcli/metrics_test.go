@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// tasks returns the tasks of all jobs, which need not run.
+// tasks returns the tasks of all jobs, running or not.
 func tasks() (out []task) {
 	for _, k := range jobs {
 		e := job.Environment{Source: &facts.Source{}}
@@ -111,7 +111,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 }
 
-// Each job has all that the command line needs of it, and nothing that another has.
+// Each job has everything that the command line needs, and nothing of another job.
 func TestJobs(t *testing.T) {
 	names, ports := map[string]bool{}, map[int]bool{}
 	root := (&app{}).command()

@@ -14,17 +14,17 @@ import (
 
 var update = flag.Bool("update", false, "write the schemas of what -o json prints")
 
-// schemas is where 'vipgen schema --of' has them from.
+// schemas is the folder that 'vipgen schema --of' reads.
 const schemas = "../cli/schemas/"
 
-// TestSchemas: the schemas are those of the types.
+// TestSchemas: the schemas match the types.
 func TestSchemas(t *testing.T) {
 	for _, o := range kinds {
 		outputs.Verify(t, "cmd/agentcli", schemas+o.Name+".schema.json", o.Kind, o.Type, *update)
 	}
 }
 
-// checkOutput fails the test if JSON that a command printed is not as its schema says.
+// checkOutput fails the test if the JSON output of a command violates its schema.
 func checkOutput(t *testing.T, args []string, printed string) {
 	t.Helper()
 	if !strings.HasPrefix(printed, "{") || !slices.Contains(args, "json") {

@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// stuckJob is a job of which only Stuck is called.
+// stuckJob is a job whose Stuck is the only method called.
 type stuckJob struct {
 	job.Job
 	err error
@@ -26,8 +26,8 @@ type stuckJob struct {
 
 func (j stuckJob) Stuck() error { return j.err }
 
-// A probe that is answered before packages initialise is one that succeeds in silence on
-// the command line.
+// A probe that is answered before packages are initialised matches one that succeeds silently
+// on the command line.
 func TestEarlyProbe(t *testing.T) {
 	broken := errors.New("broken")
 	hang := func(ctx context.Context, _ job.Environment) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// The same templates and facts give what vipgen previews.
+// The same templates and facts render the same files as vipgen preview.
 func TestRender(t *testing.T) {
 	golden := "../../golden/cases/baremetal-usermanaged/"
 	cluster := testkit.ReadFile(t, golden+"expected/files/every-pool"+v1alpha1.ClusterConfigPath)

@@ -13,7 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Where no job runs, all lines say so, and the exit code does; JSON is for vipgen status to judge.
+// Without running jobs every line and the exit code report it; the JSON leaves the judgement to
+// vipgen status.
 func TestStatusOfNothing(t *testing.T) {
 	t.Setenv(v1alpha1.RootVariable, t.TempDir())
 	for format, want := range map[string]int{"text": command.Finding, "json": command.OK} {
@@ -23,7 +24,7 @@ func TestStatusOfNothing(t *testing.T) {
 	}
 }
 
-// The environment names the root where no flag does, and help says the default of a node.
+// The environment variable names the root if no flag does, and help shows a node's default.
 func TestRootVariable(t *testing.T) {
 	root := t.TempDir()
 	dir, err := state.Open(filepath.Join(root, v1alpha1.RunDir))
@@ -68,7 +69,7 @@ func TestStatus(t *testing.T) {
 	if code != command.OK || !strings.Contains(out, `"address": "192.0.2.10:6443"`) || strings.Contains(out, "keepalived") {
 		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
 	}
-	// All of it is what a reader of reports knows.
+	// A reader of reports knows every field.
 	var report struct {
 		APIVersion, Kind string
 		state.Report

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestSteps follows STEPS.md on the exported cluster: oc changes what the next export has, and
-// vipgen prints what the step says.
+// TestSteps follows STEPS.md on the exported cluster: oc changes the next export, and vipgen
+// prints what the step announces.
 func TestSteps(t *testing.T) {
 	cluster := map[string]string{"": layLive(t)}
 	must(t, "adopt", "live.yaml", "--dir", "demo", "--agent-image", "registry.example.com/vipgen-agent:v1")
@@ -39,14 +39,14 @@ func TestSteps(t *testing.T) {
 	testkit.Equal(t, 5, checked)
 }
 
-// followStep runs a command of STEPS.md and returns what vipgen prints; cluster has the objects
-// by file.
+// followStep runs a command of STEPS.md and returns the output of vipgen; cluster holds the
+// objects by file.
 func followStep(t *testing.T, line string, cluster map[string]string) string {
 	t.Helper()
 	words := strings.Fields(line)
 	switch {
 	case words[0] == "vipgen":
-		if words[1] == "render" { // the migration: the step says to edit this
+		if words[1] == "render" { // the migration: the step asks for this edit
 			lay(t, map[string]string{"vipgen.yaml": strings.Replace(read(t, "vipgen.yaml"), "    profile: classic\n", "", 1)})
 		}
 		return step(t, words[1:])

@@ -19,8 +19,8 @@ func layLive(t *testing.T) string {
 	return string(data)
 }
 
-// What is written renders again without a change, is what a later export is held against,
-// and is applied as it is.
+// The written directory renders without a change, is compared with later exports, and applies
+// as it is.
 func TestAdopt(t *testing.T) {
 	live := layLive(t)
 	plan := must(t, "adopt", "live.yaml")
@@ -35,7 +35,7 @@ func TestAdopt(t *testing.T) {
 	if out := must(t, "adopt", "live.yaml", "--dir", "demo", "--check"); !strings.HasSuffix(out, "no change\n") {
 		t.Error(out)
 	}
-	// After it was applied, and with a file of the operator changed.
+	// After the directory was applied, with one of the operator's files changed.
 	var applied strings.Builder
 	for name, data := range snapshot(t, "demo") {
 		if strings.HasPrefix(name, "demo/rendered/machineconfigs/") {
@@ -64,7 +64,7 @@ func TestAdopt(t *testing.T) {
 	if len(check.Changes) != 1 || len(check.Next.Contract) == 0 {
 		t.Errorf("%+v", check)
 	}
-	// That is the one to compare with from then on; what it no longer has goes.
+	// This is the new base of comparison; entries that are gone are dropped.
 	before := snapshot(t, "demo")
 	lay(t, map[string]string{"later.yaml": strings.Replace(changed, "recycler-pod.yaml", "criometricsproxy.yaml", 1) + applied.String()})
 	exits(t, command.OK, "adopt", "later.yaml", "--dir", "demo", "--update").silently().begins("wrote ")
@@ -78,7 +78,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// An unknown file, a shadowed one and mistakes in usage: nothing is written.
+// An unknown file, a shadowed one and usage errors: nothing is written.
 func TestAdoptRefuses(t *testing.T) {
 	live := layLive(t)
 	mc := func(name, notes, file string) string {

@@ -11,8 +11,7 @@ import (
 
 const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
 
-// What an asset directory says of domains of routes is compared with what nodes
-// resolve.
+// The domains of routes in an asset directory are compared with the names that nodes resolve.
 func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	const warning = `ocp/manifests/cluster-ingress-02-config.yml:6:15: warning: spec.appsDomain: found apps.example.net, expected a domain that the cluster's nodes resolve`
 	for name, tt := range map[string]struct {
@@ -38,7 +37,7 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	exits(t, command.Input, "render", "--allow-default-image", "--install-dir", "ocp").reports(`found "Other", expected "Ingress"`)
 }
 
-// A function of kustomize takes the same object.
+// The function for kustomize accepts the same object.
 func TestFunctionWithClusterIngress(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{input.ClusterIngressName: clusterIngress})
@@ -54,8 +53,8 @@ func TestFunctionWithClusterIngress(t *testing.T) {
 	}
 }
 
-// The names below appsDomain lead to the controller that lists it, else to the default
-// one; a record wins over both files.
+// Names below appsDomain resolve to the controller that lists it, else to the default one; a
+// record overrides both files.
 func TestWhoServesAppsDomain(t *testing.T) {
 	for spec, want := range map[string]string{
 		"appsDomain: apps.example.net": "192.0.2.3",

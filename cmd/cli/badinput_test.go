@@ -36,8 +36,8 @@ platform:
       type: UserManaged
 `
 
-// badCase is a file of testdata/bad: what is wrong, the command line, the files
-// that it finds, and the report.
+// badCase is a file of testdata/bad: what is wrong, the command line, its files, and the
+// report.
 type badCase struct {
 	archive *txtar.Archive
 	args    []string
@@ -105,11 +105,11 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// unprintable matches what no report may have.
+// unprintable matches characters that no report may contain.
 var unprintable = regexp.MustCompile(`[^\P{C}\n\t]`)
 
-// Every wrong input gets exactly its report, exit code 2, or 3 where a file cannot be read, nothing on standard
-// output and nothing written, also where there is something to write to.
+// Every invalid input causes exactly its report and exit code 2, or 3 if a file cannot be read;
+// nothing is printed to standard output or written, even over existing files.
 func TestBadInput(t *testing.T) {
 	names, err := filepath.Glob("testdata/bad/*.txtar")
 	if err != nil || len(names) < 60 {
@@ -150,7 +150,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// The table has a case for every code that a report can hold.
+// The table has a case for every code of reports.
 func TestBadInputCoversCodes(t *testing.T) {
 	text := testkit.ReadFile(t, "../../api/problem/codes.go")
 	codes := regexp.MustCompile(`(?m)^\t\w+ +Code = "(.+)"$`).FindAllSubmatch(text, -1)
@@ -165,15 +165,15 @@ func TestBadInputCoversCodes(t *testing.T) {
 	}
 	for _, code := range codes {
 		switch string(code[1]) {
-		case "shadowed": // comes with the diff: TestDiffWithWhatRuns
+		case "shadowed": // reported with the diff: TestDiffWithWhatRuns
 			continue
-		case "unknown-operator-file": // comes with the plan: TestAdoptRefuses
+		case "unknown-operator-file": // reported with the plan: TestAdoptRefuses
 			continue
 		case "other-release": // a warning: TestImagesFollowTheRelease
 			continue
-		case "default-image": // comes with what writes: TestDefaultImage
+		case "default-image": // reported with written files: TestDefaultImage
 			continue
-		case "unpinned-image": // comes with what is rendered: TestUnpinnedImagesComeLast in render
+		case "unpinned-image": // reported with rendered files: TestUnpinnedImagesComeLast in render
 			continue
 		}
 		if !strings.Contains(reports.String(), "["+string(code[1])+"]\n") {

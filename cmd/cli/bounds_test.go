@@ -21,7 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What is too large to be worth a tree of it is refused before there is one.
+// Input that is too large to be parsed into a tree is refused before parsing.
 func TestInputIsBounded(t *testing.T) {
 	good(t)
 	for name, text := range map[string]string{
@@ -44,14 +44,14 @@ func TestInputIsBounded(t *testing.T) {
 			}
 		}
 	}
-	// As the bootstrap.ign of an installer, whose contents are long texts.
+	// Like the bootstrap.ign of an installer, whose contents are long texts.
 	text := `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:;base64,` + strings.Repeat("YWJj", 2<<20) + `"}}]}}`
 	testkit.Must(t, os.WriteFile("large.ign", []byte(text), 0o600))
 	exits(t, command.OK, "inspect", "large.ign")
 }
 
-// What is taken, just below the bounds, costs a bounded amount of memory and time as well:
-// time of as many readings of the largest file as a plain text, on the machine that it is.
+// Input just below the bounds costs a bounded amount of memory and time: as much CPU time as
+// several readings of the largest file as plain text, on the same machine.
 func TestHostileInputIsCheap(t *testing.T) {
 	testkit.Measured(t)
 	program := testkit.Vipgen(t)
@@ -101,7 +101,7 @@ func TestHostileInputIsCheap(t *testing.T) {
 	}
 }
 
-// plainReading is the time of cores that the largest file takes as one YAML text.
+// plainReading returns the CPU time of parsing the largest file as one YAML text.
 func plainReading(t *testing.T) time.Duration {
 	t.Helper()
 	text := []byte("a: " + strings.Repeat("x", input.MaxFile-10))
@@ -112,7 +112,7 @@ func plainReading(t *testing.T) time.Duration {
 	return spent
 }
 
-// coresOf is the time of cores that this process has had.
+// coresOf returns the CPU time of this process.
 func coresOf(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -120,8 +120,8 @@ func coresOf(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// peak waits for a program, and gives the most memory that it had. What the kernel says
-// of one that has ended counts the test as well, which it was forked from.
+// peak waits for a program and returns its peak memory. The kernel's figure for an ended
+// process includes the test that it was forked from.
 func peak(t *testing.T, c *exec.Cmd) (most int64) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -155,7 +155,7 @@ func ignitionConfig(size, files int) string {
 	return b.String() + "]}}"
 }
 
-// bombs returns many files of a few kilobytes that unpack to megabytes.
+// bombs returns many files of a few kilobytes that decompress to megabytes.
 func bombs(t *testing.T) string {
 	t.Helper()
 	var packed bytes.Buffer
@@ -186,7 +186,7 @@ func TestInputIsNoFIFO(t *testing.T) {
 	exits(t, command.Failed, "inspect", "fifo").reports("not a regular file")
 }
 
-// A function reads what is below its working directory, and nothing else.
+// A function reads files below its working directory, and no others.
 func TestFunctionReadsNothingElse(t *testing.T) {
 	good(t)
 	outside := filepath.Join(t.TempDir(), "secret.yaml")

@@ -10,19 +10,20 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestChangeAVIP walks the steps of the page on the dual-stack example: vipgen prints what the page
-// says, no address gets another router ID meanwhile, and the nodes agree on a holder of each.
+// TestChangeAVIP walks through the page with the dual-stack example: vipgen prints what the
+// page shows, no address changes its router ID in between, and the nodes agree on a holder of
+// each.
 func TestChangeAVIP(t *testing.T) {
 	page := string(testkit.ReadFile(t, "../../docs/change-a-vip.md"))
 	installConfig, vipConfig := read(t, "../../examples/dual-stack/install-config.yaml"), read(t, "../../examples/dual-stack/vipgen.yaml")
-	// The example has an ingress controller more, which the page leaves out.
+	// The example has another ingress controller, which the page leaves out.
 	vipConfig, _, _ = strings.Cut(vipConfig, "  # A pool of its own")
 	t.Chdir(t.TempDir())
 	testkit.Equal(t, 5, walk(t, page, installConfig, vipConfig))
 }
 
-// walk follows the steps of a page in the current directory, and returns how many lines of text
-// it compared with the output before them. The page's vipgen.yaml is added to the given one.
+// walk follows the steps of a page in the current directory, and returns the number of compared
+// lines of output. The page's vipgen.yaml is appended to the given one.
 func walk(t *testing.T, page, installConfig, vipConfig string) int {
 	t.Helper()
 	lay(t, map[string]string{"install-config.yaml": installConfig, "vipgen.yaml": vipConfig})
@@ -57,7 +58,7 @@ func walk(t *testing.T, page, installConfig, vipConfig string) int {
 	return checked
 }
 
-// step runs a command line of a page, which has to succeed; diff may find differences.
+// step runs a command line of a page, which must succeed; diff may find differences.
 func step(t *testing.T, args []string) string {
 	t.Helper()
 	code, out, stderr := run("", args...)
@@ -67,7 +68,7 @@ func step(t *testing.T, args []string) string {
 	return out
 }
 
-// TestDiffOfClients: what clients see is said of every change of VIPs and of VRRP.
+// TestDiffOfClients: a diff shows the effect of every change of VIPs and of VRRP on clients.
 func TestDiffOfClients(t *testing.T) {
 	for spec, want := range map[string][]string{
 		"vrrp: {virtualRouterIDs: {api: 9}}": {"virtual router ID of 192.0.2.2 97 becomes 9: two nodes hold the VIP (split brain)"},
@@ -99,7 +100,7 @@ func TestDiffOfClients(t *testing.T) {
 			}
 		}
 	}
-	// On to an external load balancer and back, under an address of both.
+	// To an external load balancer and back, with an address that both have.
 	good(t)
 	lay(t, map[string]string{"b.yaml": fleetHead + "spec: {loadBalancer: {type: External}}\n"})
 	must(t, "render", "--dir", "a")

@@ -24,8 +24,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// startAPIServer runs a TLS server that says of itself what readyz is, and returns
-// the certificate of its CA.
+// startAPIServer runs a TLS server with the given status of readyz, and returns the certificate
+// of its CA.
 func startAPIServer(t *testing.T, readyz int, names ...string) (port string, caPEM []byte) {
 	t.Helper()
 	ca, err := authority.New("kube-apiserver-lb-signer")
@@ -46,7 +46,7 @@ func startAPIServer(t *testing.T, readyz int, names ...string) (port string, caP
 	return fmt.Sprint(s.Listener.Addr().(*net.TCPAddr).Port), ca.CertPEM
 }
 
-// apiServer is startAPIServer with the CA in a new current directory.
+// apiServer is startAPIServer with the CA file in a new current directory.
 func apiServer(t *testing.T, readyz int, names ...string) (port string) {
 	t.Helper()
 	port, ca := startAPIServer(t, readyz, names...)
@@ -55,7 +55,7 @@ func apiServer(t *testing.T, readyz int, names ...string) (port string) {
 	return port
 }
 
-// nameServer answers that every name is at 127.0.0.1, and returns where it is.
+// nameServer resolves every name to 127.0.0.1, and returns its address.
 func nameServer(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -72,8 +72,7 @@ func nameServer(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-// onLoopback rewrites a documented check for a server on loopback with the documented
-// behaviour.
+// onLoopback rewrites a documented check for a server on loopback that behaves as documented.
 func onLoopback(t *testing.T, line string) string {
 	t.Helper()
 	port, ca := startAPIServer(t, http.StatusOK, "api.demo.example.com")
@@ -90,10 +89,10 @@ func onLoopback(t *testing.T, line string) string {
 	if !strings.Contains(line, "--resolve") && !strings.Contains(line, "--nameserver") {
 		line += " --resolve *:" + port + ":127.0.0.1"
 	}
-	return line + " --timeout 1m" // of two, the last one counts
+	return line + " --timeout 1m" // the last of two counts
 }
 
-// steady removes from a report what differs from run to run.
+// steady removes the parts of a report that differ between runs.
 func steady(text, port string) string {
 	text = strings.ReplaceAll(text, port, "PORT")
 	text = regexp.MustCompile(`in [\d.]+m?s\n`).ReplaceAllString(text, "in TIME\n")
@@ -160,7 +159,7 @@ func TestCheckEndpoint(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	// Of a name that resolves to nothing there is a report, too, without null.
+	// A name that does not resolve has a report, too, without null.
 	t.Run("nothing", func(t *testing.T) {
 		exits(t, command.Finding, "check-endpoint", "127.0.0.1", "-6", "-o", "json").has(`"endpoints": []`).lacks("null")
 	})

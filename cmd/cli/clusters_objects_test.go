@@ -41,7 +41,7 @@ spec:
 
 const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\nstringData: {key: hunter2}\n"
 
-// layObjects writes a fleet of objects of all kinds, alone, several in a file, and among
+// layObjects writes a fleet of objects of all kinds: alone, several in a file, and among
 // install-configs.
 func layObjects(t *testing.T) {
 	t.Helper()
@@ -68,7 +68,7 @@ func TestFindObjects(t *testing.T) {
 		fleet      bool
 	}{
 		{"clusters", "a b e edge-2 site/c site/d", true},
-		{"clusters/*.yaml", "a broken", true}, // it cannot be known what that one is
+		{"clusters/*.yaml", "a broken", true}, // its content is unknown
 		{"clusters/*/clusterinstance.yaml", "b", true},
 		{"clusters/a.yaml", "a", false},
 		{"clusters/a.yaml clusters/pull-secret.yaml clusters/kustomization.yaml", "a", true},
@@ -91,8 +91,8 @@ func TestFindObjects(t *testing.T) {
 	}
 }
 
-// A cluster renders to the same bytes alone and in the fleet, from its file, from its
-// folder, and by its name among others of a file; secrets reach nothing.
+// A cluster renders to the same bytes alone and in the fleet, from its file, from its folder,
+// and by name among others of a file; secrets reach no output.
 func TestObjectsRender(t *testing.T) {
 	layObjects(t)
 	must(t, "render", "clusters", "--dir", "out")
@@ -107,7 +107,7 @@ func TestObjectsRender(t *testing.T) {
 		testkit.Equal(testkit.In(t, name), snapshot(t, "alone"), in)
 	}
 	testkit.Equal(t, "", must(t, "render", "clusters", "--dir", "out", "--check"))
-	// What an AgentClusterInstall is made of besides is input, too.
+	// The other files of an AgentClusterInstall are input, too.
 	hosts := read(t, "clusters/edge-2/hosts.yaml")
 	lay(t, map[string]string{"clusters/edge-2/hosts.yaml": strings.Replace(hosts, "198.51.100.21", "198.51.100.31", 1)})
 	exits(t, command.Finding, "render", "clusters", "--dir", "out", "--check").has("198.51.100.31")
@@ -118,8 +118,7 @@ func TestBesideNeedsFolders(t *testing.T) {
 	exits(t, command.Input, "render", "clusters", "--beside", "rendered").reports("site/two.yaml#c and clusters/site/two.yaml#d are in one folder")
 }
 
-// The ConfigMap holds what goes into an installer's asset directory, under the same
-// names.
+// The ConfigMap holds the files of an installer's asset directory, under the same names.
 func TestConfigMap(t *testing.T) {
 	layObjects(t)
 	var got struct {
@@ -156,7 +155,7 @@ func TestConfigMap(t *testing.T) {
 	}
 }
 
-// siteOf is a SiteConfig with a cluster of each name.
+// siteOf returns a SiteConfig with a cluster of each name.
 func siteOf(searchPath string, names ...string) string {
 	text := "apiVersion: ran.openshift.io/v1\nkind: SiteConfig\nmetadata:\n  name: site\nspec:\n  baseDomain: example.com\n  clusters:\n"
 	for _, name := range names {
@@ -172,8 +171,8 @@ func siteOf(searchPath string, names ...string) string {
 	return text
 }
 
-// Every cluster of a SiteConfig gets a folder of its manifests, as an installer's asset
-// directory has them, which one of its search paths has to be.
+// Every cluster of a SiteConfig gets a folder of manifests, like an installer's asset
+// directory, which one of its search paths must be.
 func TestSiteConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"site.yaml": siteOf("out/one/extra-manifests/", "one", "two"), "ocp/manifests/.keep": ""})
@@ -225,7 +224,7 @@ func TestConfigMapNotReferenced(t *testing.T) {
 	}
 }
 
-// A ConfigMap that the API would refuse is refused here.
+// A ConfigMap beyond the limit of the API is refused here.
 func TestConfigMapTooLarge(t *testing.T) {
 	layObjects(t)
 	var records strings.Builder

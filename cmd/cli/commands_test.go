@@ -19,7 +19,7 @@ func good(t *testing.T) {
 	lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
 }
 
-// must runs a command line that has to succeed and gives its output.
+// must runs a command line that must succeed, and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := run("", args...)
@@ -35,7 +35,7 @@ type printed struct {
 	out, report string
 }
 
-// exits runs a command line, which has to end with an exit code, and with a report if it refuses.
+// exits runs a command line that must end with the exit code, and with a report if it refuses.
 func exits(t testing.TB, want int, args ...string) printed {
 	t.Helper()
 	code, out, report := run("", args...)
@@ -46,8 +46,8 @@ func exits(t testing.TB, want int, args ...string) printed {
 	return printed{t, out, report}
 }
 
-// has fails the test for each part that is not on standard output, reports for those that are
-// not on standard error, lacks for those that are on one of them.
+// has fails the test for each missing part of standard output, reports for those of standard
+// error, lacks for those on either of them.
 func (p printed) has(parts ...string) printed {
 	p.Helper()
 	testkit.Contains(p.TB, p.out, parts...)
@@ -60,7 +60,7 @@ func (p printed) reports(parts ...string) printed {
 	return p
 }
 
-// begins fails the test if standard error does not begin with a text, ends if it does not end with it.
+// begins fails the test unless standard error begins with a text, ends unless it ends with it.
 func (p printed) begins(text string) printed {
 	p.Helper()
 	if !strings.HasPrefix(p.report, text) {
@@ -85,7 +85,7 @@ func (p printed) lacks(parts ...string) printed {
 	return p
 }
 
-// silently fails the test if there is anything on standard output, cleanly if on standard error.
+// silently fails the test if standard output has any text, cleanly if standard error has.
 func (p printed) silently() printed {
 	p.Helper()
 	testkit.Equal(p.TB, "", p.out)
@@ -157,7 +157,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A stream that cannot be written to is a failure, not a mistake of the user.
+// A closed output stream is a failure, not a usage error.
 func TestExitCodeOfBrokenPipe(t *testing.T) {
 	good(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -236,7 +236,7 @@ func TestJSONOutputs(t *testing.T) {
 	}
 }
 
-// Of several clusters there is a verdict for each, and the exit code of the worst.
+// Several clusters have a verdict each, and the exit code is that of the worst.
 func TestValidateFleet(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{
@@ -262,7 +262,7 @@ func TestValidateFleet(t *testing.T) {
 	}
 }
 
-// What is piped is plain, and nothing but what was asked for.
+// Piped output is plain, and holds nothing but the requested data.
 func TestPlainOutput(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"own.yaml": ownImage})
@@ -311,7 +311,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Drift shows as what is different on nodes, not as changed base64.
+// Drift is shown as differences on nodes, not as changed base64.
 func TestCheck(t *testing.T) {
 	good(t)
 	must(t, "render", "--dir", "out", "--format", "machineconfig,ignition")
@@ -330,7 +330,7 @@ func TestCheck(t *testing.T) {
 	testkit.Equal(t, before, snapshot(t, "."))
 }
 
-// Standard input is an install-config, too.
+// Standard input can be an install-config, too.
 func TestStandardInput(t *testing.T) {
 	good(t)
 	want := must(t, "render")
@@ -340,8 +340,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// Merging twice is merging once, and what others wrote is replaced only when
-// asked for.
+// Merging twice equals merging once, and content of others is replaced only on request.
 func TestMerge(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"master.ign": `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/other","mode":420,"contents":{"source":"data:,mine"}}]}}`})

@@ -16,7 +16,7 @@ networking: {machineNetwork: [{cidr: 192.0.2.0/24}]}
 platform: {openstack: {apiVIPs: [192.0.2.9]}}
 `
 
-// What prints VIPs says which ones the installer chooses: the ingress VIP here.
+// Output with VIPs marks those that the installer chooses: here the ingress VIP.
 func TestInstallersVIPs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"install-config.yaml": openStackWithoutVIPs, "vipgen.yaml": ownImage})
@@ -52,8 +52,8 @@ func TestInstallersVIPs(t *testing.T) {
 const mirrored = `imageDigestSources: [{source: quay.io/openshift, mirrors: [registry.example.com/openshift]}]
 `
 
-// Advice on images comes once and last, with a place, after warnings of flags and of
-// other files and clusters too; and not next to an error, wherever it was found.
+// Advice on images is printed once and last, with its position, after warnings about flags and
+// about other files and clusters; and not next to an error, wherever that was found.
 func TestUnpinnedImagesComeLast(t *testing.T) {
 	t.Chdir(t.TempDir())
 	outside := strings.ReplaceAll(goodInstallConfig, "192.0.2.0/24", "198.51.100.0/24")
@@ -65,7 +65,7 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 	for _, tt := range []struct {
 		args string
 		code int
-		want string // the ends of lines of the report: codes
+		want string // ends of the report's lines: codes
 	}{
 		{"render install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
 		{"validate install-config.yaml", command.OK, "install-config.yaml default-image, install-config.yaml unpinned-image"},

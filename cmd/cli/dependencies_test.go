@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// dependencies returns the packages that vipgen is built from on a system.
+// dependencies returns the packages that vipgen is built from for a system.
 func dependencies(t *testing.T, system string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "../vipgen", "../kubectl-vipgen")
@@ -22,15 +22,15 @@ func dependencies(t *testing.T, system string) []string {
 
 const agentPackages = "github.com/vipgen/vipgen/agent/"
 
-// notOffline are packages that the offline program must not import: the lab and what tests
+// notOffline lists packages that the offline program must not import: the lab and what tests
 // share with it, networks, and clients of an API server.
 var notOffline = []string{
 	"github.com/vipgen/vipgen/lab", "github.com/vipgen/vipgen/internal/testbed", "github.com/vipgen/vipgen/internal/testkit",
 	"github.com/gopacket/gopacket", "github.com/mdlayher/netlink", "github.com/vishvananda/netlink", "k8s.io/client-go",
 }
 
-// isAgents reports whether a package is the agent's. Of these the offline program may import
-// what status reads: the published state of jobs.
+// isAgents reports whether a package belongs to the agent. The offline program may import only
+// the published state of jobs, which status reads.
 func isAgents(p string) bool {
 	return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state"
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The configuration of a repository belongs to its author. Git runs what it says to
-// fetch an object that is missing; vipgen's Git does not, nor anything else of it.
+// The configuration of a repository is controlled by its author. Git runs configured programs
+// to fetch missing objects; vipgen's Git runs none of them.
 func TestHostileRepository(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	other := t.TempDir()
@@ -62,7 +62,7 @@ func TestHostileRepository(t *testing.T) {
 					t.Fatalf("%s ran the repository's program", path)
 				}
 			}
-			_ = exec.Command("git", "cat-file", "-p", id).Run() // fails: it fetches nothing
+			_ = exec.Command("git", "cat-file", "-p", id).Run() // fails: Git fetches nothing
 			if _, err := os.Stat(ran); err != nil {
 				t.Errorf("the repository is harmless: %v", err)
 			}
@@ -70,7 +70,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// Few objects can make a tree of any number of files.
+// A few objects can describe a tree of any number of files.
 func TestRevisionOfBillions(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	t.Chdir(t.TempDir())

@@ -67,18 +67,18 @@ func TestDiff(t *testing.T) {
 		"### vipgen diff: The cluster differs", "| `cluster demo` | `master` | **reboot** | `file /etc/kubernetes/static-pod-resources/vipgen/cluster.yaml` |",
 		"<details><summary>cluster demo</summary>\n\n```text\n",
 	)
-	// Written for another release, and else the same.
+	// Rendered for another release, and otherwise the same.
 	lay(t, map[string]string{"v.yaml": fleetHead + "spec: {openshiftVersion: \"4.18\", images: {keepalived: a, haproxy: a, coredns: a}}\n", "w.yaml": fleetHead + "spec: {openshiftVersion: \"4.19\", images: {keepalived: a, haproxy: a, coredns: a}}\n"})
 	must(t, "render", "--dir", "v", "-c", "v.yaml")
 	must(t, "render", "--dir", "w", "-c", "w.yaml")
 	if d := diffOf(t, command.Finding, "v", "w"); len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects["nothing"] != 2 {
 		t.Errorf("another version of Ignition: %+v", d)
 	}
-	// An Ignition config that does not go with its MachineConfig.
+	// An Ignition config that does not match its MachineConfig.
 	must(t, "render", "--dir", "c")
 	lay(t, map[string]string{"c/ignition/master.ign": strings.Replace(read(t, "c/ignition/master.ign"), `"enabled": true`, `"enabled": false`, 1)})
 	exits(t, command.Finding, "diff", "b", "c").has("Ignition config master: read when").lacks("pool master")
-	// One file against another, standard input against a folder.
+	// A file against a file, standard input against a folder.
 	stream := must(t, "render")
 	lay(t, map[string]string{"stream.yaml": stream})
 	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != command.OK {
@@ -93,8 +93,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// More API VIPs, domains of routes and ingress controllers change cluster.yaml alone:
-// the agent applies them where the operator was told of that, else nodes reboot.
+// Additional API VIPs, domains of routes and ingress controllers change cluster.yaml alone: the
+// agent applies the change where the operator's policy allows it, else nodes reboot.
 func TestDiffOfMoreVIPs(t *testing.T) {
 	for spec, path := range map[string]string{
 		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]":                      "spec.groups[api-mgmt]",
@@ -107,7 +107,7 @@ func TestDiffOfMoreVIPs(t *testing.T) {
 			lay(t, map[string]string{"a.yaml": fleetHead + "spec: {" + strings.TrimSuffix(policy, ", ") + "}\n", "b.yaml": fleetHead + "spec: {" + policy + spec + "}\n"})
 			must(t, "render", "--dir", "a", "-c", "a.yaml")
 			must(t, "render", "--dir", "b", "-c", "b.yaml")
-			for _, sides := range [][]string{{"a", "b"}, {"b", "a"}} { // comes and goes
+			for _, sides := range [][]string{{"a", "b"}, {"b", "a"}} { // added and removed
 				d := diffOf(t, command.Finding, sides...)
 				if len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects[effect] != 2 {
 					t.Fatalf("%s: %+v", spec, d)
@@ -122,7 +122,7 @@ func TestDiffOfMoreVIPs(t *testing.T) {
 	}
 }
 
-// Text of users is text in a comment: it ends no fence, cell or summary.
+// User text is text in a comment: it ends no fence, cell or summary.
 func TestMarkdownIsInert(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file := func(text string) string {
@@ -162,8 +162,8 @@ func TestDiffOfRevisions(t *testing.T) {
 	exits(t, command.Failed, "diff", "HEAD:nothing", "clusters").reports("no such file, and no such revision")
 }
 
-// What was exported from a cluster, with the operator's MachineConfigs and a
-// user's that hides a file of vipgen's.
+// An export of a cluster, with the operator's MachineConfigs and one of a user that shadows a
+// file of vipgen's.
 func TestDiffWithWhatRuns(t *testing.T) {
 	good(t)
 	must(t, "render", "--dir", "rendered")
@@ -188,7 +188,7 @@ func TestDiffWithWhatRuns(t *testing.T) {
 	for _, allowed := range []string{keepalived, "99-worker-zz"} {
 		exits(t, command.Finding, "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed)
 	}
-	// Hard case 50: by the operator's release.
+	// Hard case 50: the order depends on the operator's release.
 	lay(t, map[string]string{"pool.yaml": live + strings.Replace(config("50-infra-site", keepalived, ""), "role: worker", "role: infra", 1)})
 	for release, want := range map[string]int{"": command.Shadowed, " --openshift-version 4.18": command.Shadowed, " --openshift-version 4.14": command.Finding} {
 		if code, out, errOut := run("", strings.Fields("diff pool.yaml rendered"+release)...); code != want || want == command.Shadowed && !strings.Contains(errOut, "50-infra-site") {
@@ -196,6 +196,6 @@ func TestDiffWithWhatRuns(t *testing.T) {
 		}
 	}
 	exits(t, command.Input, "diff", "pool.yaml", "rendered", "--openshift-version", "4.18.3").reports("without a patch level")
-	// The same on both sides is also checked.
+	// Two identical sides are checked as well.
 	exits(t, command.Shadowed, "diff", "hidden.yaml", "hidden.yaml")
 }

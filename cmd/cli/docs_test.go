@@ -13,9 +13,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestDocumentedCommandsRun runs every line of the pages' shell blocks that
-// starts with vipgen, but for those in a pipe and those of the lab, which its module tries,
-// on the bare-metal example; with the last whole vipgen.yaml of the page before it.
+// TestDocumentedCommandsRun runs every line of the pages' shell blocks that starts with vipgen
+// on the bare-metal example, with the last complete vipgen.yaml of the page before it.
+// Pipelines are skipped, and commands of the lab, which its own module tests.
 func TestDocumentedCommandsRun(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -55,7 +55,7 @@ func TestDocumentedCommandsRun(t *testing.T) {
 	}
 }
 
-// pageBlock matches the shell blocks of a page, and each whole vipgen.yaml.
+// pageBlock matches the shell blocks of a page, and each complete vipgen.yaml.
 var pageBlock = regexp.MustCompile("(?s)```(?:sh|yaml\n(# vipgen.yaml\napiVersion))(.*?)```")
 
 // findings are documented commands that report a finding in documentedDir.
@@ -177,8 +177,8 @@ func firstYAML(t *testing.T, page string) []byte {
 	return block[1]
 }
 
-// TestDocumentedFlags: every command line of vipgen in a shell block is of a command that
-// exists, with flags that it has. Those of the lab are for its module.
+// TestDocumentedFlags: every command line of vipgen in a shell block has an existing command
+// and existing flags. Those of the lab are tested by its module.
 func TestDocumentedFlags(t *testing.T) {
 	lines := commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md", "../agentcli/README.md", "../../examples/export/README.md", "../../examples/gitops/render-clusters", "../../examples/gitops/*/*",
 		"../../action.yml", "../../templates/vipgen.yml", "../../.pre-commit-hooks.yaml")
@@ -195,8 +195,7 @@ func TestDocumentedFlags(t *testing.T) {
 	}
 }
 
-// TestPictures: the pictures of the pages are those that vipgen makes now. Write them
-// anew with -update.
+// TestPictures: the pictures of the pages match vipgen's current output. -update rewrites them.
 func TestPictures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "picture.svg")
 	for picture, args := range map[string][]string{
@@ -208,8 +207,8 @@ func TestPictures(t *testing.T) {
 	exits(t, command.Input, "explain", "spec.vrrp", "--svg", file).reports("--svg is for a cluster")
 }
 
-// TestReadme runs the first command of README.md, which writes the files that are listed under
-// it; its second is a target of the Makefile. The page stays short.
+// TestReadme runs the first command of README.md, which writes the files listed below it; the
+// second one is a target of the Makefile. The page stays short.
 func TestReadme(t *testing.T) {
 	readme := string(testkit.ReadFile(t, "../../README.md"))
 	if n := len(strings.Fields(readme)); n > 900 {

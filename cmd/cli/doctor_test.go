@@ -15,11 +15,11 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// records is the folder with records of a lab in which keepalived was killed on one node, and HAProxy
-// stopped on another.
+// records is the folder of records of a lab in which keepalived was killed on one node, and
+// HAProxy stopped on another.
 const records = "../../examples/export/records"
 
-// The page shows what doctor prints.
+// The page shows the output of doctor.
 func TestDoctorOfThePage(t *testing.T) {
 	page := testkit.ReadFile(t, "../../docs/troubleshoot.md")
 	block := regexp.MustCompile("(?s)```\n(3 nodes.*?)\n```").FindSubmatch(page)
@@ -79,8 +79,8 @@ func TestDoctorOfBadInput(t *testing.T) {
 	}
 }
 
-// What a node records is not obeyed by a terminal or a browser, wherever it is shown: as a
-// name, in a cause, or as evidence.
+// Text recorded by a node is never interpreted by a terminal or a browser, wherever it appears:
+// as a name, in a cause, or as evidence.
 func TestDoctorOfHostileText(t *testing.T) {
 	const odd = `\u001b[2J<img src=x>\u202e`
 	file := filepath.Join(t.TempDir(), "x.jsonl")

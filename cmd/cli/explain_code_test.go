@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Every code that a report can have is explained, as docs/problems.md has it.
+// Every code of reports is explained, as in docs/problems.md.
 func TestExplainCode(t *testing.T) {
 	codes := regexp.MustCompile(`(?m)^\t\w+ +Code = "(.+)"$`).FindAllSubmatch(testkit.ReadFile(t, "../../api/problem/codes.go"), -1)
 	if len(codes) < 20 {

@@ -18,8 +18,7 @@ func docPage(t *testing.T, name string) string {
 	return string(testkit.ReadFile(t, "../../docs/"+name))
 }
 
-// block is the first block without a language after a line of a page, without its
-// indentation.
+// block returns the first block without a language after a line of a page, unindented.
 func block(t *testing.T, page, after string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(page, after)
@@ -42,7 +41,7 @@ func block(t *testing.T, page, after string) string {
 
 const pairFlags = " --balancer lb-0=192.0.2.251/24 --balancer lb-1=192.0.2.252/24 --interface ens192"
 
-// TestExternalPage holds docs/external-lb.md to what vipgen makes of the example.
+// TestExternalPage compares docs/external-lb.md with the output for the example.
 func TestExternalPage(t *testing.T) {
 	text := docPage(t, "external-lb.md")
 	documentedDir(t)
@@ -114,8 +113,9 @@ func TestExternalPage(t *testing.T) {
 	})
 }
 
-// TestMoveToExternalLB walks the page's way from the nodes' VIPs to an external load balancer where
-// OpenShift's own is installed: no pod of it is left, and what has its place is for running clusters alone.
+// TestMoveToExternalLB follows the page from the nodes' VIPs to an external load balancer where
+// OpenShift's own is installed: none of its pods is left, and their replacements are for
+// running clusters only.
 func TestMoveToExternalLB(t *testing.T) {
 	_, page, _ := strings.Cut(docPage(t, "external-lb.md"), "## Moving a cluster to it\n")
 	page, _, _ = strings.Cut(page, "## Moving back\n")
@@ -138,9 +138,9 @@ func TestMoveToExternalLB(t *testing.T) {
 	}
 }
 
-// TestMoreDomainsNeedNothing: more domains of routes, with appsDomain or without, are
-// names more, and change no load balancer. One that another controller lists leads to
-// that one's VIPs.
+// TestMoreDomainsNeedNothing: additional domains of routes, with or without appsDomain, add
+// names and change no load balancer. A domain that another controller lists resolves to that
+// one's VIPs.
 func TestMoreDomainsNeedNothing(t *testing.T) {
 	text := docPage(t, "external-lb.md")
 	documentedDir(t)
@@ -162,7 +162,7 @@ func TestMoreDomainsNeedNothing(t *testing.T) {
 	}
 }
 
-// TestOpenStackPage holds docs/vips.md to what the script shows.
+// TestOpenStackPage compares docs/vips.md with the script's dry run.
 func TestOpenStackPage(t *testing.T) {
 	text := docPage(t, "vips.md")
 	documentedDir(t)

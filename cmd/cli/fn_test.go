@@ -20,7 +20,7 @@ func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+by) + "\n"
 }
 
-// items splits the items of a ResourceList, as they are written.
+// items splits the items of a ResourceList, with their formatting.
 func items(t *testing.T, out string) (texts []string, results []any) {
 	t.Helper()
 	var list struct {
@@ -40,7 +40,7 @@ func items(t *testing.T, out string) (texts []string, results []any) {
 	return texts, list.Results
 }
 
-// function runs the function of kustomize, which has to succeed without a report.
+// function runs the function for kustomize, which must succeed without a report.
 func function(t *testing.T, in string) string {
 	t.Helper()
 	code, out, report := run(in, "fn")
@@ -50,7 +50,7 @@ func function(t *testing.T, in string) string {
 	return out
 }
 
-// A ClusterInstance stands where an install-config does.
+// A ClusterInstance can replace an install-config.
 func TestFunctionOfClusterInstance(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"cluster.yaml": `apiVersion: siteconfig.open-cluster-management.io/v1alpha1
@@ -90,7 +90,7 @@ func TestFunction(t *testing.T) {
 			got = got[1:]
 		}
 		testkit.Equal(testkit.In(t, name), lists.Map(stream, strings.TrimSpace), lists.Map(got, strings.TrimSpace))
-		// Its own output is replaced, not doubled.
+		// Its own output is replaced, not duplicated.
 		again := strings.Replace(in, "items:", "items:\n"+strings.SplitAfterN(out, "items:\n", 2)[1], 1)
 		if name == "file" {
 			again = strings.Replace(again, " []\nfunctionConfig", "\nfunctionConfig", 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// FuzzInspect: any file is refused or listed as text that prints, and is
-// extracted into the given directory only.
+// FuzzInspect: any file is refused or listed as printable text, and extracted only into the
+// given directory.
 func FuzzInspect(f *testing.F) {
 	f.Add([]byte(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:,a%1b"}}]},"systemd":{"units":[{"name":"a.service","dropins":[{"name":"b.conf","contents":"c"}]}]}}`))
 	f.Add([]byte("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - path: /../../etc/x\n        contents: {source: 'data:;base64,YQ=='}\n"))

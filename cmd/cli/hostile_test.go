@@ -22,8 +22,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Hard case 53: a text of 1 MB that is aliased 1,000 times is refused before any command
-// unfolds it.
+// Hard case 53: a text of 1 MB with 1,000 aliases is refused before any command expands it.
 func TestHardCase53Aliases(t *testing.T) {
 	good(t)
 	const most = 40 << 20
@@ -51,7 +50,7 @@ func TestHardCase53Aliases(t *testing.T) {
 	}
 }
 
-// A FIFO, or a link to a terminal, in a folder is no file, and nothing waits for it.
+// A FIFO, or a link to a terminal, in a folder is skipped, and no command waits for it.
 func TestFolderHasNoFIFO(t *testing.T) {
 	good(t)
 	for _, dir := range []string{"clusters", "out"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestPages renders each page twice, checks it as all pages are, and compares it with the one
-// in testdata/pages, which has no style.
+// TestPages renders each page twice, checks it like every page, and compares it with the one in
+// testdata/pages, which has no style.
 func TestPages(t *testing.T) {
 	kept, err := filepath.Abs("testdata/pages")
 	testkit.Must(t, err)
@@ -44,14 +44,14 @@ func TestPages(t *testing.T) {
 				testkit.Contains(t, text, want+"\n")
 			}
 			testkit.Lacks(t, out, "SECRET")
-			// The style is that of all pages.
+			// All pages have the same style.
 			out = regexp.MustCompile(`(?s)<style>\n:root.*?</style>`).ReplaceAllString(out, "<style></style>")
 			testkit.Kept(t, filepath.Join(kept, tt.name+".html"), []byte(out), *update)
 		})
 	}
 }
 
-// TestInspectShowsNoSecrets reads what the pages above have, and --dir writes all of it.
+// TestInspectShowsNoSecrets reads the input of the pages above, and --dir writes all of it.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"before.yaml": machineConfigs("1")})

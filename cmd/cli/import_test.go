@@ -24,7 +24,7 @@ func layImport(t *testing.T, name string) {
 	testkit.Must(t, os.CopyFS(name, os.DirFS(root)))
 }
 
-// What is written renders, and the report is the only output.
+// The written files render, and the report is the only output.
 func TestImport(t *testing.T) {
 	layImport(t, "baremetal")
 	report := must(t, "import", "baremetal", "--dir", "new/demo")
@@ -39,7 +39,7 @@ func TestImport(t *testing.T) {
 	must(t, "render", "new/demo/install-config.yaml")
 	must(t, "verify", "new/demo/install-config.yaml", "--nodes", "2")
 
-	// An empty directory is as good as none.
+	// An empty directory is accepted like a missing one.
 	testkit.Must(t, os.Mkdir("empty", 0o755))
 	must(t, "import", "baremetal", "--dir", "empty")
 	if diff := cmp.Diff(files["new/demo/vipgen.yaml"], snapshot(t, "empty")["empty/vipgen.yaml"]); diff != "" || len(snapshot(t, "empty")) != 2 {
@@ -71,7 +71,7 @@ func TestImportStandardInput(t *testing.T) {
 	}
 }
 
-// Whatever is wrong, all of it is said and nothing is written.
+// All problems are reported at once, and nothing is written.
 func TestImportRefuses(t *testing.T) {
 	layImport(t, "baremetal")
 	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/kubernetes/manifests/keepalived.yaml"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// What init writes is valid, and holds what was asked for.
+// The files that init writes are valid, and contain the requested settings.
 func TestInitWritesWhatIsValid(t *testing.T) {
 	none := strings.Replace(goodInstallConfig[:strings.Index(goodInstallConfig, "platform:")], "192.0.2.0/24", "192.0.2.0/24", 1) + "platform: {none: {}}\n"
 	single := none + "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n"
@@ -61,8 +61,8 @@ func TestInitExamplesAreValid(t *testing.T) {
 	testkit.Check(t, checkValues(render.File{Name: "vipgen.yaml", Data: []byte(text)}))
 }
 
-// Text from a flag never becomes more than a value, and what does not go with the
-// cluster is not written.
+// Text of a flag is never more than a value, and settings that do not fit the cluster are not
+// written.
 func TestInitRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"--profile slow":                                  "spec.vrrp.profile: found \"slow\", expected",
@@ -91,7 +91,7 @@ func TestInitKeepsFiles(t *testing.T) {
 	testkit.Contains(t, read(t, input.VIPConfigName), v1alpha1.KindVIPConfig)
 }
 
-// What init asks a person, and what becomes of the answers.
+// The questions of init, and the effect of the answers.
 func TestInitAsks(t *testing.T) {
 	var asked strings.Builder
 	a := &app{Reader: input.Reader{In: strings.NewReader("registry.example.com/a:1\n4.18\nclassic\n\n192.0.2.5, 2001:db8::5\n192.0.2.7\n")}, Console: command.Console{Err: &asked}}

@@ -73,11 +73,11 @@ func yamlText(s string) string {
 	return strings.ReplaceAll(q, `\x7f`, `\u007f`)
 }
 
-// sinks are the fields whose text reaches an output, each with the file that
-// puts it there. %s stands for the text as a YAML scalar.
+// sinks are the fields whose text reaches an output, each with the file through which it does.
+// %s stands for the text as a YAML scalar.
 var sinks = []struct {
 	name string
-	file string // as of replaced
+	file string // a name of the table replaced
 	from string
 	to   string
 }{
@@ -145,8 +145,8 @@ const zoned = "fe80::1%"
 // inertWord matches the harmless output of a hostile text: nothing of it is syntax.
 var inertWord = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// Whatever stands in a field, it is refused with a report that a terminal can
-// show, or comes out inert.
+// Whatever the text of a field, it is refused with a printable report, or rendered as inert
+// text.
 func TestInjection(t *testing.T) {
 	for _, sink := range sinks {
 		t.Run(sink.name, func(t *testing.T) {
@@ -278,8 +278,7 @@ func TestInjectionClusterConfig(t *testing.T) {
 	}
 }
 
-// What inspect prints of other people's files does not reach the terminal as
-// more than text.
+// Text of other people's files reaches the terminal as text through inspect.
 func TestInjectionInspect(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range hostile {
@@ -304,8 +303,8 @@ func TestInjectionInspect(t *testing.T) {
 	}
 }
 
-// Names in OpenStack may hold anything that prints. What is not refused is one word
-// of the script, whatever it holds: bash itself confirms it.
+// Names in OpenStack may hold any printable text. Accepted ones are one word of the script,
+// whatever they contain: bash itself confirms it.
 func TestInjectionOpenStack(t *testing.T) {
 	good(t)
 	commands := map[string]func(text string) []string{
@@ -315,8 +314,8 @@ func TestInjectionOpenStack(t *testing.T) {
 		"pool":       func(s string) []string { return []string{"--port", s + "=p"} },
 		"group":      func(s string) []string { return []string{"--vip-port", s + "=p"} },
 	}
-	// The dry run shows commands; each is read by bash again, with a function in the
-	// place of openstack that prints its arguments, a line each.
+	// The dry run shows commands; bash reads each of them again, with a function in place of
+	// openstack that prints its arguments, one per line.
 	const read = `set -e; bash "$1" 2>/dev/null | while IFS= read -r line; do openstack() { printf '%s\n' "$@"; }; eval "$line"; done`
 	accepted := 0
 	for where, line := range commands {

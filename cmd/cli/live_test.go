@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kubectl stands in for the real one. It rests on what kubectl documents and TestLive of
-// cmd/kubectl-vipgen sees of a real API server: answers of the server are errors on standard
-// error with exit code 1; of a program in a pod, output and exit code are kubectl's own. A
-// folder has what it answers: objects.yaml, nodes.json, platform, and what a node's agent
-// prints, by node and command; "KIND.lacks" of kinds that there are none of, forbidden.
+// kubectl stands in for the real one. It relies on kubectl's documentation and on TestLive of
+// cmd/kubectl-vipgen, which runs against a real API server: errors of the server go to standard
+// error with exit code 1; output and exit code of a program in a pod become kubectl's own. The
+// folder holds the answers: objects.yaml, nodes.json, platform, the output of a node's agent by
+// node and command; "KIND.lacks" for kinds that do not exist, forbidden.
 func kubectl(dir string, args []string) int {
 	answer := func(name string) ([]byte, bool) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -85,9 +85,9 @@ func kubectl(dir string, args []string) int {
 	return 0
 }
 
-// standIn makes kubectl the stand-in, and the directory for temporary files one that is empty
-// after the test. It returns the folder with the answers: of the cluster of TestStatus, with
-// the records of TestDoctor and the objects of TestAdopt.
+// standIn makes kubectl the stand-in, and the directory for temporary files one that must be
+// empty after the test. It returns the folder with the answers: for the cluster of TestStatus,
+// with the records of TestDoctor and the objects of TestAdopt.
 func standIn(t *testing.T, objects string) string {
 	t.Helper()
 	dir, bin, temp := t.TempDir(), t.TempDir(), t.TempDir()
@@ -120,7 +120,7 @@ func standIn(t *testing.T, objects string) string {
 	return dir
 }
 
-// statesOf and recordsOf are what nodes say, from whichever directory.
+// statesOf and recordsOf are the nodes' answers, whatever the directory.
 var (
 	statesOf, _  = filepath.Abs("../../examples/export/nodes")
 	recordsOf, _ = filepath.Abs(records)
@@ -132,7 +132,7 @@ func runLive(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errOut.String()
 }
 
-// withVipgen adopts a cluster into a directory, and returns its objects from then on.
+// withVipgen adopts a cluster into a directory, and returns its objects afterwards.
 func withVipgen(t *testing.T, dir, live string) string {
 	t.Helper()
 	if code, _, stderr := run(live, "adopt", "-", "--dir", dir, "--allow-default-image"); code != command.OK {
@@ -142,7 +142,7 @@ func withVipgen(t *testing.T, dir, live string) string {
 	return live + "---\n" + read(t, dir+"/rendered/machineconfigs/99-master-vipgen.yaml") + "---\n" + read(t, dir+"/rendered/machineconfigs/99-worker-vipgen.yaml") + node
 }
 
-// Each command prints what vipgen prints of an export, with its exit code.
+// Each command prints the same as for an export, with the same exit code.
 func TestLiveIsAsOffline(t *testing.T) {
 	live := layLive(t)
 	running := withVipgen(t, "demo", live)
@@ -197,7 +197,7 @@ func TestLiveIsAsOffline(t *testing.T) {
 	}
 }
 
-// A node that does not answer is named in a line, and the others count.
+// A node that does not answer is reported in one line, and the others count.
 func TestLiveNodes(t *testing.T) {
 	dir := standIn(t, "")
 	testkit.WriteFile(t, filepath.Join(dir, "master-1.hangs"), nil)
@@ -260,8 +260,8 @@ func TestLiveFailures(t *testing.T) {
 	}
 }
 
-// A kind that the API server does not have is left out, and without a platform the pods are where
-// vipgen puts those of the platform none. What was read is kept only if asked for.
+// A kind that the API server lacks is left out, and without a platform the pods are those that
+// vipgen renders for platform none. Answers are stored only on request.
 func TestLiveKeep(t *testing.T) {
 	live := layLive(t)
 	dir := standIn(t, live)

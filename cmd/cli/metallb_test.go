@@ -9,7 +9,7 @@ import (
 
 const threeNodes = "--node a=192.0.2.10 --node b=192.0.2.11 --node c=192.0.2.12"
 
-// A directory is written as a whole, compared, and follows the request.
+// A directory is written completely, compared, and follows the request.
 func TestMetalLBDirectory(t *testing.T) {
 	good(t)
 	args := func(more string) []string {
@@ -30,8 +30,8 @@ func TestMetalLBDirectory(t *testing.T) {
 	}
 }
 
-// The API's port is the cluster's, and so is what clients connect to unless they
-// say otherwise.
+// The API's port is the cluster's, and clients connect to the same one unless configured
+// otherwise.
 func TestMetalLBPorts(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {ports: {api: 7443}}\n"})
@@ -43,7 +43,7 @@ func TestMetalLBPorts(t *testing.T) {
 	}
 }
 
-// Standard input, and a warning that does not stop the work.
+// Standard input, and a warning that does not stop the command.
 func TestMetalLBStandardInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, report := run(goodInstallConfig, strings.Fields("metallb - --address 192.0.2.17 --node 192.0.2.10")...)

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
-// TestSchemas: the schemas are those of the types.
+// TestSchemas: the schemas match the types.
 func TestSchemas(t *testing.T) {
 	for _, o := range kinds {
 		outputs.Verify(t, "cmd/cli", "schemas/"+o.Name+schemaSuffix, o.Kind, o.Type, *update)
@@ -34,8 +34,8 @@ func schemaOf(kind string) []byte {
 	return nil
 }
 
-// checkOutput panics if what a command printed is not as its schema says: every test of this
-// package runs its commands with it.
+// checkOutput panics if the output of a command violates its schema: every test of this package
+// runs its commands with it.
 func checkOutput(args []string, printed string) {
 	if !strings.HasPrefix(printed, "{") || !asksJSON(args) {
 		return
@@ -51,10 +51,9 @@ func asksJSON(args []string) bool {
 	return i >= 0 && i+1 < len(args) && args[i+1] == "json" && args[0] != "lab"
 }
 
-// TestJSONEverywhere: each command that prints something for people prints it as JSON, too.
+// TestJSONEverywhere: each command with output for people has it as JSON, too.
 func TestJSONEverywhere(t *testing.T) {
-	// These print files, objects of Kubernetes or text of another format, write files, or start
-	// something.
+	// These print files, Kubernetes objects or another format, write files, or start a program.
 	files := []string{"render", "init", "schema", "fn", "preview", "external-lb render", "metallb", "migrate write", "help"}
 	commandtest.Walk((&app{}).root(), func(c *cobra.Command) {
 		name := strings.TrimPrefix(c.CommandPath(), "vipgen ")

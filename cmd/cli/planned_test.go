@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A file alone is planned.
+// A plan needs only one file.
 func TestExternalLBOfAFile(t *testing.T) {
 	good(t)
 	nodes := strings.Fields("install-config.yaml " + threeNodes + " --node d:worker=192.0.2.13")

@@ -19,7 +19,7 @@ func script(t *testing.T, dir, name, text string) {
 	testkit.Must(t, os.Chmod(filepath.Join(dir, name), 0o755))
 }
 
-// What a name may be that a program is searched by.
+// The names under which a program is searched.
 func TestPluginNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -44,7 +44,7 @@ func TestPluginNames(t *testing.T) {
 	}
 }
 
-// Which command lines are a program's.
+// The command lines that run a plug-in.
 func TestPluginLines(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -56,7 +56,7 @@ func TestPluginLines(t *testing.T) {
 		"lab":                     "lab",
 		"lab up --name x":         "lab up --name x",
 		"other --flag":            "other --flag",
-		"render x":                "", // its own
+		"render x":                "", // vipgen's own
 		"help lab up":             "lab help up",
 		"help other":              "",
 		"__complete lab up --":    "lab __complete up --",
@@ -77,7 +77,7 @@ func TestPluginLines(t *testing.T) {
 	}
 }
 
-// The built program runs others: with the rest of the line and the streams, next to it
+// The built program runs plug-ins: with the rest of the line and the streams, next to itself
 // before those in PATH, and with their exit codes.
 func TestPlugins(t *testing.T) {
 	dir, path := t.TempDir(), t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// The order that makes no split brain: refused while nodes run other settings, then allowed,
+// The order that avoids a split brain: refused while nodes run other settings, then allowed,
 // then done.
 func TestRemove(t *testing.T) {
 	live := layLive(t)

@@ -41,8 +41,8 @@ func read(t *testing.T, name string) string {
 	return string(testkit.ReadFile(t, name))
 }
 
-// A cluster of a fleet renders to the same bytes alone and with the others,
-// whatever the order; what the fleet shares holds unless the cluster says else.
+// A cluster of a fleet renders to the same bytes alone and with others, in any order; the
+// fleet's defaults apply unless the cluster overrides them.
 func TestFleetRenders(t *testing.T) {
 	layFleet(t)
 	must(t, "render", "clusters", "--dir", "out")
@@ -116,7 +116,7 @@ func TestFleetWritesWhatChanged(t *testing.T) {
 	}
 }
 
-// Any change of a tree, or of what it is made of, is found and written.
+// Any change of a tree or of its input is found and written.
 func TestFleetFindsEveryChange(t *testing.T) {
 	layFleet(t)
 	args := []string{"render", "clusters", "--dir", "out"}
@@ -159,7 +159,7 @@ func TestFleetWithABadCluster(t *testing.T) {
 		}
 	}
 	exits(t, command.Input, "render", "clusters", "--dir", "out", "--check").reports("of the others 0 differ")
-	// One that cannot be written.
+	// A cluster that cannot be written.
 	lay(t, map[string]string{"blocked/a": "a file"})
 	exits(t, command.Failed, "render", "clusters/a", "clusters/eu/b", "--dir", "blocked").reports("1 of 2 clusters failed")
 	_, err := os.Stat("blocked/b")
@@ -170,7 +170,7 @@ func TestFleetWithABadCluster(t *testing.T) {
 	testkit.Equal(t, 1, strings.Count(again, `clusters/fleet.yaml:4:3: error: spec.vrpp: found "vrpp"`))
 }
 
-// A value is reported where it stands, which may be the fleet's.
+// A problem is reported at the value's position, which may be in the fleet's file.
 func TestFleetProblemsHavePlaces(t *testing.T) {
 	layFleet(t)
 	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrrp: {profile: custom, advertInterval: 55ms}\n"})
@@ -180,7 +180,7 @@ func TestFleetProblemsHavePlaces(t *testing.T) {
 	exits(t, command.OK, "validate", "clusters/eu/b")
 }
 
-// Nothing above a Git repository counts.
+// Files above a Git repository are ignored.
 func TestDefaultsAreThoseOfTheRepository(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"fleet.yaml": "nonsense", "repo/.git": "", "repo/x/install-config.yaml": goodInstallConfig})

@@ -55,7 +55,7 @@ No findings, but 2 checks fail (see above).
 	if _, out, _ = run("", "status", "nodes", "more/master-3.json", "-o", "json"); json.Unmarshal([]byte(out), &got) != nil || len(got.VIPs) != 2 || len(got.VIPs[0].Holders) != 2 || len(got.Findings) != 4 {
 		t.Errorf("%+v\n%s", got, out)
 	}
-	// What came from a node reaches the terminal as text.
+	// Output of a node reaches the terminal as text.
 	if _, out, _ := run("", "status", "more/master-3.json"); strings.Contains(out, "\x1b") || !strings.Contains(out, `demo_API_0\x1b[31m`) {
 		t.Errorf("got %q", out)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What is wrong with a command line is said in words, with what to do; nothing is printed
-// to standard output, and nothing is written.
+// Usage errors are explained, with a remedy; nothing is printed to standard output, and nothing
+// is written.
 func TestUsage(t *testing.T) {
 	tests := []struct {
 		args, want string
@@ -70,7 +70,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Errors have colours at a terminal, unless NO_COLOR is set, and nowhere else.
+// Errors are coloured at a terminal, unless NO_COLOR is set, and nowhere else.
 func TestColoursAtTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	for noColour, want := range map[string]string{"": "\x1b[31mvipgen:\x1b[0m unknown command", "1": "vipgen: unknown command"} {

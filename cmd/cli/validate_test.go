@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What is valid is said, and from which files, and what becomes of it.
+// validate reports that the input is valid, the files that it read, and the result.
 func TestValidateSaysWhatItRead(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\"}\n", "cluster-ingress-02-config.yml": clusterIngress})
@@ -41,11 +41,11 @@ func TestValidateSaysWhatItRead(t *testing.T) {
 	}
 }
 
-// ownImage is a vipgen.yaml of a cluster whose nodes can pull the agent.
+// ownImage is the vipgen.yaml of a cluster whose nodes can pull the agent.
 const ownImage = vipConfigHead + "spec: {images: {agent: registry.example.com/a:1}}\n"
 
-// An image that no registry has is a warning, with what to do in two lines, and stops what ends
-// up on nodes.
+// An image that no registry has is a warning, with a remedy in two lines, and stops commands
+// whose output is installed on nodes.
 func TestDefaultImage(t *testing.T) {
 	const told = "spec.images.agent: found quay.io/vipgen/vipgen-agent:v1alpha1, which is not published, expected an image in a registry that nodes reach [default-image]\n" +
 		"  1. skopeo copy --all --preserve-digests oci-archive:vipgen-agent.oci.tar docker://registry.example.com/vipgen-agent:v1.2.3\n" +
@@ -73,7 +73,7 @@ func TestDefaultImage(t *testing.T) {
 	must(t, "render", "--merge", "master.ign", "--allow-default-image")
 }
 
-// With --strict, warnings have their own exit code; errors stay what they are.
+// With --strict, warnings have their own exit code; errors keep theirs.
 func TestStrict(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{
@@ -91,7 +91,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// Samples of pipelines let no warning pass.
+// The pipelines of the examples fail on warnings.
 func TestPipelinesAreStrict(t *testing.T) {
 	for _, file := range []string{"action.yml", "templates/vipgen.yml", "docs/gitops.md"} {
 		n := 0
@@ -109,7 +109,7 @@ func TestPipelinesAreStrict(t *testing.T) {
 	}
 }
 
-// The formats of objects that are printed have the same objects.
+// All formats of printed objects hold the same objects.
 func TestObjectsAsJSON(t *testing.T) {
 	good(t)
 	for _, args := range [][]string{{"render"}, {"render", "--role", "worker"}, strings.Fields("metallb --address 192.0.2.17 " + threeNodes)} {
@@ -124,7 +124,7 @@ func TestObjectsAsJSON(t *testing.T) {
 	}
 }
 
-// Pools and nodes complete from the input.
+// Completion takes pools and nodes from the input.
 func TestCompletionFromInput(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{
@@ -163,7 +163,7 @@ hosts:
 	}
 }
 
-// A path that cannot be written to is named as the user did.
+// A path that cannot be written is reported as the user spelled it.
 func TestFailuresNameThePath(t *testing.T) {
 	good(t)
 	if code, _, stderr := run("", "render", "--dir", "/proc/x"); code != command.Failed || stderr != "vipgen: /proc/x: no such file or directory\n" {
@@ -172,7 +172,7 @@ func TestFailuresNameThePath(t *testing.T) {
 }
 
 // Pinned images follow the release: those of the release information are printed for
-// vipgen.yaml, and old ones are named.
+// vipgen.yaml, and outdated ones are named.
 func TestImagesFollowTheRelease(t *testing.T) {
 	documentedDir(t)
 	good := must(t, "images", "install-config.yaml", "--release-info", "release.json", "-o", "vipconfig")

@@ -60,7 +60,7 @@ func TestVerifyJSON(t *testing.T) {
 	}
 }
 
-// A counterexample is printed so that it can be followed, and is a finding.
+// A counterexample is printed step by step, and is a finding.
 func TestCounterexample(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"own.tmpl": broken(t, "state BACKUP", "state MASTER")})
@@ -91,7 +91,7 @@ func TestCounterexample(t *testing.T) {
 	testkit.Equal(t, want, out)
 }
 
-// A template that cannot be a keepalived.conf is a mistake with its place.
+// A template that cannot be a keepalived.conf is an error with its position.
 func TestVerifyBadTemplate(t *testing.T) {
 	good(t)
 	for text, want := range map[string]string{
@@ -118,7 +118,7 @@ func TestVerifyUsage(t *testing.T) {
 	}
 }
 
-// Without VIPs on the nodes there is nothing to prove, which is no mistake.
+// Without VIPs on the nodes there is nothing to prove, which is not an error.
 func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
@@ -130,7 +130,7 @@ func TestVerifyExternalLoadBalancer(t *testing.T) {
 	}
 }
 
-// A default profile is explained in every output. A chosen one is not.
+// A profile chosen by default is explained in every output, a configured one is not.
 func TestProfileIsExplained(t *testing.T) {
 	good(t)
 	for spec, news := range map[string]bool{"{}": true, "{vrrp: {profile: virtual}}": false} {

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
-// at returns a cluster with its own name and VIPs.
+// at returns a cluster with the given name and VIPs.
 func at(name, api, ingress string) string {
 	return strings.NewReplacer("192.0.2.2", "192.0.2."+api, "192.0.2.3", "192.0.2."+ingress).Replace(clusterNamed(name))
 }
@@ -38,10 +38,10 @@ func TestFleetVRIDs(t *testing.T) {
 	if must(t, "render", "clusters/cnf10") != before {
 		t.Error("the cluster that was fine has changed")
 	}
-	must(t, "render", "clusters", "--dir", "out") // the file is right
+	must(t, "render", "clusters", "--dir", "out") // the file is unchanged
 }
 
-// More API VIPs have IDs as well, which collide, are reserved and are given anew.
+// Additional API VIPs have IDs as well, which can collide, are reserved and are reassigned.
 func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{
@@ -57,7 +57,7 @@ func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 	}
 }
 
-// What the agent prints is what --scan reads.
+// --scan reads the output of the agent.
 func TestScanOfTheAgent(t *testing.T) {
 	good(t)
 	seen := listener.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}

@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// What writes says in one line what it wrote, unless -q is given, and a check that all is as
-// rendered.
+// Commands that write report it in one line unless -q is given, and so does a check without
+// differences.
 func TestSaysWhatItWrote(t *testing.T) {
 	good(t)
 	for _, step := range []struct{ args, want string }{
@@ -27,7 +27,7 @@ func TestSaysWhatItWrote(t *testing.T) {
 	}
 }
 
-// The root of a file system is no directory for files, however it is spelled.
+// The root of a file system is refused as an output directory, however it is spelled.
 func TestRefusesRoots(t *testing.T) {
 	good(t)
 	for _, dir := range []string{"/", "//", "/.", "/proc/..", strings.Repeat("../", 40), "/proc/self/root"} {

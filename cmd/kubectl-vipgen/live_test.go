@@ -44,8 +44,8 @@ func groupOf(kind string) string {
 	return "config.openshift.io"
 }
 
-// TestLive: the real kubectl and a real API server answer as the stand-in of cmd/cli does, and the
-// roles of the page are enough.
+// TestLive: the real kubectl and a real API server answer like the stand-in of cmd/cli, and the
+// roles of the page suffice.
 func TestLive(t *testing.T) {
 	testkit.Live(t)
 	free := daemon.FreePort(t)

@@ -21,7 +21,7 @@ const (
 const (
 	starts  = 5                // of each job
 	changes = 5                // of an address
-	window  = 20 * time.Second // over which what is idle is watched
+	window  = 20 * time.Second // during which an idle agent is observed
 	settle  = 10 * time.Second // after which it counts as idle
 	// apart is the time between two changes: the jobs leave 3 s.
 	apart = 4 * time.Second
@@ -29,22 +29,22 @@ const (
 	beatEvery = 5 * time.Minute
 )
 
-// measurement is a run with what came out of it.
+// measurement is a run with its results.
 type measurement struct {
 	*testing.B
 	program   string
 	api       *daemon.APIServer
 	node      *node
 	list      []*job
-	moves     int // of a node to another address
+	moves     int // changes of a node's address
 	rows      []row
-	missed    map[*job]bool // in memory or in time on cores
+	missed    map[*job]bool // in memory or in CPU time
 	explained []string
 }
 
-// BenchmarkAgent measures the agent's footprint against its aims, on a node of a
-// real API server with ten nodes and then 2,000, and prints one table. It fails
-// when something does not work, never because it takes long.
+// BenchmarkAgent compares the agent's footprint with its targets, on a node of a real API
+// server with ten nodes and then 2,000, and prints one table. It fails when a job does not
+// work, never because of a measured value.
 func BenchmarkAgent(b *testing.B) {
 	m := &measurement{B: b, missed: map[*job]bool{}, program: build(b)}
 	m.size()
@@ -105,8 +105,8 @@ func (m *measurement) killAll() {
 	}
 }
 
-// idle watches memory and time on cores while nothing changes, but for the
-// heartbeats of kubelets if these are wanted.
+// idle observes memory and CPU time while nothing changes except, optionally, the heartbeats of
+// kubelets.
 func (m *measurement) idle(nodes int, heartbeats bool) {
 	m.Helper()
 	time.Sleep(settle)
@@ -148,7 +148,7 @@ func (m *measurement) resident(j *job, what string, aim int) {
 		fmt.Sprintf("anonymous %s, of the binary %s; once %s", mib(now.anonymous), mib(now.rss-now.anonymous), mib(now.peak)))
 }
 
-// restart starts every job again and again, with what it knew on disk.
+// restart restarts every job repeatedly, with its files on disk.
 func (m *measurement) restart(nodes int) {
 	m.Helper()
 	for _, j := range m.list {

@@ -11,9 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// change moves a control-plane node to another address again and again, and
-// measures from the API server's answer to that until the jobs' files say so and
-// their daemons were told.
+// change repeatedly changes the address of a control-plane node, and measures from the API
+// server's answer until the jobs' files have the address and their daemons were reloaded.
 func (m *measurement) change(nodes int) {
 	m.Helper()
 	const moved = 1

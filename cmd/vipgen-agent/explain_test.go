@@ -13,15 +13,14 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Where the agent that explains itself is on the node, and what it writes.
+// Paths of the profiled agent and its profiles on the node.
 const (
 	profiledProgram = "/vipgen/profiled/vipgen-agent"
 	profiles        = "/profiles"
 )
 
-// explain starts the jobs that missed an aim once more, as programs that write
-// profiles, and keeps the tops of these: what memory holds, and what time on cores
-// went to.
+// explain runs the jobs that missed a target once more, as programs that write profiles, and
+// keeps the top entries of memory and CPU time.
 func (m *measurement) explain() {
 	m.Helper()
 	jobs := slices.DeleteFunc(slices.Clone(m.list), func(j *job) bool { return !m.missed[j] })

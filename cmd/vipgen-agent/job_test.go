@@ -13,14 +13,14 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// job is one of the agent's on a node.
+// job is one of the agent's jobs on a node.
 type job struct {
 	*node
 	name, pod string
-	conf      string        // what it keeps in place; empty if that is no file
+	conf      string        // the file that it maintains; empty if it is none
 	daemon    string        // the program that it runs on conf
 	names     string        // the file that names the other nodes
-	protocol  time.Duration // that others are given to object
+	protocol  time.Duration // for other hosts to object
 	process   *daemon.Process
 	began     time.Time // when the agent was executed
 }
@@ -54,8 +54,8 @@ func (j *job) startAs(program string, env ...string) {
 
 func (j *job) pid() int { return j.process.PID() }
 
-// kill ends the agent, with its daemon, and takes away what it had in place, but
-// not what it knows.
+// kill ends the agent and its daemon, and removes the file that it maintains, but not its
+// recorded state.
 func (j *job) kill() {
 	j.b.Helper()
 	j.process.Kill()
@@ -72,7 +72,7 @@ func (j *job) kill() {
 	}
 }
 
-// up reports whether the job's file is in place, with the other nodes in it, and its daemon
+// up reports whether the job's file exists and names the other nodes, and its daemon has
 // started.
 func (j *job) up() bool {
 	switch j.name {
@@ -86,5 +86,5 @@ func (j *job) up() bool {
 	return j.contains(j.names, nodeAddress(controlPlane-1)) && runs(j.pid(), j.daemon, j.conf)
 }
 
-// applied is how often the job had its daemon read a configuration.
+// applied returns how often the job had its daemon load a configuration.
 func (j *job) applied() int { return strings.Count(j.process.Output(), "configuration applied") }

@@ -28,10 +28,10 @@ import (
 // rendered is a golden case: what vipgen renders for the cluster.
 const rendered = "../../golden/cases/baremetal-usermanaged/expected/files/"
 
-// self is the node that is measured: the first of the control plane.
+// self is the measured node: the first of the control plane.
 const self = 0
 
-// node is a control-plane node with all that the agent's jobs look at.
+// node is a control-plane node with everything that the agent's jobs watch.
 type node struct {
 	*daemon.Host
 	b     *testing.B
@@ -106,7 +106,7 @@ func (n *node) listen(address string) (l net.Listener) {
 	return l
 }
 
-// forward hands connections on to an address outside of the node's namespace.
+// forward connects to an address outside of the node's namespace for each connection.
 func forward(l net.Listener, to string) {
 	go func() {
 		for {
@@ -137,7 +137,7 @@ func (n *node) await(what string, ok func() bool) {
 	testkit.Await(n.b, what, ok)
 }
 
-// commandOf is the command line of a job in the rendered pods.
+// commandOf returns the command line of a job in the rendered pods.
 func commandOf(b *testing.B, pod, job string) []string {
 	b.Helper()
 	var p corev1.Pod

@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// memory is the resident memory of a process, in KiB. Pages that are not anonymous are of
-// files, which all processes of one program share.
+// memory is the resident memory of a process, in KiB. Pages that are not anonymous belong to
+// files, and are shared by all processes of a program.
 type memory struct{ rss, anonymous, peak int }
 
 func memoryOf(b *testing.B, pid int) (m memory) {
@@ -35,8 +35,8 @@ func memoryOf(b *testing.B, pid int) (m memory) {
 	return m
 }
 
-// cpuOf is how long a process with all its threads, without its children, has
-// been on a core since its start: clock_getcpuclockid(3).
+// cpuOf returns the CPU time of a process with all its threads, without its children, since its
+// start: clock_getcpuclockid(3).
 func cpuOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	const scheduler = 2 // CPUCLOCK_SCHED, of a process
@@ -45,7 +45,7 @@ func cpuOf(b *testing.B, pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// command is the name of the program that a process runs; empty if it ended.
+// command returns the name of the program that a process runs; empty if it ended.
 func command(pid int) string {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return string(bytes.TrimSpace(data))

@@ -19,7 +19,7 @@ func (m *measurement) add(what, measured, aim string, met bool, notes string) {
 	m.rows = append(m.rows, row{what, measured, aim, verdict, notes})
 }
 
-// times adds a row of durations, the worst of which must be below the aim.
+// times adds a row of durations, the longest of which must be within the target.
 func (m *measurement) times(what string, took []time.Duration, aim time.Duration) {
 	slices.Sort(took)
 	median, worst := took[len(took)/2], took[len(took)-1]

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// turns is how often each program runs, one after the other, so that whatever else the
-// machine does slows all of them.
+// turns is the number of runs of each program, interleaved, so that other load on the machine
+// slows all of them.
 const turns = 25
 
 // BenchmarkStart runs built programs from start to exit, and reports the median of their

@@ -19,8 +19,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// A node that receives no adverts does not take a VIP that a host answers
-// for.
+// A node that receives no advertisements does not take a VIP that another host answers for.
 func TestPollHolders(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -66,8 +65,8 @@ func TestPollHolders(t *testing.T) {
 				testkit.Must(t, err)
 				return found
 			}
-			// expect repeats the query until the answer is right. A wrong one counts on a
-			// machine that was not late: adverts, and answers for the VIP, have half a
+			// expect repeats the query until the answer matches. A wrong one fails the test on
+			// a machine that was on time: advertisements and answers for the VIP have half a
 			// second.
 			expect := func(what string, want ...netip.Addr) {
 				t.Helper()
@@ -116,7 +115,7 @@ func TestPollHolders(t *testing.T) {
 	}
 }
 
-// loseFirst are rules that lose the first question whose an address is.
+// loseFirst are rules that drop the first query for a.
 const loseFirst = `
 table arp lose { chain in { type filter hook input priority 0;
   arp operation request limit rate 1/hour burst 1 packets counter drop; }; }
@@ -124,7 +123,7 @@ table ip6 lose { chain in { type filter hook input priority 0;
   icmpv6 type nd-neighbor-solicit limit rate 1/hour burst 1 packets counter drop; }; }
 `
 
-// A node takes no packet for one of a holder that keepalived would not take.
+// A node attributes to a holder only packets that keepalived would accept.
 func TestAccepts(t *testing.T) {
 	peer, stranger, node := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.31")
 	vip := netip.MustParseAddr("192.0.2.5")
@@ -172,7 +171,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// FuzzHeard reads any packet of the protocol from any host.
+// FuzzHeard feeds arbitrary packets of the protocol from arbitrary hosts.
 func FuzzHeard(f *testing.F) {
 	vip := netip.MustParseAddr("192.0.2.5")
 	f.Add([]byte{0x31, 7, 100, 1, 0, 4, 0, 0, 192, 0, 2, 5}, 255)

@@ -12,8 +12,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// A node takes part where the others, as they are configured, send it adverts, and
-// nowhere else.
+// A node takes part only where its peers, by their configuration, send advertisements to it.
 func TestReached(t *testing.T) {
 	const own, own6, vip, vip6 = "192.0.2.11", "2001:db8::11", "192.0.2.5", "2001:db8::5"
 	tests := []struct {
@@ -70,7 +69,7 @@ func addrs(list string) (out []netip.Addr) {
 	return out
 }
 
-// links are a node's interfaces: one, with those addresses.
+// links returns one interface with the given addresses.
 func links(list string) []v1alpha1.Interface {
 	i := v1alpha1.Interface{Name: "eth0"}
 	for _, a := range addrs(list) {
@@ -84,7 +83,7 @@ func TestAddressMismatch(t *testing.T) {
 	type step struct {
 		at      time.Duration
 		reached bool
-		link    linkState // -1 where it must not be asked
+		link    linkState // -1 where it must not be queried
 		claimed bool
 		want    time.Duration
 	}

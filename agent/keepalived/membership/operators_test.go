@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A node that joins peers with OpenShift's own keepalived waits until each has sent it
-// adverts, or for longer than their monitors can take.
+// A node that joins peers with OpenShift's own keepalived waits until each of them has sent
+// advertisements to it, or for longer than their monitors may take.
 func TestHardCase49JoinDelay(t *testing.T) {
 	one := v1alpha1.Peer{Name: "master-1", Role: "master", Addresses: testkit.Addrs("192.0.2.11", "2001:db8::11")}
 	two := v1alpha1.Peer{Name: "master-2", Role: "master", Addresses: testkit.Addrs("192.0.2.12")}

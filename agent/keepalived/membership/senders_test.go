@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// TestHardCase35Senders: whose packets are taken, by VRRP settings.
+// TestHardCase35Senders lists the accepted senders by VRRP settings.
 func TestHardCase35Senders(t *testing.T) {
 	peer, node, six := netip.MustParseAddr("192.0.2.12"), netip.MustParseAddr("192.0.2.13"), netip.MustParseAddr("2001:db8::13")
 	nodes := []v1alpha1.Peer{{Name: "a", Addresses: []netip.Addr{node}, Elsewhere: []netip.Addr{six}}}

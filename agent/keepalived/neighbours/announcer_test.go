@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A neighbour that accepts another announcement after the first one gets a second one,
-// for both families; an address that is not here is not announced.
+// A neighbour that accepts another announcement after the first one receives a second one, for
+// both families; an address that the node does not have is not announced.
 func TestNeighboursAreToldAgain(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -62,8 +62,8 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 	}
 }
 
-// A VIP is announced the right number of times, at that pace; again from the beginning when it
-// comes once more.
+// A VIP is announced the right number of times at the right pace, and from the beginning when
+// the node acquires it again.
 func TestAnnouncementsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, vip := newAnnouncer(slog.New(slog.DiscardHandler)), netip.MustParseAddr("127.0.0.1") // on a link without neighbours

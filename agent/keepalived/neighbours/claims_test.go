@@ -60,8 +60,8 @@ func TestAnnouncement(t *testing.T) {
 	}
 }
 
-// Announcements from before a node held a VIP are forgotten, and the first of those after
-// it counts.
+// Announcements from before a node held a VIP are forgotten, and the first one afterwards
+// counts.
 func TestAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vip, notified := netip.MustParseAddr("192.0.2.5"), 0

@@ -14,9 +14,9 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Hard case 51: the holder of a VIP answers a stranger that announces it, at once, and the
-// stranger hears that; it answers no peer, and no claim of another address. Its own address it
-// defends against any host.
+// Hard case 51: the holder of a VIP answers at once a stranger that announces the VIP, and the
+// stranger receives the answer; it answers neither peers nor claims of other addresses. It
+// defends its own address against any host.
 func TestHardCase51HolderAnswers(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -68,7 +68,7 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		if heard.AnnouncedAfter(vip, before.Add(time.Hour)) || !heard.AnnouncedAfter(vip, before) {
 			t.Errorf("%v: announced again at another time than it was", vip)
 		}
-		// At once again, it is one too many; then the claim of a peer.
+		// A second claim at once exceeds the rate; then a peer's claim.
 		left := func() int {
 			in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); return nil })
 			d.announcer.mu.Lock()

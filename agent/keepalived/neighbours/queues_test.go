@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// speaks is an instance on eth0 with that many peers.
+// speaks returns an instance on eth0 with the given number of peers.
 func speaks(vip, interval string, peers int) keepalived.Instance {
 	i := keepalived.Instance{Interface: "eth0", VIP: netip.MustParsePrefix(vip), AdvertInterval: interval}
 	a := netip.MustParseAddr("192.0.2.1")
@@ -54,7 +54,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestQueues sets bounds in the kernel and takes them back.
+// TestQueues sets limits in the kernel and restores the previous ones.
 func TestQueues(t *testing.T) {
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.1/24")
 	testkit.Must(t, node.AddLink("eth1"))
@@ -92,7 +92,7 @@ func TestQueues(t *testing.T) {
 		{"nothing", nil, []uint32{d4, d6, own}, false},
 	}
 	for _, tt := range steps {
-		// A new value each time: what was before is known from the file.
+		// A new value each time: the previous one is known from the file.
 		testkit.Must(testkit.In(t, tt.name), node.Do(func() error { return (&queues{file: file}).apply(tt.wanted) }))
 		testkit.Equal(testkit.In(t, tt.name), tt.want, are())
 		if _, err := os.Stat(file); (err == nil) != tt.kept {
@@ -106,7 +106,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// FuzzQueues reads any list of what was set before.
+// FuzzQueues reads arbitrary lists of previous limits.
 func FuzzQueues(f *testing.F) {
 	f.Add([]byte(`[{"interface":"eth0","ipv6":true,"bytes":1024}]`))
 	f.Add([]byte(`[{"bytes":-1}]`))
@@ -127,7 +127,7 @@ func FuzzQueues(f *testing.F) {
 	})
 }
 
-// TestPreviousVersion: what the version before stores is what this one reads, and writes.
+// TestPreviousVersion: this version reads and writes the file of the previous one.
 func TestPreviousVersion(t *testing.T) {
 	q := queues{file: filepath.Join(t.TempDir(), "file")}
 	before := previous.File(t, "node/run/vipgen/keepalived/queues.json")

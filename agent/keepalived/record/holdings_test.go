@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestHoldings: a VIP's counts are of this node alone, and continue when it returns.
+// TestHoldings: the counters of a VIP belong to this node alone, and continue when it returns.
 func TestHoldings(t *testing.T) {
 	vip, other, own := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("192.0.2.10")
 	begin := time.Now()

@@ -17,7 +17,7 @@ import (
 
 var compareEvents = cmp.Options{cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()}
 
-// What keepalived 2.2.7 was seen to log, and what it is recorded as.
+// Lines logged by keepalived 2.2.7, and the events that are recorded for them.
 func TestLines(t *testing.T) {
 	const now = "Mon Nov  3 06:22:17 2025: "
 	four, six := netip.MustParseAddr("192.0.2.12"), netip.MustParseAddr("2001:db8::c")
