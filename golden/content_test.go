@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// marker is part of every secret of every case.
+// marker occurs in every secret of every case.
 const marker = "hunter2"
 
 // checkSecrets: no secret of the input is in any output, encoded forms

@@ -37,13 +37,12 @@ func (s *siteServer) serve(t testing.TB, network *netns.Network) {
 	t.Cleanup(kill)
 }
 
-// coreDNS starts the real CoreDNS with a Corefile, on a node of its own with these addresses
-// where all ports are free, and returns once it is listening. files are what else the Corefile
-// refers to, by their absolute paths on the node; site, if any, is next to it, and the node
-// needs an address in its subnet.
-//
-// Queries go to port 53 of the node's first address, of loopback if it has none. A Corefile that
-// CoreDNS does not start with fails the test.
+// coreDNS starts the real CoreDNS with a Corefile, on its own node with the given addresses
+// where all ports are free, and returns once it is listening. files are the other files that
+// the Corefile refers to, by their absolute paths on the node; site, if any, runs on another
+// node, in a subnet of which this one needs an address. Queries go to port 53 of the node's
+// first address, of loopback if it has none. A Corefile that CoreDNS does not start with fails
+// the test.
 func coreDNS(t testing.TB, corefile []byte, files map[string][]byte, addrs []netip.Prefix, site *siteServer) *resolver {
 	t.Helper()
 	network := daemon.NewNetwork(t)
@@ -67,7 +66,7 @@ func coreDNS(t testing.TB, corefile []byte, files map[string][]byte, addrs []net
 	return r
 }
 
-// resolver asks one name server, from the node that it runs on.
+// resolver sends queries to one name server, from the server's node.
 type resolver struct {
 	t      testing.TB
 	node   *netns.Node
@@ -77,8 +76,8 @@ type resolver struct {
 // answer is a name server's answer.
 type answer struct {
 	Rcode string // such as NOERROR or NXDOMAIN
-	// Records are the answer section's, sorted, each as its type and data
-	// ("A 192.0.2.5"): without the time to live, which runs down in a cache.
+	// Records holds the answer section, sorted, each as its type and data ("A
+	// 192.0.2.5"), without the time to live, which a cache decrements.
 	Records []string
 }
 
@@ -89,8 +88,8 @@ func (r *resolver) at(addr netip.Addr) *resolver {
 	return &other
 }
 
-// query asks for the records of a type ("A", "AAAA", "PTR") that a name has.
-// That no answer comes fails the test; an answer of any kind is returned.
+// query returns the records of a type ("A", "AAAA", "PTR") for a name. A missing answer fails
+// the test; an answer of any kind is returned.
 func (r *resolver) query(name, qtype string) answer {
 	r.t.Helper()
 	kind, ok := dns.StringToType[qtype]
@@ -115,7 +114,7 @@ func (r *resolver) query(name, qtype string) answer {
 	return out
 }
 
-// exchange asks once, and again while nobody listens: CoreDNS opens its sockets
+// exchange sends a query, and repeats it while no program listens: CoreDNS opens its sockets
 // one after the other, UDP after TCP, address after address.
 func (r *resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg, err error) {
 	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
@@ -140,8 +139,8 @@ func (r *resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
 	return reply, err
 }
 
-// awaitListening returns when the server takes connections, so that one which
-// does not start is told from one that does not answer.
+// awaitListening returns when the server accepts connections, so that a server that does not
+// start is distinguished from one that does not answer.
 func (r *resolver) awaitListening(p *daemon.Process) {
 	r.t.Helper()
 	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {

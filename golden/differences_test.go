@@ -17,15 +17,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// base is the case that those that are not kept whole are compared with.
+// base is the case with which the others are compared, except for those in whole.
 const base = "baremetal-usermanaged"
 
-// whole are the cases whose files are kept as they are, so that the diff of a change of a
-// template is that of a few files.
+// whole are the cases whose files are kept completely, so that a change of a template has a
+// diff of a few files only.
 var whole = []string{base, "baremetal-ipi", "custom-pools", "external-load-balancer", "ipv6", "openshift-4.12", "openshift-4.22", "without-vips"}
 
-// differences lays a result out as its summary, its cluster.yaml, and what else is
-// not as in the base case.
+// differences lays a result out as its summary, its cluster.yaml, and its differences from the
+// base case.
 func differences(t testing.TB, r result) files {
 	t.Helper()
 	const cluster = "files/" + everyPool + v1alpha1.ClusterConfigPath
@@ -77,7 +77,7 @@ func counterpart(p string, basis files) string {
 // positions are the line numbers of a diff, which other changes of a file move.
 var positions = regexp.MustCompile(`(?m)^@@ .* @@$`)
 
-// lineDiff returns how two texts differ, with the line before and after each change.
+// lineDiff returns the differences of two texts, with the line before and after each change.
 func lineDiff(t testing.TB, from, to string) string {
 	t.Helper()
 	diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(from), B: difflib.SplitLines(to), Context: 1})

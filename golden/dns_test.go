@@ -14,15 +14,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What the site's name servers say of every name, the cluster's own included:
-// seeing this tells that a question was passed on to them.
+// The site's name servers answer every name with these, including the cluster's own: a
+// forwarded query is recognised by its answer.
 const (
 	elsewhere     = "A 203.0.113.99"
 	elsewhere6    = "AAAA 2001:db8:bad::99"
 	elsewhereBack = "PTR elsewhere.example.net."
 )
 
-// TestNames starts each node's CoreDNS and asks it for everything.
+// TestNames starts each node's CoreDNS and queries all names.
 func TestNames(t *testing.T) {
 	testkit.Live(t)
 	for _, c := range allCases(t) {
@@ -48,7 +48,7 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 		askForeign(t, dns, foreign, upstream)
 		askReverse(t, dns, back, foreignBack, upstream)
 		api := "api." + s.Domain
-		if len(own[api]) == 0 { // which is the site's then
+		if len(own[api]) == 0 { // which is then the site's
 			api = n.Name + "." + s.Domain
 		}
 		for _, a := range addresses {
@@ -57,9 +57,8 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 	})
 }
 
-// startCoreDNS runs CoreDNS on a node with the addresses that the facts say,
-// and with the first of its upstreams in reach, if it has one. It returns the
-// addresses to ask at.
+// startCoreDNS runs CoreDNS on a node with the addresses of its facts, and with the first of
+// its upstreams reachable, if it has one. It returns the addresses to query.
 func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known []string) (dns *resolver, at []netip.Addr, upstream bool) {
 	t.Helper()
 	var prefixes []netip.Prefix
@@ -103,7 +102,7 @@ func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// site knows every name, and each as a foreign one.
+// site knows every name, each with the foreign answer.
 func site(where netip.Prefix, known []string) *siteServer {
 	s := &siteServer{address: where}
 	slices.Sort(known)
@@ -120,8 +119,8 @@ func ask(t *testing.T, dns *resolver, name, qtype string, want answer) {
 	testkit.Equal(testkit.In(t, name, qtype), want, dns.query(name, qtype))
 }
 
-// askOwn: a family or type that a name lacks is an empty answer, neither "no
-// such name" nor a question to another server.
+// askOwn: a family or type that a name lacks is an empty answer, neither NXDOMAIN nor a query
+// to another server.
 func askOwn(t *testing.T, dns *resolver, own names) {
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		for _, qtype := range []string{"A", "AAAA", "MX", "TXT", "HTTPS"} {
@@ -134,8 +133,8 @@ func askOwn(t *testing.T, dns *resolver, own names) {
 	}
 }
 
-// askForeign: all other names are the upstream's. Without one the server says
-// that it cannot tell, so that the client asks the next server.
+// askForeign: all other names are forwarded upstream. Without an upstream the server answers
+// SERVFAIL, so that the client tries the next server.
 func askForeign(t *testing.T, dns *resolver, foreign []string, upstream bool) {
 	want := map[string]answer{
 		"A":    {Rcode: "NOERROR", Records: []string{elsewhere}},
@@ -151,8 +150,8 @@ func askForeign(t *testing.T, dns *resolver, foreign []string, upstream bool) {
 	}
 }
 
-// askReverse: addresses of nodes and API VIPs lead back to their names, all others are the
-// upstream's to know.
+// askReverse: addresses of nodes and API VIPs resolve to their names, all others are forwarded
+// upstream.
 func askReverse(t *testing.T, dns *resolver, own map[netip.Addr][]string, foreign []netip.Addr, upstream bool) {
 	for a, names := range own {
 		want := answer{Rcode: "NOERROR"}
@@ -171,7 +170,7 @@ func askReverse(t *testing.T, dns *resolver, own map[netip.Addr][]string, foreig
 	}
 }
 
-// arpa returns the name that an address is looked up by, without the last dot.
+// arpa returns the reverse name of an address, without the last dot.
 func arpa(t *testing.T, a netip.Addr) string {
 	t.Helper()
 	name, err := dns.ReverseAddr(a.String())

@@ -13,16 +13,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// election is a cluster of real keepalived daemons that run what vipgen preview
-// gives for nodes of a case.
+// election is a cluster of real keepalived daemons with the files of vipgen preview for nodes
+// of a case.
 type election struct {
 	*daemon.Cluster
 	t    *testing.T
 	vips []netip.Addr // of the group, in its order
 }
 
-// elect starts keepalived on the nodes of a case, which elect a holder of a
-// group's first VIP.
+// elect starts keepalived on the nodes of a case, which elect a holder of a group's first VIP.
 func elect(t *testing.T, g daemon.Generation, caseName, group string, nodes ...string) election {
 	t.Helper()
 	c := clusterCase{name: caseName, dir: filepath.Join("cases", caseName)}
@@ -69,9 +68,9 @@ func (e election) await(what string, condition func() bool) {
 
 var controlPlane = []string{"master-0", "master-1", "master-2"}
 
-// TestControlPlaneElection: three control-plane nodes elect one holder, who is
-// replaced when it dies and does not take the VIP back when it returns with no
-// better health; a node whose load balancer is the only healthy one gets it.
+// TestControlPlaneElection: three control-plane nodes elect one holder. It is replaced when it
+// dies, and does not take the VIP back when it returns with equal health; a node with the only
+// healthy load balancer gets it.
 func TestControlPlaneElection(t *testing.T) { daemon.EachGeneration(t, controlPlaneElection) }
 
 func controlPlaneElection(t *testing.T, g daemon.Generation) {
@@ -103,8 +102,8 @@ func controlPlaneElection(t *testing.T, g daemon.Generation) {
 	}
 }
 
-// TestBootstrapElection: the bootstrap host takes the VIP from a control plane
-// in the best of health, and the control plane gets it when it ends.
+// TestBootstrapElection: the bootstrap host takes the VIP even from a healthy control plane,
+// which gets it when the bootstrap host ends.
 func TestBootstrapElection(t *testing.T) { daemon.EachGeneration(t, bootstrapElection) }
 
 func bootstrapElection(t *testing.T, g daemon.Generation) {
@@ -128,8 +127,7 @@ func bootstrapElection(t *testing.T, g daemon.Generation) {
 	}
 }
 
-// TestIngressElection: the ingress VIP is only ever on a node with a router
-// that answers.
+// TestIngressElection: only a node with a router that answers holds the ingress VIP.
 func TestIngressElection(t *testing.T) { daemon.EachGeneration(t, ingressElection) }
 
 func ingressElection(t *testing.T, g daemon.Generation) {
@@ -153,8 +151,8 @@ func ingressElection(t *testing.T, g daemon.Generation) {
 	e.awaitNobody("no router answers any more")
 }
 
-// TestFamiliesMoveTogether: the VIPs of both families are on one node and leave
-// it together (hard case 14).
+// TestFamiliesMoveTogether: one node holds the VIPs of both families, and they move together
+// (hard case 14).
 func TestFamiliesMoveTogether(t *testing.T) { daemon.EachGeneration(t, familiesMoveTogether) }
 
 func familiesMoveTogether(t *testing.T, g daemon.Generation) {
@@ -172,8 +170,8 @@ func familiesMoveTogether(t *testing.T, g daemon.Generation) {
 	}
 }
 
-// TestDNSVIPMoves: the third VIP of old clusters is where CoreDNS answers, whoever
-// holds the API VIP (seed 002).
+// TestDNSVIPMoves: the third VIP of old clusters is on a node whose CoreDNS answers, whichever
+// node holds the API VIP (seed 002).
 func TestDNSVIPMoves(t *testing.T) { daemon.EachGeneration(t, dnsVIPMoves) }
 
 func dnsVIPMoves(t *testing.T, g daemon.Generation) {
@@ -191,20 +189,19 @@ func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 	e.await("the API VIP to have stayed on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
 }
 
-// TestMigrationIsForAll: nodes before and after the migration of settings do not
-// understand each other, so that both sides hold the VIP. That is why all nodes
-// migrate at once.
-func TestSwitchIsForAll(t *testing.T) { daemon.EachGeneration(t, switchIsForAll) }
+// TestMigrationIsForAll: nodes before and after the migration do not accept each other's
+// advertisements, so that both sides hold the VIP. Hence all nodes migrate at once.
+func TestMigrationIsForAll(t *testing.T) { daemon.EachGeneration(t, migrationIsForAll) }
 
-func switchIsForAll(t *testing.T, g daemon.Generation) {
+func migrationIsForAll(t *testing.T, g daemon.Generation) {
 	testkit.Live(t)
 	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-migrated")
 	e.await("split brain", func() bool { return len(e.Holders()) == 2 })
 }
 
-// TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes goes
-// by; that of an IPv6 VIP, which can have none, is deprecated, which OVN-Kubernetes leaves
-// out as well.
+// TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes filters by;
+// that of an IPv6 VIP, which cannot have one, is deprecated, which OVN-Kubernetes skips as
+// well.
 func TestHardCase33Label(t *testing.T) { daemon.EachGeneration(t, label) }
 
 func label(t *testing.T, g daemon.Generation) {

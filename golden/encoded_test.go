@@ -26,7 +26,7 @@ const (
 	workerMC  = "99-worker-vipgen"
 )
 
-// plain lays a bundle out as vipgen's plain files are.
+// plain lays a bundle out like vipgen's plain files.
 func plain(b ignition.Bundle) files {
 	out := files{}
 	for _, f := range b.Files {
@@ -43,8 +43,8 @@ func same(t *testing.T, what string, got, want files) {
 	testkit.Equal(testkit.In(t, what), want, got)
 }
 
-// checkMachineConfigs: each decodes strictly, and what the operator makes of a
-// pool's MachineConfigs is the pool's plain files.
+// checkMachineConfigs: each decodes strictly, and the operator's merge of a pool's
+// MachineConfigs equals the pool's plain files.
 func checkMachineConfigs(t *testing.T, r result) {
 	byName := map[string]mcfgv1.MachineConfig{}
 	for path, data := range r.rendered.below("machineconfigs") {
@@ -74,10 +74,9 @@ func checkMachineConfigs(t *testing.T, r result) {
 	}
 }
 
-// inherits reports whether a pool is a custom one, whose nodes get the worker's
-// MachineConfigs too; of two files with one path the one in the MachineConfig
-// that is merged last wins. That is the pool's own by its name, as up to OpenShift
-// 4.14, and by its pool, as from 4.15 on (hard case 50).
+// inherits reports whether a pool is a custom one, whose nodes get the worker's MachineConfigs
+// too; of two files with one path the one in the last merged MachineConfig wins. The pool's own
+// comes last by its name up to OpenShift 4.14, and by its pool from 4.15 on (hard case 50).
 func inherits(pool string) bool {
 	switch pool {
 	case v1alpha1.RoleMaster, v1alpha1.RoleArbiter, v1alpha1.RoleWorker:
@@ -86,8 +85,8 @@ func inherits(pool string) bool {
 	return true
 }
 
-// checkOwnMachineConfig: a pool has one MachineConfig, after the operator's
-// own, and after the worker's where it inherits that.
+// checkOwnMachineConfig: a pool has one MachineConfig, which is merged after the operator's
+// own, and after the worker's if it inherits that.
 func checkOwnMachineConfig(t *testing.T, r result, pool string, byName map[string]mcfgv1.MachineConfig) {
 	var own []string
 	for name, mc := range byName {
@@ -114,8 +113,8 @@ func checkOwnMachineConfig(t *testing.T, r result, pool string, byName map[strin
 	}
 }
 
-// checkIgnition: the real engine writes each pool's plain files, and nothing
-// else but which units to enable.
+// checkIgnition: the real engine writes each pool's plain files, and otherwise only which units
+// are enabled.
 func checkIgnition(t *testing.T, r result) {
 	const preset = "etc/systemd/system-preset/20-ignition.preset"
 	for _, pool := range r.pools() {
@@ -139,7 +138,7 @@ func checkIgnition(t *testing.T, r result) {
 	}
 }
 
-// checkButane: Butane itself reads each pool's config as the same files.
+// checkButane: Butane itself translates each pool's config to the same files.
 func checkButane(t *testing.T, r result) {
 	for _, pool := range r.pools() {
 		name := path.Join("butane", pool+".bu")

@@ -17,7 +17,7 @@ import (
 // everyPool is the folder of files that all pools have.
 const everyPool = "every-pool"
 
-// expected lays a result out for a person to read; see the package comment.
+// expected lays a result out for readers; see the package comment.
 func expected(t testing.TB, r result, encoded bool) files {
 	t.Helper()
 	out := files{"summary.txt": r.validate, "pools.txt": listPools(t, r)}
@@ -59,8 +59,8 @@ func (r result) pools() []string {
 	return slices.Compact(pools)
 }
 
-// shared reports whether all pools have the same file; the bootstrap host is none,
-// and has the others' file unless it has one of its own.
+// shared reports whether all pools have the same file; the bootstrap host is not a pool, and
+// has the same file unless it has its own.
 func (r result) shared(p string, data []byte) bool {
 	for _, pool := range r.pools() {
 		if pool == v1alpha1.RoleBootstrap {
@@ -73,8 +73,8 @@ func (r result) shared(p string, data []byte) bool {
 	return true
 }
 
-// listPools lists what each pool gets, with modes, and whether units are
-// enabled, from the Ignition configs.
+// listPools lists the files of each pool with modes, and which units are enabled, from the
+// Ignition configs.
 func listPools(t testing.TB, r result) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -99,7 +99,7 @@ func listPools(t testing.TB, r result) []byte {
 	return out.Bytes()
 }
 
-// decode reads one of the encoded forms back.
+// decode reads one of the encoded forms.
 func decode(t testing.TB, r result, path string) ignition.Bundle {
 	t.Helper()
 	data, ok := r.rendered[path]

@@ -33,7 +33,7 @@ func externalCases(t *testing.T) []string {
 	return dirs
 }
 
-// external is everything that vipgen external-lb makes of a case.
+// external holds all outputs of vipgen external-lb for a case.
 type external struct {
 	expected        files
 	ignition        files
@@ -76,7 +76,7 @@ func runExternal(t *testing.T, dir string) external {
 	return r
 }
 
-// foldHosts keeps a file that all hosts have in common once.
+// foldHosts keeps a file that all hosts share once.
 func foldHosts(f files, form string) {
 	versions := map[string][]string{}
 	for p := range f.below(form) {
@@ -95,8 +95,8 @@ func foldHosts(f files, form string) {
 	}
 }
 
-// TestExternal makes what load balancers outside of a cluster run, and compares it
-// with what is expected.
+// TestExternal renders the files of external load balancers, and compares them with the
+// expected ones.
 func TestExternal(t *testing.T) {
 	for _, dir := range externalCases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -119,7 +119,7 @@ func asText(f files) map[string]string {
 	return out
 }
 
-// TestExternalDaemons puts what is expected to the programs that read it.
+// TestExternalDaemons has the real programs parse the expected files.
 func TestExternalDaemons(t *testing.T) {
 	for _, dir := range externalCases(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
@@ -143,9 +143,8 @@ func TestExternalDaemons(t *testing.T) {
 	}
 }
 
-// checkExternalIgnition: the real Ignition writes the files that the other formats
-// have, but for the user that HAProxy becomes there, and the units; Butane makes the
-// same Ignition config of its form.
+// checkExternalIgnition: the real Ignition writes the files of the other formats, except for
+// HAProxy's user, and the units; Butane translates to the same Ignition config.
 func checkExternalIgnition(t *testing.T, r external, host string, config []byte) {
 	t.Helper()
 	root := daemon.Ignition(t, config)
@@ -168,14 +167,14 @@ func checkExternalIgnition(t *testing.T, r external, host string, config []byte)
 	same(t, host, plain(decodeData(t, host+".ign", data)), plain(decodeData(t, host+".ign", config)))
 }
 
-// TestExternalUnits has systemd itself read the units.
+// TestExternalUnits has systemd verify the units.
 func TestExternalUnits(t *testing.T) {
 	analyze := testkit.Program(t, "systemd-analyze")
 	for _, dir := range externalCases(t) {
 		var units []string
 		to := t.TempDir()
 		for p, data := range runExternal(t, dir).expected.below("units") {
-			// systemd wants the programs of a unit to be there, and podman is not needed for it.
+			// systemd requires the units' programs to exist; the test does not need podman.
 			data = bytes.ReplaceAll(data, []byte("/usr/bin/podman"), []byte("/bin/true"))
 			file := filepath.Join(to, strings.ReplaceAll(p, "/", "-"))
 			testkit.WriteFile(t, file, data)

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// daemons returns the daemons of the case's release; the oldest where it names none.
+// daemons returns the daemons of the case's release; the oldest if it names none.
 func (c clusterCase) daemons(t testing.TB, n *v1alpha1.Node) assets.Daemons {
 	t.Helper()
 	version := ""
@@ -21,14 +21,14 @@ func (c clusterCase) daemons(t testing.TB, n *v1alpha1.Node) assets.Daemons {
 	}
 	d := assets.DaemonsOf(version)
 	if n.HAProxy != "" {
-		d.HAProxy = n.HAProxy // the facts of the node say more
+		d.HAProxy = n.HAProxy // the node's facts are more precise
 	}
 	return d
 }
 
-// TestHardCase29Generations: what is rendered for a release is understood by its daemons
-// and all later ones, of all generations that there are; where the case names no release,
-// by all of them. The installed generation is part of TestCases.
+// TestHardCase29Generations: configurations rendered for a release are accepted by its daemons
+// and all later ones, of all available generations; where the case names no release, by all of
+// them. The installed generation is part of TestCases.
 func TestHardCase29Generations(t *testing.T) {
 	testkit.Long(t)
 	for _, c := range allCases(t) {
@@ -54,7 +54,7 @@ func TestHardCase29Generations(t *testing.T) {
 	}
 }
 
-// Every generation is in use: a release without a test of its daemons would go unseen.
+// Every generation is in use: a release whose daemons are not tested would go unnoticed.
 func TestGenerationsOfReleases(t *testing.T) {
 	for release, want := range map[string][]string{
 		"":     {"bullseye", "bookworm", "trixie"},

@@ -20,8 +20,8 @@ var (
 	trees  = flag.String("trees", "", "write all files of every case into this directory, for tests of other modules")
 )
 
-// TestCases makes everything of every case, compares it with what is expected
-// and puts it to the real programs' parsers and to the real types.
+// TestCases renders all outputs of every case, compares them with the expected ones, and has
+// the real programs and types parse them.
 func TestCases(t *testing.T) {
 	testkit.Deterministic(t)
 	for _, c := range allCases(t) {
@@ -87,7 +87,7 @@ func writeTree(t *testing.T, dir string, all files) {
 	}
 }
 
-// checkAgain: the same input gives the same bytes, wherever it lies.
+// checkAgain: the same input renders to the same bytes, from any directory.
 func checkAgain(t *testing.T, c clusterCase, r result) {
 	moved := clusterCase{name: c.name, dir: filepath.Join(t.TempDir(), "moved")}
 	testkit.Must(t, os.CopyFS(moved.dir, os.DirFS(c.dir)))

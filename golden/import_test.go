@@ -33,8 +33,7 @@ func importedSource(t *testing.T, name string) []render.File {
 	return out
 }
 
-// importedNode renders what was imported, for a control-plane node at an address
-// with one peer.
+// importedNode renders the imported input for a control-plane node at an address with one peer.
 func importedNode(t *testing.T, source []render.File, self netip.Prefix, peer netip.Addr, link string) []byte {
 	t.Helper()
 	r, list := importer.Read(source, importer.Given{})
@@ -56,10 +55,9 @@ func importedNode(t *testing.T, source []render.File, self netip.Prefix, peer ne
 	return files[at].Data
 }
 
-// TestImportedBesideItsSource: a node that runs what was imported and one that
-// still runs the source's own keepalived.conf are one group, as while MachineConfigs
-// are rolled out: one of them holds the VIP, and no other. The healthier one gets
-// it, and when it dies the other does.
+// TestImportedBesideItsSource: a node with the imported configuration and one with the source's
+// own keepalived.conf form one group, as during a rollout of MachineConfigs: one of them holds
+// the VIP. The healthier one gets it, and the other one when it dies.
 func TestImportedBesideItsSource(t *testing.T) {
 	tests := []struct {
 		name, conf, link, old, new, vip string
@@ -98,8 +96,8 @@ func TestImportedBesideItsSource(t *testing.T) {
 	}
 }
 
-// TestApartFromItsSource: what the importer marks as keeping nodes apart does:
-// both hold the VIP.
+// TestApartFromItsSource: differences that the importer marks as separating nodes do so: both
+// hold the VIP.
 func TestApartFromItsSource(t *testing.T) {
 	const pass = "    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n"
 	tests := map[string]struct{ old, new string }{
@@ -135,7 +133,8 @@ func TestApartFromItsSource(t *testing.T) {
 				"new": {Addresses: []netip.Prefix{new}, Link: "br-ex", Config: importedNode(t, source, new, old.Addr(), "br-ex")},
 			}), t, []netip.Addr{vip}}
 			e.set("new", "lb-path", "1")
-			// Two that hear each other are both holders for an advert at most.
+			// Two nodes that receive each other's advertisements are both holders for one
+			// interval at most.
 			var since time.Time
 			e.await("split brain for five adverts", func() bool {
 				switch {

@@ -16,9 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestMetalLB makes what `vipgen metallb` does of every case of the folder metallb:
-// command is the command line, expected what comes out. A test of its own puts it to
-// MetalLB: lab/e2e/metallb.
+// TestMetalLB runs `vipgen metallb` on every case of the folder metallb: command is the command
+// line, expected the output. lab/e2e/metallb tests the output with MetalLB.
 func TestMetalLB(t *testing.T) {
 	commands, err := filepath.Glob("metallb/*/command")
 	if err != nil || len(commands) < 10 {
@@ -54,7 +53,7 @@ func checkMetalLBFiles(t *testing.T, dir string, got files) {
 	testkit.Equal(t, readTree(t, dir), got)
 }
 
-// checkForwards: what is behind the Service is what Kubernetes takes as behind it.
+// checkForwards: the Service's endpoints are those that Kubernetes derives.
 func checkForwards(t *testing.T, stream []byte) {
 	t.Helper()
 	var service corev1.Service
@@ -104,7 +103,7 @@ func checkForwards(t *testing.T, stream []byte) {
 	}
 }
 
-// checkMetalLBTree: the files of --dir are the same objects.
+// checkMetalLBTree: the files of --dir hold the same objects.
 func checkMetalLBTree(t *testing.T, args []string, stream []byte) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")

@@ -20,8 +20,8 @@ func (n names) add(name string, addresses ...netip.Addr) {
 	}
 }
 
-// ownNames works out, from what the cluster and the node are, which names the
-// node's DNS server answers itself.
+// ownNames derives from the cluster and the node the names that the node's DNS server answers
+// itself.
 func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	all := names{}
 	var own []netip.Addr
@@ -33,12 +33,12 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		}
 	}
 	for _, g := range s.Groups {
-		if s.LoadBalancer == v1alpha1.LoadBalancerNone { // a single node is what its names lead to
+		if s.LoadBalancer == v1alpha1.LoadBalancerNone { // the names of a single node resolve to the node
 			g.VIPs = own
 		}
 		switch g.Role {
 		case v1alpha1.GroupAPI:
-			if g.Name != v1alpha1.FirstAPI || s.DNS.External { // whose names stand among the exact ones; or are the site's
+			if g.Name != v1alpha1.FirstAPI || s.DNS.External { // whose names are among the exact ones, or the site's
 				continue
 			}
 			all.add("api."+s.Domain, g.VIPs...)
@@ -67,7 +67,7 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 		all.add(short, addresses...)
 		all.add(short+"."+s.Domain, addresses...)
 	}
-	if n.Role != v1alpha1.RoleBootstrap { // which is no node
+	if n.Role != v1alpha1.RoleBootstrap { // which is not a node
 		node(n.Name, own)
 	}
 	for _, p := range n.Peers {
@@ -78,8 +78,8 @@ func ownNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) names {
 	return all
 }
 
-// reverseNames works out which names addresses lead back to: those of nodes and of API
-// VIPs. foreign are other addresses that the cluster knows of, and some that no node has.
+// reverseNames derives the names of addresses: those of nodes and of API VIPs. foreign are
+// other addresses that the cluster knows, and some that no node has.
 func reverseNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) (own map[netip.Addr][]string, foreign []netip.Addr) {
 	own = map[netip.Addr][]string{}
 	for name, addresses := range ownNames(s, n) {
@@ -111,7 +111,7 @@ func reverseNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) (own map[neti
 	return own, foreign
 }
 
-// records are the user's, with the names of more API VIPs.
+// records are the user's, and the names of additional API VIPs.
 func records(s *v1alpha1.ClusterConfigSpec) []v1alpha1.DNSRecord {
 	out := slices.Clone(s.DNS.Records)
 	for _, g := range s.Groups {
@@ -122,7 +122,7 @@ func records(s *v1alpha1.ClusterConfigSpec) []v1alpha1.DNSRecord {
 	return out
 }
 
-// wildcardOver returns the addresses of the longest wildcard that a name is below.
+// wildcardOver returns the addresses of the longest wildcard that covers a name.
 func wildcardOver(s *v1alpha1.ClusterConfigSpec, name string) (addresses []netip.Addr, ok bool) {
 	longest := 0
 	try := func(domain string, of []netip.Addr) {
@@ -143,9 +143,8 @@ func wildcardOver(s *v1alpha1.ClusterConfigSpec, name string) (addresses []netip
 	return addresses, longest > 0
 }
 
-// foreignNames are close to the cluster's own and somebody else's: a "." of a
-// pattern that matches any character, or a pattern that is not anchored, would
-// take them for its own (hard case 17).
+// foreignNames resemble the cluster's own: a "." of a pattern that matches any character, or a
+// pattern without an anchor, would match them (hard case 17).
 func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	d := s.Domain
 	blurred := strings.Replace(d, ".", "x", 1)
@@ -161,7 +160,7 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 		foreign = append(foreign, "api."+d, "api-int."+d, "console.apps."+d)
 	}
 	for _, p := range n.Peers {
-		if p.Unnamed { // its name is vipgen's, and may be in use
+		if p.Unnamed { // vipgen chose the name, which may be in use
 			foreign = append(foreign, p.Name, p.Name+"."+d)
 		}
 	}
@@ -176,8 +175,7 @@ func foreignNames(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node) []string {
 	)
 }
 
-// typed returns the addresses that a query for A or AAAA is answered with, in
-// the form and order of daemon.Answer.
+// typed returns the answer to a query for A or AAAA, in the format and order of daemon.Answer.
 func typed(addresses []netip.Addr, qtype string) []string {
 	var out []string
 	for _, a := range addresses {

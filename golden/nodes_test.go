@@ -23,8 +23,8 @@ func eachNode(t *testing.T, r result, path string, f func(t *testing.T, node str
 	}
 }
 
-// checkKeepalived: keepalived -t accepts what each node runs. A node that takes
-// no part has a configuration too, in which there is nothing to do.
+// checkKeepalived: keepalived -t accepts the configuration of each node. A node that takes no
+// part has one without instances.
 func checkKeepalived(t *testing.T, r result) {
 	eachNode(t, r, v1alpha1.KeepalivedConf, func(t *testing.T, _ string, conf []byte) {
 		daemon.Keepalived(t, conf)
@@ -37,8 +37,8 @@ func checkHAProxy(t *testing.T, r result) {
 	})
 }
 
-// facts returns the facts of a preview. A preview that was made with
-// flags knows what the cluster's own files say of its nodes.
+// facts returns the facts of a preview. A preview by flags takes its nodes from the cluster's
+// own files.
 func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 	t.Helper()
 	n := &v1alpha1.Node{Interfaces: []v1alpha1.Interface{{}}}

@@ -17,8 +17,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// strict reads an object of a known kind as the API server does with strict
-// field validation: no field is unknown, repeated or spelled in another case.
+// strict decodes an object of a known kind as the API server does with strict field validation:
+// no field is unknown, duplicate or misspelt in case.
 func strict(t *testing.T, path string, data []byte, into any) {
 	t.Helper()
 	asJSON, err := yaml.YAMLToJSONStrict(data)
@@ -29,8 +29,7 @@ func strict(t *testing.T, path string, data []byte, into any) {
 	}
 }
 
-// checkPods: the static pods are pods, and ones that the kubelet runs before
-// there is an API server.
+// checkPods: the static pods are valid, and kubelet can run them without an API server.
 func checkPods(t *testing.T, r result) {
 	for p, data := range r.rendered.below("files") {
 		if !strings.HasSuffix(path.Dir(p), "/etc/kubernetes/manifests") {
@@ -58,7 +57,7 @@ func checkContainer(t *testing.T, path string, pod *corev1.Pod, c *corev1.Contai
 		!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 		t.Errorf("%s: container %s has a writable root or capabilities that it was not given", path, c.Name)
 	}
-	// A limit is where it can hurt no VIP: docs/security.md.
+	// Only containers that no VIP depends on have limits: docs/security.md.
 	if limited := len(c.Resources.Limits) > 0; len(c.Resources.Requests) == 0 || limited != (c.Name == "mdns-publisher") || !c.Resources.Limits.Cpu().IsZero() {
 		t.Errorf("%s: container %s has requests %v and limits %v", path, c.Name, c.Resources.Requests, c.Resources.Limits)
 	}

@@ -16,9 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// hinted holds the arguments of vipgen openstack-hints, of clusters under cases. What
-// comes out stands in openstack/NAME: hints.sh, hints.tf, hints.json and the
-// warnings.
+// hinted holds the arguments of vipgen openstack-hints, of clusters under cases. The output is
+// in openstack/NAME: hints.sh, hints.tf, hints.json and the warnings.
 var hinted = []struct{ name, cluster, flags string }{
 	{"dns-vip", "openstack-dns-vip", "--port master=cnf10-master-0 --port master=cnf10-master-1 --port master=cnf10-master-2 --port worker=cnf10-worker-0 " +
 		"--vip-port api=cnf10-api-port --vip-port ingress=c3c14e9d-750f-46fb-af9c-e9fd375719b2 --floating-ip ingress=203.0.113.11"},
@@ -27,7 +26,7 @@ var hinted = []struct{ name, cluster, flags string }{
 	{"floating-only", "openstack-dns-vip", "--vip-port ingress=cnf10-ingress-port --floating-ip ingress=203.0.113.11"},
 }
 
-// hintFlags splits flags at spaces; ^ stands for one in a name.
+// hintFlags splits flags at spaces; ^ stands for a space in a name.
 func hintFlags(flags string) []string {
 	out := strings.Fields(flags)
 	for i := range out {
@@ -48,8 +47,8 @@ func hints(t *testing.T, cluster, flags string) files {
 	return out
 }
 
-// TestOpenStack compares what comes out with what is expected, and puts it to
-// shellcheck and to HCL's own parser.
+// TestOpenStack compares the output with the expected one, and checks it with shellcheck and
+// HCL's own parser.
 func TestOpenStack(t *testing.T) {
 	shellcheck := testkit.Program(t, "shellcheck")
 	for _, tt := range hinted {
@@ -70,9 +69,9 @@ func TestOpenStack(t *testing.T) {
 	}
 }
 
-// fakeOpenStack stands in for OpenStack's client, because there is no OpenStack
-// here: it records its arguments, a call a line, each argument in angle brackets,
-// answers for the ports that a test says are there, and fails where it says so.
+// fakeOpenStack stands in for OpenStack's client: it records its arguments, one call per line,
+// each argument in angle brackets, answers for the ports that a test declares, and fails where
+// a test demands it.
 const fakeOpenStack = `#!/bin/bash
 { printf '<%s>' "$@"; printf '\n'; } >>"$RECORD"
 if [[ "$*" == "${FAIL-}" ]]; then
@@ -88,7 +87,7 @@ if [[ "$1 $2" == "port show" ]]; then
 fi
 `
 
-// stack runs scripts against the fake.
+// stack runs scripts against the stand-in.
 type stack struct {
 	t     *testing.T
 	dir   string
@@ -96,8 +95,7 @@ type stack struct {
 	fail  string
 }
 
-// run runs a script and returns the calls of the fake, what the script printed and
-// its exit code.
+// run runs a script and returns the recorded calls, its output and its exit code.
 func (s stack) run(script []byte, args ...string) (calls []string, out string, code int) {
 	s.t.Helper()
 	s.dir = s.t.TempDir()
@@ -124,8 +122,8 @@ func (s stack) run(script []byte, args ...string) (calls []string, out string, c
 	return strings.Split(strings.TrimSuffix(record, "\n"), "\n"), strings.ReplaceAll(string(text), s.dir, ""), cmd.ProcessState.ExitCode()
 }
 
-// TestOpenStackDryRun: without --apply nothing is called, and what is shown is what
-// --apply calls to change something.
+// TestOpenStackDryRun: without --apply nothing is called, and the printed commands are those
+// that --apply runs to change something.
 func TestOpenStackDryRun(t *testing.T) {
 	for _, tt := range hinted {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,7 +145,7 @@ func TestOpenStackDryRun(t *testing.T) {
 			}
 			var want []string
 			for line := range strings.Lines(shown) {
-				// What is shown can be pasted: bash reads the same arguments.
+				// The printed commands can be pasted: bash splits them into the same arguments.
 				out, err := exec.Command("bash", "-c", `openstack() { printf '<%s>' "$@"; }; `+line).Output()
 				testkit.Must(t, err)
 				want = append(want, string(out))
@@ -164,8 +162,8 @@ func TestOpenStackDryRun(t *testing.T) {
 	}
 }
 
-// TestOpenStackApply: what is there is left alone, in either form in which clients
-// show pairs; everything else is done, in the order in which it is needed.
+// TestOpenStackApply: existing settings are left alone, in either format in which clients print
+// pairs; all others are created, in the required order.
 func TestOpenStackApply(t *testing.T) {
 	script := hints(t, hinted[1].cluster, hinted[1].flags)["hints.sh"]
 	const v4, v6 = "192.168.25.10", "fd2e:6f44:5dd8:c956:f816:3eff:fec3:5955"
@@ -191,8 +189,8 @@ func TestOpenStackApply(t *testing.T) {
 	}
 }
 
-// TestOpenStackFailure: the first command that fails ends the script, with its
-// reason and exit code.
+// TestOpenStackFailure: the first failing command ends the script, with its message and exit
+// code.
 func TestOpenStackFailure(t *testing.T) {
 	script := hints(t, hinted[0].cluster, hinted[0].flags)["hints.sh"]
 	fail := "port set --allowed-address ip-address=10.0.0.6 cnf10-master-1"

@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// verbatim are the files that are shipped as they stand: where they go, without
-// the slash at the front, and where they are in the source tree.
+// verbatim are the files that are shipped unchanged: their destinations without the leading
+// slash, and their paths in the source tree.
 var verbatim = map[string]string{
 	"etc/NetworkManager/conf.d/99-vipgen.conf":                            "assets/networkmanager.conf",
 	"etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl": "templates/keepalived/keepalived.conf.tmpl",
@@ -21,8 +21,8 @@ var verbatim = map[string]string{
 	"etc/kubernetes/static-pod-resources/coredns/hosts.tmpl":              "templates/coredns/hosts.tmpl",
 }
 
-// checkVerbatim: every pool has exactly the templates that its daemons need,
-// with the bytes of the source tree.
+// checkVerbatim: every pool has exactly the templates of its daemons, with the bytes of the
+// source tree.
 func checkVerbatim(t *testing.T, r result) {
 	spec := r.cluster(t).Spec
 	inCluster, everywhere := spec.LoadBalancer == v1alpha1.LoadBalancerInCluster, spec.APIServer.Local == v1alpha1.LocalAPIAllNodes

@@ -8,12 +8,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// told are the cases whose proofs and explanations are kept, in verified/: both
-// start beside OpenShift's own keepalived or not, one has two families on one port,
-// one more API VIPs, and one several ingress controllers. `make test` proves these alone.
+// told are the cases whose proofs and explanations are kept, in verified/: with and without
+// OpenShift's own keepalived at the start, with two families on one port, with more API VIPs,
+// and with several ingress controllers. `make test` proves these alone.
 var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
 
-// TestVerify proves of every case that the VIPs are where they should be.
+// TestVerify proves for every case that the VIPs are on the right nodes.
 func TestVerify(t *testing.T) {
 	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// checkTold compares an output with what is kept of it, or keeps it.
+// checkTold compares an output with the kept one, or updates it.
 func checkTold(t *testing.T, path string, got []byte) {
 	t.Helper()
 	testkit.Kept(t, path, got, *update)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// pools returns three bundles of one cluster as a render makes them: 18 files and 6 units, one
-// file of 3 KB with the cluster's own facts.
+// pools returns three bundles of one cluster as rendered: 18 files and 6 units, one file of 3
+// KB with the cluster's own facts.
 func pools(cluster int) []Bundle {
 	own := []byte(strings.Repeat(fmt.Sprintf("- name: node%d\n  address: 192.0.2.%d\n", cluster, cluster%250), 80))
 	var bundles []Bundle
@@ -42,8 +42,8 @@ func encodeCluster(b *testing.B, e *Encoder, cluster int) {
 	}
 }
 
-// BenchmarkEncodeCluster encodes the three pools of one more cluster; the aim
-// is less than 0.4 ms.
+// BenchmarkEncodeCluster encodes the three pools of one more cluster; the target is less than
+// 0.4 ms.
 func BenchmarkEncodeCluster(b *testing.B) {
 	e := NewEncoder(Target{OpenShift, "4.16"})
 	b.ReportAllocs()

@@ -43,8 +43,8 @@ func TestButaneGivesTheSame(t *testing.T) {
 	}
 }
 
-// TestButaneCompressed runs Butane as the butane program does, which
-// compresses: the files on the node are the same.
+// TestButaneCompressed runs Butane as the butane program does, with compression: the files on
+// the node are the same.
 func TestButaneCompressed(t *testing.T) {
 	in, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(sample(), sampleMetadata())
 	testkit.Must(t, err)
@@ -114,8 +114,8 @@ func TestButaneRefuses(t *testing.T) {
 
 func second(_ []byte, err error) error { return err }
 
-// FuzzEncode holds all formats against a translation of the whole by Butane,
-// with contents that YAML finds hard.
+// FuzzEncode compares all formats with a translation of the whole by Butane, with contents that
+// are difficult for YAML.
 func FuzzEncode(f *testing.F) {
 	for _, s := range []string{"", "\n", " a\n", "\n a\n  b", "a: b # c", "\t\ttab\n", "a\r\nb", "x\n\n\n", "  \n", "- a\n  b \n", "\u2028x\ny", "\ufeffa\nb", "\x00\xff", "---\na\n...\n", "yes", "0644", "a\u0085b\nc", "\n\n  x\n y"} {
 		f.Add("/etc/a", []byte(s), "[Unit]\n#"+s+"\n")
@@ -139,7 +139,7 @@ func FuzzEncode(f *testing.F) {
 		}
 		bu, err := e.Butane(b, meta)
 		testkit.Must(t, err)
-		// As JSON: the YAML that Butane writes is wrong for some of these.
+		// As JSON: Butane's YAML is wrong for some of these.
 		if diff := cmp.Diff(want, decoded(t, translateButane(t, bu, true))); diff != "" {
 			t.Errorf("Butane: %s\n%s", diff, bu)
 		}

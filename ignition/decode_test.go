@@ -161,8 +161,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecompressionIsBounded feeds one file that is too large and many that
-// are too large together.
+// TestDecompressionIsBounded decodes one file that is too large and many that are too large in
+// total.
 func TestDecompressionIsBounded(t *testing.T) {
 	config := func(n int, size int) []byte {
 		source := gzipped(t, make([]byte, size))
@@ -185,8 +185,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 			t.Errorf("file %d: %q", i, f.Problem)
 		}
 	}
-	// What is refused has been unpacked, too: 300 files that unpack to 17 MiB each, in as
-	// many documents.
+	// Refused files were decompressed, too: 300 files of 17 MiB each, in as many documents.
 	var before, after runtime.MemStats
 	var all Decoder
 	large := config(1, maxFile+1<<20)
@@ -241,7 +240,7 @@ func TestDocumentBundle(t *testing.T) {
 		Files: []File{{Path: "/a", Contents: []byte("new")}, {Path: "/b", Contents: []byte("12")}},
 		Units: []Unit{{Name: "a.service"}, {Name: "b.service", Contents: "x"}},
 	}
-	for range 2 { // the second time shows that the first changed nothing
+	for range 2 { // the second pass shows that the first changed nothing
 		testkit.Equal(t, want, d.Bundle())
 	}
 }
@@ -264,8 +263,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What a document has besides files and units can be compared, secrets without
-// showing them.
+// Everything in a document besides files and units can be compared, secrets without being
+// shown.
 func TestSettings(t *testing.T) {
 	const head = `{"ignition": {"version": "3.2.0"}, "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": ["SECRET`
 	decode := func(text string) map[string]string {

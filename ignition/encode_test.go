@@ -58,7 +58,7 @@ func TestIgnitionVersionFollowsTarget(t *testing.T) {
 		if got := NewEncoder(s.Target).IgnitionVersion(); got != want[s.String()] {
 			t.Errorf("%s: Ignition %s, want %s", s, got, want[s.String()])
 		}
-		// Butane's own word, which the table above must repeat.
+		// Butane's own result, which the table above must repeat.
 		whole := wholeTranslation(t, s.Target, sample())
 		testkit.Equal[any](t, s.ignition, whole["ignition"].(map[string]any)["version"])
 	}
@@ -206,8 +206,7 @@ func TestEncoderKeepsCallersOrder(t *testing.T) {
 	}
 }
 
-// TestEvictionChangesNothing runs more through the cache than it holds, from
-// several goroutines.
+// TestEvictionChangesNothing encodes more than the cache holds, from several goroutines.
 func TestEvictionChangesNothing(t *testing.T) {
 	e := NewEncoder(Target{OpenShift, "4.12"})
 	want, err := e.Ignition(sample())
@@ -233,7 +232,7 @@ func TestEvictionChangesNothing(t *testing.T) {
 	}
 }
 
-// wholeTranslation is the bundle translated by Butane at once.
+// wholeTranslation returns the bundle translated by Butane in one step.
 func wholeTranslation(t *testing.T, target Target, b Bundle) map[string]any {
 	t.Helper()
 	testkit.Must(t, b.Sort())
@@ -250,8 +249,7 @@ func decoded(t *testing.T, raw []byte) (v map[string]any) {
 	return v
 }
 
-// mustValidate fails the test unless Ignition's parser takes the config
-// without a word.
+// mustValidate fails the test unless Ignition's parser accepts the config without a warning.
 func mustValidate(t *testing.T, raw []byte) {
 	t.Helper()
 	if _, r, err := ignition.Parse(raw); err != nil || len(r.Entries) > 0 {

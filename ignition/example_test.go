@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// A file for all workers as a MachineConfig, and read again.
+// A file for all workers as a MachineConfig, and decoded again.
 func ExampleEncoder_MachineConfig() {
 	target, err := ignition.ParseTarget(ignition.OpenShift, "4.18")
 	if err != nil {

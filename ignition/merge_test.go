@@ -26,7 +26,7 @@ const (
 	ourUnit = `{"contents":"[Service]\n\n[Install]\nWantedBy=a.target\n","dropins":[{"contents":"[Unit]\n","name":"10-ours.conf"}],"enabled":true,"name":"ours.service"}`
 )
 
-// TestMerge compares meaning; want is "" where the base stays as it is.
+// TestMerge compares the decoded configs; want is "" if the base does not change.
 func TestMerge(t *testing.T) {
 	tests := []struct{ name, base, want string }{
 		{"nothing there",
@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// exact decodes JSON with numbers as they are written.
+// exact decodes JSON with unchanged numbers.
 func exact(t *testing.T, raw []byte) (v map[string]any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -135,8 +135,7 @@ func TestMergeConflicts(t *testing.T) {
 	}
 }
 
-// mustHold fails the test unless Ignition takes the config and all of the
-// bundle is in it.
+// mustHold fails the test unless Ignition accepts the config and it contains the whole bundle.
 func mustHold(t *testing.T, config []byte, b Bundle) {
 	t.Helper()
 	testkit.Check(testkit.In(t, config), validate(config))
@@ -226,12 +225,12 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// mustKeep fails the test unless all that is in base is in merged: every
-// field, and every element of a list at its place.
+// mustKeep fails the test unless merged contains everything in base: every field, and every
+// element of a list at its position.
 func mustKeep(t *testing.T, base, merged any) {
 	t.Helper()
 	switch base := base.(type) {
-	case nil: // as good as nothing
+	case nil: // equivalent to none
 	case map[string]any:
 		m, ok := merged.(map[string]any)
 		if !ok {
@@ -255,7 +254,7 @@ func mustKeep(t *testing.T, base, merged any) {
 	}
 }
 
-// A unit or drop-in that the base lacks keeps none of the later ones from being merged.
+// A unit or drop-in that the base lacks does not stop later ones from being merged.
 func TestMergeSeveralUnits(t *testing.T) {
 	b := mergeBundle()
 	later := b.Units[0]

@@ -8,7 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A spelling has a field for each that is written, and values only of what is no secret.
+// A spelling has a field for each one that is written, and values only where they are not
+// secret.
 func TestSpelling(t *testing.T) {
 	const config = `{"kind": "MachineConfig", "metadata": {"name": "a"}, "spec": {"config": {"ignition": {"version": "VERSION"},
 "storage": {"files": [
@@ -38,7 +39,7 @@ func TestSpelling(t *testing.T) {
 	if value, ok := docs[0].Spelling["/etc/b"].Shown("mode"); value != "none" || !ok {
 		t.Errorf("a mode that is not there: %q, %t", value, ok)
 	}
-	// The operator translates Ignition 2, so that nothing can be said of it.
+	// The operator translates Ignition 2 configs, so that their spelling is unknown.
 	docs, err = Decode("a.json", []byte(strings.Replace(config, "VERSION", "2.2.0", 1)))
 	testkit.Must(t, err)
 	testkit.Equal(t, 0, len(docs[0].Spelling))

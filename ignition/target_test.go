@@ -45,9 +45,9 @@ func TestParseTarget(t *testing.T) {
 	testkit.Equal(t, want, SupportedOpenShift())
 }
 
-// TestHardCase55IgnitionCeiling: an operator ends an installation over a
-// MachineConfig in an Ignition newer than it parses. It parses with these packages of
-// Ignition, whose judgement is asked for each release, and with no release given.
+// TestHardCase55IgnitionCeiling: an operator aborts an installation over a MachineConfig of a
+// newer Ignition version than it parses. It parses with these packages of Ignition, which
+// decide here for each release, and without a release.
 func TestHardCase55IgnitionCeiling(t *testing.T) {
 	parse := map[string]func([]byte) (report.Report, error){
 		"3.2.0": func(raw []byte) (report.Report, error) { _, r, err := v3_2.ParseCompatibleVersion(raw); return r, err },

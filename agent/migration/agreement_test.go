@@ -276,7 +276,7 @@ func TestAgreementSimulated(t *testing.T) {
 	t.Logf("%d of %d clusters migrated", count, clusters)
 }
 
-// receive takes in the announcements that have arrived by now.
+// receive reads the announcements that have arrived by now.
 func (n *simulated) receive(r *rand.Rand, now time.Duration, list []*simulated) {
 	for _, o := range list {
 		switch due, waiting := n.next[o.name]; {

@@ -29,7 +29,7 @@ func TestEffects(t *testing.T) {
 	setting := func(name string) Change { return Change{Kind: kindSetting, Name: name} }
 	tests := []struct {
 		change Change
-		// without a policy of the user's, and with one.
+		// without a user's policy, and with one.
 		none, given Effect
 	}{
 		{file(v1alpha1.ClusterConfigPath), Reboot, AgentReload},
@@ -80,7 +80,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// What the operator says is in force counts more than what a spec asks for.
+// The policy that the operator reports as in force overrides the one in the spec.
 func TestPolicyInForce(t *testing.T) {
 	object := strings.TrimSuffix(policyObject, "}") + `, "status": {"nodeDisruptionPolicyStatus": {"clusterPolicies": {"files": [{"path": "/etc/a", "actions": [{"type": "None"}]}]}}}}`
 	if !json.Valid([]byte(object)) {
@@ -155,8 +155,8 @@ func TestMerge(t *testing.T) {
 	testkit.Equal(t, "master worker infra", strings.Join(pools(c.configs), " "))
 }
 
-// An export of a cluster against what vipgen renders: what is not vipgen's
-// stays, what vipgen's replace is named, and what replaces vipgen's too.
+// An export of a cluster compared with vipgen's output: files of others stay, those that
+// vipgen's replace are named, and those that replace vipgen's, too.
 func TestCompareExport(t *testing.T) {
 	const own = clusterAnnotation
 	live := clusterOf(t,
@@ -182,7 +182,7 @@ func TestCompareExport(t *testing.T) {
 	}
 }
 
-// Where a policy comes with the change itself, both outcomes are printed.
+// If a policy is part of the change itself, both outcomes are printed.
 func TestNewPolicy(t *testing.T) {
 	a := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=a"))
 	b := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=b"), "---\n", policyObject)

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// printed writes fields on lines.
+// printed prints one field per line.
 func printed(fields []Field) string {
 	var b strings.Builder
 	for _, f := range fields {
@@ -138,7 +138,7 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
-// Secrets are compared and never shown, neither by field nor by line nor in what is added.
+// Secrets are compared and never shown: neither in fields, in lines nor in added text.
 func TestSecretsAreNotShown(t *testing.T) {
 	const key = "-----BEGIN EC PRIVATE KEY-----\nSECRET"
 	file := func(name string, mode int, text string) nodeState {

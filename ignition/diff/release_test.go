@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/upgrade.md")
 
-// rendered returns the objects that the operator of a release leaves in a cluster.
+// rendered returns the rendered objects of a release's operator.
 func rendered(version string) string {
 	return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: rendered-worker-" + strings.ReplaceAll(version, ".", "-") +
 		"\n  annotations: {" + releaseAnnotation + ": " + version + "}\nspec: {}\n"
@@ -36,14 +36,14 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestHardCase50CustomPool: a MachineConfig of a custom pool, whatever its name, comes
-// after the worker's from 4.15 on, and by its name before.
+// TestHardCase50CustomPool: a MachineConfig of a custom pool, whatever its name, is merged
+// after the worker's from 4.15 on, and by name before.
 func TestHardCase50CustomPool(t *testing.T) {
 	const file = "/etc/keepalived/monitor.conf"
 	vipgens := machineConfig("99-worker-vipgen", "worker", clusterAnnotation, file+"=vipgen")
 	for _, tt := range []struct {
 		release, name string
-		// wins: the pool's reaches its nodes; shadowed: diff stops.
+		// wins: the pool's file is on its nodes; shadowed: diff refuses.
 		wins, shadowed bool
 	}{
 		{"4.12", "50-infra-site", false, false},
@@ -63,14 +63,15 @@ func TestHardCase50CustomPool(t *testing.T) {
 		if got := len(r.Shadowed) == 1 && r.Shadowed[0].Pool == "infra" && r.Shadowed[0].Other == tt.name; got != tt.shadowed || len(r.Shadowed)+len(r.Replaces) != 1 {
 			t.Errorf("release %q, %s: shadowed %+v, replaced %+v", tt.release, tt.name, r.Shadowed, r.Replaces)
 		}
-		// vipgen's own for the pool comes last in both orders.
+		// vipgen's own MachineConfig for the pool is last in both orders.
 		live = clusterOf(t, vipgens, machineConfig("50-infra-site", "infra", "", file+"=site"), machineConfig("99-worker-vipgen-infra", "infra", clusterAnnotation, file+"=own"))
 		live.Release = tt.release
 		if r := Compare(live, live); len(r.Shadowed) > 0 || len(r.Replaces) != 1 || r.Replaces[0].Vipgen != "99-worker-vipgen-infra" {
 			t.Errorf("release %q, with vipgen's own: shadowed %+v, replaced %+v", tt.release, r.Shadowed, r.Replaces)
 		}
 	}
-	// Where orders differ, and neither is known to hold, the worker's that only names put last is held for last too.
+	// Where the orders differ and the release is unknown, a MachineConfig of the worker that
+	// only its name puts last counts as last.
 	late := clusterOf(t, machineConfig("99-worker-zz", "worker", "", file+"=site"), machineConfig("99-worker-vipgen-infra", "infra", clusterAnnotation, file+"=own"))
 	for release, want := range map[string]int{"4.14": 1, "4.15": 0, "": 1} {
 		late.Release = release
@@ -80,8 +81,8 @@ func TestHardCase50CustomPool(t *testing.T) {
 	}
 }
 
-// TestHardCase56WrittenOtherwise: the machine config daemon reboots a node over the same
-// file in another spelling.
+// TestHardCase56WrittenOtherwise: the machine config daemon reboots a node for the same file in
+// another encoding.
 func TestHardCase56WrittenOtherwise(t *testing.T) {
 	config := func(fields string) string {
 		return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 50-a\n  labels: {machineconfiguration.openshift.io/role: master}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n" + fields
@@ -133,7 +134,7 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 		}
 		testkit.Lacks(testkit.In(t, tt.name), fmt.Sprint(pools), "data:")
 	}
-	// One that the agent or a policy takes without a reboot is written, and nothing else.
+	// A file whose change needs no reboot, by the agent or a policy, is written, and no other.
 	live := func(source string) *Cluster {
 		return clusterOf(t, config("    storage: {files: [{path: "+v1alpha1.ClusterConfigPath+", contents: {source: \""+source+"\"}}]}\n"), "---\n", policyObject)
 	}
@@ -155,7 +156,7 @@ func TestHardCase56WrittenOtherwise(t *testing.T) {
 			t.Errorf("units in another order, release %q: %+v", release, p)
 		}
 	}
-	// A mode that a MachineConfig leaves out is that of one before.
+	// A MachineConfig without a mode keeps that of an earlier one.
 	modes := clusterOf(t, file(`mode: 384, contents: {source: "data:,one"}`), strings.Replace(file(`contents: {source: "data:,two"}`), "50-a", "60-b", 1))
 	if f := merge(inPool(modes.configs, "master", nameOrder)).files["/etc/a"]; f.Mode != 0o600 || string(f.Contents) != "two" {
 		t.Errorf("merged: %04o %s", f.Mode, f.Contents)
@@ -193,13 +194,13 @@ func TestHardCase56OperatorRules(t *testing.T) {
 			}
 		}
 	}
-	// A policy says that the release has them.
+	// A policy implies such a release.
 	if got, _ := parsePolicy([]byte(policyObject), "").outcome([]Change{{Kind: kindFile, Name: "/etc/nmstate/openshift/a.yml"}}); got != Files {
 		t.Errorf("with a policy: %s", got)
 	}
 }
 
-// TestDiffPage: docs/upgrade.md has the rules as they are here.
+// TestDiffPage: docs/upgrade.md has the same rules as the code.
 func TestDiffPage(t *testing.T) {
 	const begin, end, file = "<!-- table rules -->\n", "<!-- end rules -->\n", "../../docs/upgrade.md"
 	var b strings.Builder

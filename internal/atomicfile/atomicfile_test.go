@@ -98,7 +98,7 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 	write(t, path, "a", 0o644)
 	testkit.Must(t, os.Chown(path, 1234, 5678))
 	label := []byte("system_u:object_r:net_conf_t:s0\x00")
-	// A kernel without SELinux may take any label, or none at all.
+	// A kernel without SELinux accepts any label, or none at all.
 	labelled := unix.Lsetxattr(path, "security.selinux", label, 0) == nil
 	if _, err := Write(path, []byte("b"), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestInstall(t *testing.T) {
 	for _, data := range []string{"one", "two"} {
 		testkit.Must(t, Install(path, strings.NewReader(data), 0o755))
 		expect(t, path, data, 0o755)
-		write(t, path, data, 0o600) // the next one sets the mode again
+		write(t, path, data, 0o600) // the next write sets the mode again
 	}
 	err := Install(filepath.Dir(path), strings.NewReader("x"), 0o755)
 	if !errors.Is(err, syscall.EISDIR) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A check that fails and succeeds all day leaves room for others: what is beyond the limit
-// is counted, and how it stands in the end is there.
+// A check that flaps all day leaves room for others: events beyond the limit are counted, and
+// the final state is recorded.
 func TestLimit(t *testing.T) {
 	var l limiter
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -41,8 +41,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// What a VIP moves by is never left out, however often it moves, and of what was left out the
-// last and the longest delay are there: one of them may be why.
+// Events that move a VIP are never dropped, however often it moves; of the dropped delays the
+// last and the longest are recorded, since either may be the cause.
 func TestLimitOfMoves(t *testing.T) {
 	for _, kind := range kinds {
 		var l limiter
@@ -69,7 +69,7 @@ func TestLimitOfMoves(t *testing.T) {
 	}
 }
 
-// Whoever invents subjects takes no memory for them.
+// Invented subjects take no memory.
 func TestLimitOfSubjects(t *testing.T) {
 	var l limiter
 	now := time.Now()

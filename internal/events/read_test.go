@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What is kept of a file is bounded, whatever is in it.
+// The memory for a file is bounded, whatever its content.
 func TestReadIsBounded(t *testing.T) {
 	list, skipped, err := Read(strings.NewReader(strings.Repeat(whole+"\n", maxEvents+10)))
 	if len(list) != maxEvents || !skipped.Beyond || err != nil {
@@ -56,8 +56,8 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzRead reads any bytes: what comes out can be an event, and is written and read as the
-// same.
+// FuzzRead reads any bytes: the results are valid events, and are written and read back
+// unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(whole + "\n" + whole[:40]))
 	f.Add([]byte(strings.Replace(whole, `"why"`, `"peers":["192.0.2.1","::"],"terms":[{"name":"x","on":true}],"settings":{},"at":"2026-01-01T00:00:00+01:00","why"`, 1)))

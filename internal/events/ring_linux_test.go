@@ -20,13 +20,13 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// record writes events to a directory, and gives what was logged about it.
+// record writes events to a directory, and returns the messages logged about it.
 func record(t *testing.T, dir string, list ...Event) (logged string) {
 	t.Helper()
 	var log bytes.Buffer
 	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
 	for _, e := range list {
-		for r.waiting() > maxBacklog/2 { // what a test writes at once is more than a node does
+		for r.waiting() > maxBacklog/2 { // a test writes more at once than a node does
 			time.Sleep(time.Millisecond)
 		}
 		r.Record(e)
@@ -69,12 +69,12 @@ func check(n int) (list []Event) {
 	return list
 }
 
-// planned returns the events that a test recorded: delays of the agent depend on the machine.
+// planned returns the test's own events: delays of the agent depend on the machine.
 func planned(list []Event) []Event {
 	return slices.DeleteFunc(slices.Clone(list), func(e Event) bool { return e.Kind == Late })
 }
 
-// contiguous fails the test where a number is missing.
+// contiguous fails the test if a number is missing.
 func contiguous(t *testing.T, list []Event) {
 	t.Helper()
 	for i := range list[1:] {
@@ -102,7 +102,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// What several goroutines note is recorded in the order of its times.
+// Events of several goroutines are recorded in the order of their times.
 func TestOrder(t *testing.T) {
 	dir := t.TempDir()
 	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -124,7 +124,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// However much happens, the record has two files of a size, and the newest events.
+// However many events occur, the record has two files of bounded size, and the newest events.
 func TestRecordIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	const n = 6000
@@ -146,7 +146,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// A file begins with how things stand, so that it is understood without those before it.
+// A file begins with the current state, so that it can be read without its predecessors.
 func TestStanding(t *testing.T) {
 	dir := t.TempDir()
 	list := []Event{
@@ -172,8 +172,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// What is noted while nothing can be written is kept, up to a bound, and what is beyond is
-// counted.
+// Events that cannot be written are kept, up to a bound, and those beyond it are counted.
 func TestBacklog(t *testing.T) {
 	var b backlog
 	for i := range 3 * maxBacklog {
@@ -188,7 +187,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// How long the agent ran without a delay goes with each event.
+// Each event has the time for which the agent has run without a delay.
 func TestOnTime(t *testing.T) {
 	var o onTime
 	at := func(after time.Duration) time.Duration { return 100*time.Second + after }
@@ -204,12 +203,12 @@ func TestOnTime(t *testing.T) {
 	}
 	check(2050*time.Millisecond, 2050*time.Millisecond, 0)
 	check(2290*time.Millisecond, 2290*time.Millisecond, 0)
-	check(4*time.Second, 0, 1900*time.Millisecond) // it stood still: what is noted now may be old
+	check(4*time.Second, 0, 1900*time.Millisecond) // it was late: events recorded now may be old
 	testkit.Equal(t, 1900*time.Millisecond, o.tick(at(4*time.Second)))
 	check(4050*time.Millisecond, 50*time.Millisecond, 0)
 }
 
-// A node that lost its power leaves half a line: the next run's lines are whole.
+// A power loss leaves half a line: the lines of the next run are complete.
 func TestTornLine(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, check(3)...)
@@ -225,7 +224,7 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// What is in the way of the record is logged once, and the agent continues.
+// An obstacle to the record is logged once, and the agent continues.
 func TestNoRecord(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -248,8 +247,8 @@ func TestNoRecord(t *testing.T) {
 	none.Close()
 }
 
-// On a full disk and on a read-only one, events are kept until there is room again: then the
-// record continues, with whole lines. It does not prevent remounting the file system.
+// On a full or read-only disk, events are kept until there is space again; then the record
+// continues with complete lines. It does not prevent remounting the file system.
 func TestFullDisk(t *testing.T) {
 	testkit.Privileged(t)
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// buildah runs buildah with a storage of the test's own, as root and without
-// what a separate container would take.
+// buildah runs buildah with its own storage, as root and without the privileges that a separate
+// container would need.
 type buildah struct {
 	t   *testing.T
 	dir string
@@ -48,8 +48,8 @@ func (b *buildah) run(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// goImage makes the image that the Containerfile builds in: a registry would have
-// it. This one holds the Go that runs this test, and Debian's shell.
+// goImage makes the image that the Containerfile builds in, in place of a registry's: it holds
+// the Go that runs this test, and Debian's shell.
 func (b *buildah) goImage() string {
 	b.t.Helper()
 	var shell Rootfs
@@ -77,10 +77,9 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestContainerfileBuilds runs the Containerfile with buildah, as one does who has
-// a registry, and compares the image with the one that is made without: the same
-// files, byte by byte, and the same configuration. One platform is this machine's,
-// the other is not.
+// TestContainerfileBuilds runs the Containerfile with buildah, like a user with a registry, and
+// compares the image with the one made without a registry: the same files, byte by byte, and
+// the same configuration. One platform is this machine's, the other is not.
 func TestContainerfileBuilds(t *testing.T) {
 	b := newBuildah(t)
 	goImage := b.goImage()
@@ -88,7 +87,7 @@ func TestContainerfileBuilds(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			b := &buildah{t, b.dir}
 			name := "localhost/vipgen:" + arch
-			// buildah 1.28 does not know the builder's own platform by itself.
+			// buildah 1.28 does not set the builder's platform itself.
 			b.run("build", "--build-arg", "BUILDPLATFORM="+Here().String(), "--isolation", "chroot", "--pull-never", "--timestamp", "0", "--format", "oci",
 				"--build-arg", "GO_IMAGE="+goImage, "--build-arg", "VERSION=v1.2.3-test", "--build-arg", "REVISION="+Source{Dir: top}.revision(t.Context()), "--platform", "linux/"+arch,
 				"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/root/.cache/go-build",
@@ -114,8 +113,7 @@ func only(t *testing.T, dir string) v1.Image {
 	return image
 }
 
-// compare compares buildah's image with the one of that platform that was made
-// without it.
+// compare compares buildah's image with the one of that platform that was made without it.
 func compare(t *testing.T, got v1.Image, arch string) {
 	t.Helper()
 	ours := vipgenImage(t)

@@ -16,12 +16,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// containerd is one of the test's own, with its own images, state and socket.
+// containerd is a containerd with its own images, state and socket.
 type containerd struct {
 	t      *testing.T
 	socket string
 	ran    int
-	flags  []string // more of ctr run's
+	flags  []string // additional flags of ctr run
 }
 
 // The CRI plugin would need a network configuration; ctr does without it.
@@ -41,7 +41,7 @@ func startContainerd(t *testing.T) *containerd {
 	if os.Geteuid() != 0 {
 		t.Fatal("this test needs root")
 	}
-	dir, err := os.MkdirTemp("", "containerd-") // short: a socket is in it
+	dir, err := os.MkdirTemp("", "containerd-") // short: it contains a socket
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	c := &containerd{t: t, socket: filepath.Join(dir, "sock")}
@@ -112,7 +112,7 @@ func (c *containerd) ctr(args ...string) string {
 	return out
 }
 
-// load imports an image and returns the digest that containerd knows it by.
+// load imports an image and returns its digest in containerd.
 func (c *containerd) load(i *Image) (digest string) {
 	c.t.Helper()
 	archive := filepath.Join(c.t.TempDir(), "image.tar")
@@ -136,8 +136,7 @@ func mount(from, to, mode string) string {
 	return "type=bind,src=" + from + ",dst=" + to + ",options=rbind:" + mode
 }
 
-// run runs a program in a container of an image, whose files cannot be written,
-// and returns what it prints.
+// run runs a program in a container with a read-only image, and returns its output.
 func (c *containerd) run(image string, mounts []string, args ...string) (string, error) {
 	c.ran++
 	all := append([]string{"run", "--rm", "--read-only"}, c.flags...)
@@ -147,8 +146,7 @@ func (c *containerd) run(image string, mounts []string, args ...string) (string,
 	return c.try(append(append(all, image, fmt.Sprint("test-", c.ran)), args...)...)
 }
 
-// asRoot is the same image for the user that pods ask for: ctr 1.6 has no flag
-// for that.
+// asRoot returns the same image with the user that pods set: ctr 1.6 has no flag for it.
 func asRoot(i *Image) *Image {
 	root := *i
 	root.Name += "-as-root"
@@ -156,8 +154,8 @@ func asRoot(i *Image) *Image {
 	return &root
 }
 
-// TestContainerd has the real containerd import every image under the name that
-// manifests have, and runs what is in it.
+// TestContainerd has the real containerd import every image under the name in the manifests,
+// and runs its programs.
 func TestContainerd(t *testing.T) {
 	c := startContainerd(t)
 	own := vipgenImage(t)
@@ -175,7 +173,7 @@ func TestContainerd(t *testing.T) {
 			t.Errorf("%s: %q: %v, want %q\n%s", image, args, err, want, out)
 		}
 	}
-	// The image's own user.
+	// With the image's own user.
 	expect(own.Name, nil, "vipgen v1.2.3-test", "vipgen", "version")
 	expect(own.Name, nil, "vipgen-agent v1.2.3-test", "/usr/bin/vipgen-agent", "version")
 	expect(keepalived, nil, "Keepalived v", "keepalived", "--version")
@@ -185,7 +183,7 @@ func TestContainerd(t *testing.T) {
 	testkit.Must(t, err)
 	expect(own.Name, []string{mount(examples, "/cluster", "ro")}, "kind: MachineConfig", "vipgen", "render", "/cluster/install-config.yaml")
 
-	// What the init container of each pod does, and what its container then runs.
+	// The command of each pod's init container, and then that of its container.
 	volume := t.TempDir()
 	if out, err := c.run(own.Name, []string{mount(volume, "/vipgen", "rw")}, "/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"); err == nil {
 		t.Errorf("the image's own user wrote into a directory of root's: %s", out)
@@ -195,8 +193,8 @@ func TestContainerd(t *testing.T) {
 		expect(image+"-as-root", []string{mount(volume, "/vipgen", "ro")}, "vipgen-agent v1.2.3-test", "/vipgen/vipgen-agent", "version")
 	}
 
-	// The daemons' own parsers, with what they get on a node: what they load at run
-	// time is there. keepalived looks for the interface that it names.
+	// The daemons' own parsers, with the files of a node: everything that they load at run time
+	// exists. keepalived looks for the interface that it names.
 	golden, err := filepath.Abs(filepath.Join(top, "golden/cases/baremetal-usermanaged/expected/preview/master-0"))
 	testkit.Must(t, err)
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
@@ -211,7 +209,7 @@ func TestContainerd(t *testing.T) {
 	}
 	c.flags = nil
 
-	// Nothing else is in there.
+	// No other program is in the image.
 	for _, image := range []string{own.Name, keepalived, haproxy, coredns} {
 		if out, err := c.run(image, nil, "/bin/sh", "-c", "true"); err == nil || !strings.Contains(out, "no such file") {
 			t.Errorf("%s: a shell: %v\n%s", image, err, out)
@@ -220,8 +218,8 @@ func TestContainerd(t *testing.T) {
 	testkit.Empty(t, strings.Fields(c.ctr("tasks", "list", "--quiet")))
 }
 
-// TestContainerdByDigest: a manifest that pins the image by digest finds it, where
-// it was imported as docs/install.md says.
+// TestContainerdByDigest: a manifest that pins the image by digest finds it after an import as
+// in docs/install.md.
 func TestContainerdByDigest(t *testing.T) {
 	c := startContainerd(t)
 	i := daemonImages(t)[1]

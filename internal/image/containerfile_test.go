@@ -94,8 +94,8 @@ func (d *declared) add(t *testing.T, command instructions.Command) {
 	}
 }
 
-// TestContainerfile: the Containerfile declares what the image has that is made
-// without a registry, and takes its files from the same program.
+// TestContainerfile: the Containerfile declares the properties of the image made without a
+// registry, and takes its files from the same program.
 func TestContainerfile(t *testing.T) {
 	for _, version := range []string{"devel", "v1.2.3"} {
 		arguments := map[string]string{}

@@ -100,7 +100,7 @@ func TestProgramsSayVersion(t *testing.T) {
 	}
 }
 
-// TestDaemonImages: the daemons, what they load, licences, and no shell.
+// TestDaemonImages: the daemons, their libraries, licences, and no shell.
 func TestDaemonImages(t *testing.T) {
 	want := []string{"/usr/sbin/keepalived", "/usr/sbin/haproxy", "/usr/bin/coredns"}
 	for n, i := range daemonImages(t) {
@@ -169,7 +169,7 @@ func TestBadVersion(t *testing.T) {
 	}
 }
 
-// TestForeignFile: only what a package has may be in an image of packages.
+// TestForeignFile: images of packages hold only files of packages.
 func TestForeignFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	testkit.Must(t, os.WriteFile(name, []byte("x"), 0o755))

@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// bare runs the script $2 in a Debian without Go: $1, of which nothing is written. What is in
-// the directory $3 is in /root. $4 is an empty directory.
+// bare runs the script $2 in a Debian without Go: the read-only $1, with the files of $3 in
+// /root. $4 is an empty directory.
 const bare = `
 top=$4
 mount -t tmpfs tmpfs "$top"
@@ -28,9 +28,9 @@ mount -t proc proc "$top/root/proc"
 exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$top/root" /bin/bash -euc "cd; $2"
 `
 
-// TestInstalled makes a release for this machine's platform, installs it in a bare Debian by the
-// commands of docs/install.md, word by word, runs it there, and has containerd import and run its
-// image as that page says.
+// TestInstalled makes a release for this machine's platform, installs it in a bare Debian by
+// the commands of docs/install.md, verbatim, runs it there, and has containerd import and run
+// its image as on that page.
 func TestInstalled(t *testing.T) {
 	testkit.Live(t) // containerd
 	const version = "v1.2.3"

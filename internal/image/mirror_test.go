@@ -14,9 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestMirror copies an archive to a registry, as docs/install.md says, and has
-// containerd pull it by the digest that it had from the start. The registry is the
-// library's own, on loopback.
+// TestMirror copies an archive to a registry as in docs/install.md, and has containerd pull it
+// by the digest of the archive. The registry is the library's own, on loopback.
 func TestMirror(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

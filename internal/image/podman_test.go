@@ -22,7 +22,7 @@ cgroup_manager = "cgroupfs"
 runtime = "runc"
 `
 
-// podman is one with images of the test's own.
+// podman is a podman with its own images.
 type podman struct {
 	t   *testing.T
 	dir string
@@ -37,7 +37,7 @@ func newPodman(t *testing.T) *podman {
 	if os.Geteuid() != 0 {
 		t.Fatal("this test needs root")
 	}
-	dir, err := os.MkdirTemp("", "podman-") // short: sockets are in it
+	dir, err := os.MkdirTemp("", "podman-") // short: it contains sockets
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(podmanConfig), 0o644))
@@ -56,9 +56,9 @@ func (p *podman) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestUnitUnderPodman has the real podman load the archive and run the command of
-// a unit as it was rendered, on a host that is a directory. Without the user that
-// the unit asks for, the image's own may not.
+// TestUnitUnderPodman has the real podman load the archive and run the command of a rendered
+// unit, on a host that is a directory. The image's own user may not, without the user that the
+// unit sets.
 func TestUnitUnderPodman(t *testing.T) {
 	p := newPodman(t)
 	archive, _ := open(t, vipgenImage(t))
@@ -81,7 +81,7 @@ func TestUnitUnderPodman(t *testing.T) {
 	} {
 		testkit.Must(t, writeFile(filepath.Join(root, name), strings.NewReader(text)))
 	}
-	// The host's network is that of a node.
+	// The host's network is a node's.
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "master-0", "192.168.111.20/24")
 	command := unitCommand(t, filepath.Join(root, "etc/systemd/system/on-prem-resolv-prepender.service"))
 	for from, to := range map[string]string{
@@ -107,7 +107,7 @@ func TestUnitUnderPodman(t *testing.T) {
 }
 
 // unitCommand returns the podman command of a unit, without the program. The unit retries it
-// until it succeeds, in a line of a shell.
+// until it succeeds, in a line of shell.
 func unitCommand(t *testing.T, name string) string {
 	t.Helper()
 	lines := strings.ReplaceAll(string(testkit.ReadFile(t, name)), "\\\n", " ")

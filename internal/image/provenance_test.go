@@ -51,8 +51,8 @@ func writeKey(t *testing.T, curve elliptic.Curve) (file string, key *ecdsa.Priva
 	return file, key
 }
 
-// TestSign signs a release and verifies both files with the public key alone; a release that
-// was changed afterwards is not verified.
+// TestSign signs a release and verifies both files with the public key alone; verification
+// fails for a release that was changed afterwards.
 func TestSign(t *testing.T) {
 	file, key := writeKey(t, elliptic.P256())
 	signer, err := ReadSigner(file)
@@ -110,7 +110,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// verifyWithOpenSSL verifies as docs/install.md says.
+// verifyWithOpenSSL verifies as in docs/install.md.
 func verifyWithOpenSSL(t *testing.T, dir string, key *ecdsa.PrivateKey, sig []byte) {
 	t.Helper()
 	openssl := testkit.Program(t, "openssl")
@@ -135,7 +135,7 @@ func TestReadSigner(t *testing.T) {
 	}
 }
 
-// TestCommit: provenance names a commit only if that is what is built.
+// TestCommit: provenance names a commit only if the source equals it.
 func TestCommit(t *testing.T) {
 	dir := t.TempDir()
 	s := Source{Dir: dir}

@@ -25,7 +25,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// TestRelease builds a release for two systems and checks all of it.
+// TestRelease builds a release for two systems and checks all files.
 func TestRelease(t *testing.T) {
 	linux, windows := v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "windows", Architecture: "amd64"}
 	dir := filepath.Join(t.TempDir(), "new", "release")
@@ -34,7 +34,7 @@ func TestRelease(t *testing.T) {
 		Name: render.DefaultImages("").Agent, Time: epoch,
 		Extra: []File{{Path: "/man/man1/vipgen.1", Mode: 0o644, Data: []byte("m")}, {Path: "/completions/vipgen.ps1", Mode: 0o644, Data: []byte("c")}},
 	}
-	pinned, err := r.Write(t.Context(), dir, scratch) // where the image's programs are
+	pinned, err := r.Write(t.Context(), dir, scratch) // directory of the image's programs
 	testkit.Must(t, err)
 	if got := string(testkit.ReadFile(t, filepath.Join(dir, "vipgen-agent.digest"))); got != pinned+"\n" {
 		t.Errorf("%q, want %q", got, pinned)
@@ -102,8 +102,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// checkKrew holds krew's manifest against the archives: checksums, and files that holds reports to
-// be in them.
+// checkKrew compares krew's manifest with the archives: checksums, and contained files by
+// holds.
 func checkKrew(t *testing.T, dir string, holds func(archive, file string) bool) {
 	t.Helper()
 	var p struct {
@@ -138,7 +138,7 @@ func checkKrew(t *testing.T, dir string, holds func(archive, file string) bool) 
 	}
 }
 
-// unpackTarGz unpacks an archive, looks at each entry, and returns their names.
+// unpackTarGz unpacks an archive, checks each entry, and returns their names.
 func unpackTarGz(t *testing.T, file, to string) (names []string) {
 	t.Helper()
 	packed, err := gzip.NewReader(bytes.NewReader(testkit.ReadFile(t, file)))

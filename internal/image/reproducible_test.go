@@ -11,10 +11,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestReproducible makes a release from two copies of the source in different places, as
-// `make release` does: the second one by a user with other habits and with nothing built
-// before, since what Go keeps in its cache would be compared with itself. Every file that
-// comes out is the same.
+// TestReproducible makes a release from two copies of the source in different places, like
+// `make release`: the second one with another user's settings and an empty build cache, since
+// Go would otherwise compare its cache with itself. Every file is the same.
 func TestReproducible(t *testing.T) {
 	testkit.Only(t, "release-check")
 	dir := t.TempDir()
@@ -62,7 +61,7 @@ func sumsOf(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// copySource copies the checkout but for what .containerignore lists.
+// copySource copies the checkout except for the files in .containerignore.
 func copySource(t *testing.T, to string) {
 	t.Helper()
 	ignored := strings.Fields(string(testkit.ReadFile(t, filepath.Join(top, ".containerignore"))))

@@ -15,8 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// readBill reads a bill of materials of an image or an archive back, and has the
-// library check it.
+// readBill reads the bill of materials of an image or an archive, and has the library check it.
 func readBill(t *testing.T, what described, text []byte) *spdx.Document {
 	t.Helper()
 	doc, err := spdxjson.Read(bytes.NewReader(text))
@@ -39,8 +38,7 @@ func readBill(t *testing.T, what described, text []byte) *spdx.Document {
 	return doc
 }
 
-// licensesSeen are the licenses of the modules that vipgen is made of. Review a new
-// one by hand.
+// licensesSeen are the licenses of vipgen's modules. Review a new one by hand.
 var licensesSeen = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-SA-4.0", "ISC", "MIT"}
 
 func TestVipgenBill(t *testing.T) {
@@ -94,7 +92,7 @@ func checkSums(t *testing.T, doc *spdx.Document, c *Content) {
 	}
 }
 
-// TestDaemonBills: every file of an image from Debian is a package's.
+// TestDaemonBills: every file of an image from Debian belongs to a package.
 func TestDaemonBills(t *testing.T) {
 	for _, i := range daemonImages(t) {
 		c := &i.Contents[0]

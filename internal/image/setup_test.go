@@ -26,7 +26,7 @@ const top = "../.." // of the checkout
 
 var epoch = time.Unix(0, 0)
 
-// scratch lasts as long as all tests: images take their files from it.
+// scratch exists until all tests have ended: images take their files from it.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// platforms are this machine's and one with the other order of bytes; all for a release.
+// platforms are this machine's and one with the other byte order; all for a release.
 func platforms() []v1.Platform {
 	if testkit.Asked("release-check") {
 		return Platforms()
@@ -70,7 +70,7 @@ func daemonImages(t *testing.T) []*Image {
 	return list
 }
 
-// open writes an image's archive and reads the index in it back.
+// open writes an image's archive and reads its index back.
 func open(t *testing.T, i *Image) (archive string, index v1.ImageIndex) {
 	t.Helper()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func writeFile(name string, from io.Reader) error {
 	return err
 }
 
-// entry is the part of a file in an image that tests compare.
+// entry is the compared part of a file in an image.
 type entry struct {
 	Type     byte
 	Mode     int64
@@ -132,7 +132,7 @@ type entry struct {
 	At       time.Time
 }
 
-// entries returns the entries of an image's file system, all layers together, by path.
+// entries returns the entries of an image's file system, of all layers, by path.
 func entries(t *testing.T, i v1.Image) map[string]entry {
 	t.Helper()
 	out := map[string]entry{}

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What arguments name: a cluster, or a fleet, and what each is called.
+// Arguments name a cluster or a fleet; want lists the names of clusters.
 func TestFind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{

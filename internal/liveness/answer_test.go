@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAsk(t *testing.T) {
-	// Longer than the path of a socket may be.
+	// Longer than a socket's path may be.
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
 	testkit.Must(t, os.Mkdir(dir, 0o755))
 	expect := func(want string) {
@@ -68,7 +68,7 @@ func TestAsk(t *testing.T) {
 	stop()
 	expect("the job job does not run")
 
-	// One that takes over while the earlier one still ends.
+	// A listener takes over while the earlier one still ends.
 	stop = start()
 	running()
 	before, _ := os.Stat(filepath.Join(dir, socket))
@@ -81,7 +81,7 @@ func TestAsk(t *testing.T) {
 	expect("")
 }
 
-// A process that stands still takes connections, as long as the kernel has room.
+// A hanging process accepts connections as long as the kernel has room.
 func TestAskHangs(t *testing.T) {
 	dir := t.TempDir()
 	l, err := listen(dir, socket)
@@ -90,7 +90,7 @@ func TestAskHangs(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answer := make(chan error)
 	go func() { answer <- Ask(ctx, dir, "job") }()
-	asked, err := l.Accept() // by the test, to know that it is asked; the job says nothing
+	asked, err := l.Accept() // the test accepts to learn of the query; the job does not answer
 	testkit.Must(t, err)
 	defer asked.Close()
 	cancel(errors.New("waited for long"))

@@ -14,8 +14,8 @@ import (
 
 var families = map[string]int{"127.0.0.1": syscall.AF_INET, "::1": syscall.AF_INET6}
 
-// bind returns a socket that is bound to a port of a loopback address, any if it is 0, and does
-// not listen. No other socket gets that port.
+// bind returns a socket that is bound to a port of a loopback address, any port if it is 0, and
+// does not listen. No other socket gets that port.
 func bind(t *testing.T, host string, port int) (socket int, err error) {
 	t.Helper()
 	socket, err = syscall.Socket(families[host], syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -48,7 +48,7 @@ func reserve(t *testing.T) (sockets map[string]int, port int) {
 	return nil, 0
 }
 
-// Hard case 25: a service that listens on one family alone is found, and found
+// Hard case 25: a service that listens on one family alone is found, and that family is tried
 // first the next time.
 func TestDialer(t *testing.T) {
 	for host := range families {
@@ -66,7 +66,7 @@ func TestDialer(t *testing.T) {
 			if got, want := d.six.Load(), host == "::1"; got != want {
 				t.Errorf("IPv6 first the next time: %t, want %t", got, want)
 			}
-			// It does not listen any more, and keeps the port.
+			// It no longer listens, and keeps the port.
 			testkit.Must(t, syscall.Shutdown(sockets[host], syscall.SHUT_RDWR))
 			if _, err := d.DialContext(context.Background(), "tcp", local); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("nobody listens: %v, want a refusal", err)

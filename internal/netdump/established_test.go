@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Both ends of a connection are listed, by either family, also where a socket of IPv6
-// takes IPv4; a listener is not.
+// Both ends of a connection are listed, of either family, even if an IPv6 socket accepted IPv4;
+// a listener is not.
 func TestEstablished(t *testing.T) {
 	for _, tt := range []struct{ network, listen, dial string }{
 		{"tcp4", "127.0.0.1:0", "127.0.0.1"},

@@ -32,7 +32,7 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// Each change of any table is a new generation, and asking makes none.
+// Each change of any table is a new generation; reading is none.
 func TestCurrent(t *testing.T) {
 	testkit.Privileged(t)
 	nft := testkit.Program(t, "nft")
@@ -67,7 +67,7 @@ func TestCurrent(t *testing.T) {
 			}
 			before = now
 		}
-		// A connection that fails is replaced.
+		// A failed connection is replaced.
 		g.conn.Close()
 		if _, err := g.Current(); err == nil {
 			t.Error("no error from a connection that is closed")

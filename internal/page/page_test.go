@@ -13,7 +13,7 @@ import (
 
 const evil = "</title></style><script>alert(1)</script> \x1b[2J \u202e & \"quoted\" '"
 
-// Nothing that a page is given becomes syntax, and no character of it turns text around.
+// No text on a page becomes syntax, and no character of it changes the text's direction.
 func TestTextIsNoSyntax(t *testing.T) {
 	p := page.Page{Command: evil, Heading: evil, Lead: []string{evil}, Facts: []page.Fact{{Name: evil, Value: evil}, {Name: "left out"}},
 		Legend: []page.Key{{Class: evil, Text: evil}}, Body: evil}
@@ -25,7 +25,7 @@ func TestTextIsNoSyntax(t *testing.T) {
 	}
 }
 
-// A page that cannot be made is not written in part.
+// A page that cannot be rendered is not written in part.
 func TestWholeOrNothing(t *testing.T) {
 	var out bytes.Buffer
 	body := map[string]any{"fails": func() (string, error) { return "", errors.New("no") }}

@@ -57,7 +57,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// pair is both ends of a TCP connection.
+// pair returns both ends of a TCP connection.
 func pair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +73,7 @@ func pair(t *testing.T) (a, b net.Conn) {
 
 func TestConn(t *testing.T) {
 	a, b := pair(t)
-	// More than the kernel has room for: the writer has to wait.
+	// More than the kernel buffers: the writer has to wait.
 	data := bytes.Repeat([]byte("vipgen"), 2<<20)
 	go func() {
 		got, _ := io.ReadAll(io.LimitReader(b, int64(len(data))))
@@ -112,7 +112,7 @@ func TestConnFails(t *testing.T) {
 	}
 }
 
-// What is no connection of the kernel's is left as it is.
+// A connection without a file descriptor is returned unchanged.
 func TestConnOfMemory(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()

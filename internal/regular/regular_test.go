@@ -11,7 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// swapped pretends that a FIFO is a regular file, as one is that takes a file's place.
+// swapped pretends that a FIFO is a regular file, like one that replaces a file after the
+// check.
 type swapped struct {
 	FS
 	file string

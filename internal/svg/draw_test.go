@@ -14,11 +14,11 @@ const (
 	edge     = 8.0          // around its text
 )
 
-// columns is the number of letters fit on a line of a terminal; longer lines are cut.
+// columns is the number of letters on a line of a terminal; longer lines are cut.
 const columns = 75
 
-// terminal draws what was typed and printed at a terminal: lines that begin with "$ " are
-// commands. Empty lines at the end are left out.
+// terminal draws the input and output of a terminal: lines that begin with "$ " are commands.
+// Trailing empty lines are dropped.
 func terminal(w io.Writer, title, text string) error {
 	d := &Drawing{Title: title}
 	y := edge

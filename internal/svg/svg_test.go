@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestText: text is what a reader of the XML gets, and never syntax.
+// TestText: a reader of the XML gets the same text, and no syntax.
 func TestText(t *testing.T) {
 	evil := `</text><script>alert("x")</script> & ' "`
 	d := &Drawing{Title: evil, About: evil}

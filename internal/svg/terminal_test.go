@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "draw the recordings in docs/pictures anew")
 
-// A terminal keeps spaces, cuts what does not fit, and has text that is no syntax.
+// A terminal keeps spaces, cuts long lines, and escapes text.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Must(t, terminal(&out, "A lab", "$ vipgen <lab>\n\nVIP   HOLDER\n"+strings.Repeat("x", columns)+"\n"+strings.Repeat("y", columns+1)+"\n\n\n"))
@@ -25,8 +25,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestRecordings: the stills of the docs are drawn from what was recorded. 'make pictures'
-// records, and draws them with -update.
+// TestRecordings: the stills of the docs match the recordings. 'make pictures' records, and
+// draws them with -update.
 func TestRecordings(t *testing.T) {
 	recordings, err := filepath.Glob("../../docs/pictures/*.txt")
 	testkit.Must(t, err)

@@ -40,8 +40,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What this machine cannot run, and what only a target runs, is skipped; in continuous integration
-// the former fails.
+// Tests that this machine cannot run, and those of special targets, are skipped; in continuous
+// integration the former fail.
 func TestSkips(t *testing.T) {
 	for _, tt := range []struct {
 		tests, ci string
@@ -66,7 +66,7 @@ func TestSkips(t *testing.T) {
 	}
 }
 
-// ender is a test that records how it ends.
+// ender is a test that records its end.
 type ender struct {
 	testing.TB
 	events []string
@@ -81,7 +81,7 @@ func (e *ender) Fatalf(format string, args ...any) {
 }
 func (e *ender) end(event string) { e.events = append(e.events, event); runtime.Goexit() }
 
-// What a test declares holds for its subtests, which may declare more.
+// A declaration holds for subtests, which may declare more.
 func TestDeclaredOnce(t *testing.T) {
 	declared.Store("TestX/a", live)
 	t.Cleanup(func() { declared.Delete("TestX/a") })
@@ -101,7 +101,7 @@ func TestDeclaredOnce(t *testing.T) {
 	}
 }
 
-// No live test is left out by `make test-live` because its package is not listed.
+// `make test-live` omits no live test because its package is not listed.
 func TestListed(t *testing.T) {
 	root := Root(t)
 	for dir, want := range map[string]string{"agent/keepalived": "", "internal/image": "", "api/v1alpha1": "add api/v1alpha1 to internal/testkit/live.txt"} {

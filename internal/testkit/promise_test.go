@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// recorder is a test that remembers what was said of it.
+// recorder is a test that records its messages.
 type recorder struct {
 	testing.TB
 	errors, logs []string

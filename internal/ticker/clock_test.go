@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// inUse makes the package use a clock of the kernel's.
+// inUse makes the package use a kernel clock.
 func inUse(t *testing.T) *clock {
 	t.Helper()
 	testkit.Must(t, Precise())
@@ -28,7 +28,7 @@ func (c *clock) nobodyWaits(t *testing.T) {
 	}
 }
 
-// No tick comes before it is due, and none is lost, however many there are.
+// No tick is early, and none is lost, however many there are.
 func TestClockTicks(t *testing.T) {
 	c := inUse(t)
 	var all sync.WaitGroup
@@ -52,7 +52,7 @@ func TestClockTicks(t *testing.T) {
 	c.nobodyWaits(t)
 }
 
-// Nothing comes of what was stopped, or set anew, be it that the clock has rung already.
+// A stopped or reset ticker does not tick, even if the clock has already expired.
 func TestClockTakesBack(t *testing.T) {
 	c := inUse(t)
 	rung, waits := New(0), New(time.Hour)

@@ -27,8 +27,8 @@ func TestUntilNext(t *testing.T) {
 	})
 }
 
-// Tickers of one process tick together, whenever they were made and however long
-// a receiver takes over a tick.
+// Tickers of one process tick together, whenever they were created and however long a receiver
+// takes over a tick.
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began = time.Now()

@@ -9,8 +9,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// What a run that was killed has left goes with the next one; what one that continues
-// needs stays.
+// The remains of a killed run are removed by the next one; those of a run in progress stay.
 func TestStagesOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	left, used := filepath.Join(dir, stagePrefix+"1"), filepath.Join(dir, stagePrefix+"2")

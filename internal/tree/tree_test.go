@@ -177,7 +177,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The rename of the last file fails, when all before it are in place.
+// The rename of the last file fails after all others were renamed.
 func TestWriteRestores(t *testing.T) {
 	dir := Dir{Path: filepath.Join(t.TempDir(), "out")}
 	lay(t, dir.Path, map[string]string{"a": "0", "stale/b": "1", "z/": "", Record: "a\nstale/b\n"})
@@ -193,8 +193,7 @@ func TestWriteRestores(t *testing.T) {
 	testkit.Equal(t, before, snapshot(t, dir.Path))
 }
 
-// A link in the directory leads nowhere: not to files that would be removed,
-// nor to ones that would be written.
+// A link in the directory is not followed: neither to remove files nor to write them.
 func TestWriteStaysInside(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -43,7 +43,8 @@ func FuzzAdvert(f *testing.F) {
 	})
 }
 
-// FuzzPacket: what a host on the link sends is an advert within the packet, or nothing.
+// FuzzPacket: a packet of any host on the link parses to an advertisement within the packet, or
+// to none.
 func FuzzPacket(f *testing.F) {
 	f.Add(unhex(f, "45000020 00000000 ff70 0000 c000020b c0000209 316d3c01000a0000c0000205"))
 	f.Add(unhex(f, "60000000 0018 70 ff 20010db800000000000000000000000b 20010db8000000000000000000000009 316d3c010019000020010db8000000000000000000000005"))
@@ -59,7 +60,7 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// No fragment, no other protocol and no part of a packet is one.
+// Fragments, other protocols and partial packets are not advertisements.
 func TestNoPacket(t *testing.T) {
 	const begin, end = "c000020b c0000209", "316d3c01000a0000c0000205"
 	for name, header := range map[string]string{
@@ -72,7 +73,7 @@ func TestNoPacket(t *testing.T) {
 	}
 }
 
-// TestExtensionHeaders: an advert behind an extension header is one.
+// TestExtensionHeaders: an advertisement behind an extension header is parsed.
 func TestExtensionHeaders(t *testing.T) {
 	p, ok := ParsePacket(unhex(t, "60000000 0020 3c ff 20010db800000000000000000000000b 20010db8000000000000000000000009 7000000000000000 316d3c010019000020010db8000000000000000000000005"))
 	a, err := ParseAdvert(p.Source, p.Payload)
@@ -81,7 +82,7 @@ func TestExtensionHeaders(t *testing.T) {
 	}
 }
 
-// What is built is read as it was meant, and begins as keepalived 2.2.7 begins it.
+// A built packet parses to its input, and begins like those of keepalived 2.2.7.
 func TestMarshal(t *testing.T) {
 	tests := []struct {
 		name, to string

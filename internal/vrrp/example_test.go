@@ -45,7 +45,7 @@ func ExamplePriorityTerms() {
 	// 48 of 68
 }
 
-// What a holder sends is what its peers read.
+// Peers decode what a holder sends.
 func ExampleAdvert_Marshal() {
 	sent := &vrrp.Advert{Source: netip.MustParseAddr("192.0.2.10"), Version: 3, RouterID: 97, Priority: 68,
 		Interval: 40 * time.Millisecond, VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.5")}}

@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// The words for the lengths of a failover are in one place: nothing else prints a time with them, or
-// with other words for the same, and the glossary says what they mean.
+// The terms for the phases of a failover are defined in one place: no other output has times
+// with these terms, or other terms for the same, and the glossary defines them.
 func TestWordsOfAFailover(t *testing.T) {
 	another := regexp.MustCompile(`"[^"\n]*(%[sv] (` + vrrp.WithoutHolder + `|` + vrrp.WithoutAnswer + `)|(no node|nobody) (held|had) (it|the VIP) for)`)
 	files := 0

@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// The times of RFC 9568 and RFC 3768, section 6.1, worked out by hand.
+// The times of RFC 9568 and RFC 3768, section 6.1, derived by hand.
 func TestDownInterval(t *testing.T) {
 	tests := []struct {
 		version  int
@@ -28,9 +28,9 @@ func TestDownInterval(t *testing.T) {
 	}
 }
 
-// The virtual profile's promise, worked out as in RFC 9568 section 6.1 for every priority
-// that a backup may have: a holder that stops just before its next advert, and sends it
-// when it continues, is not too late; a dead one is replaced well within a second.
+// The virtual profile's promise, derived from RFC 9568 section 6.1 for every priority of a
+// backup: a holder that stalls just before its next advertisement, and sends it afterwards, is
+// in time; a dead one is replaced well within a second.
 func TestVirtualBearsStalls(t *testing.T) {
 	most := BootstrapPriority
 	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// The runbooks list all reasons, in order, with what to do.
+// The runbooks list all reasons, in order, with their remedies.
 func TestLeftOutIsDocumented(t *testing.T) {
 	var rows strings.Builder
 	intended := 0
@@ -28,7 +28,7 @@ func TestLeftOutIsDocumented(t *testing.T) {
 	}
 }
 
-// A published reason is recognized, whatever stands before and after it.
+// A published reason is recognised, whatever surrounds it.
 func TestParseLeftOut(t *testing.T) {
 	for _, want := range vrrp.LeftOutReasons() {
 		for _, text := range []string{want.String(), "api: " + want.String(), "demo_API_0: " + strings.ReplaceAll(want.String(), "...", "192.0.2.5")} {

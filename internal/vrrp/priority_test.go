@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The sums of DESIGN section 6, which the whole election rests on.
+// The sums of DESIGN section 6, on which the whole election relies.
 func TestPriorities(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// A crash of HAProxy keeps the way open for as long as the node serves; nothing else does
+// After a crash of HAProxy the path counts as open while the node serves; nothing else opens it
 // without HAProxy and the redirect.
 func TestPath(t *testing.T) {
 	for _, tt := range []struct {

@@ -33,7 +33,7 @@ func TestHardCase53EveryReaderIsBounded(t *testing.T) {
 	for _, dir := range []string{"cmd/cli", "cmd/command", "ignition", "internal", "render", "templates"} {
 		testkit.Must(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() && d.Name() == "testbed" {
-				return fs.SkipDir // of tests and the lab, which read what they made
+				return fs.SkipDir // tests and the lab, which read their own files
 			}
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

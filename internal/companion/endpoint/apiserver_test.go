@@ -12,8 +12,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A real kube-apiserver, whose certificates are as OpenShift's: one for the name that
-// clients ask for, and another for everybody else.
+// A real kube-apiserver with certificates like OpenShift's: one for the API's name, and another
+// one for all other names.
 func TestAPIServer(t *testing.T) {
 	testkit.Live(t)
 	free := daemon.FreePort(t)
@@ -47,7 +47,7 @@ func TestAPIServer(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	// The kernel takes connections for a server that is frozen.
+	// The kernel accepts connections for a frozen server.
 	testkit.Must(t, server.Freeze())
 	frozen := at("api-int.demo.example.com", "")
 	frozen.Timeout = briefly

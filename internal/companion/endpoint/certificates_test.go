@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// pair is a certificate with its key and, nil for one that signs itself, issuer.
+// pair is a certificate with its key and issuer; a nil issuer means self-signed.
 type pair struct {
 	cert   *x509.Certificate
 	key    *ecdsa.PrivateKey
@@ -84,7 +84,7 @@ func (p *pair) serving(others ...*pair) *tls.Certificate {
 	return c
 }
 
-// trusting is a client that has certificates as its --ca.
+// trusting returns a client's --ca with these certificates.
 func trusting(t *testing.T, list ...*pair) Authorities {
 	t.Helper()
 	var file []byte

@@ -21,15 +21,15 @@ import (
 
 const apiName = "api.demo.example.com"
 
-// patience is how long anything may take that takes milliseconds on an idle machine;
-// briefly is for what is to take too long, and enough for what comes before that.
+// patience bounds what takes milliseconds on an idle machine; briefly is for checks that are to
+// time out, and long enough for the steps before that.
 const (
 	patience = time.Minute
 	briefly  = 300 * time.Millisecond
 )
 
-// check checks a target until what it finds is as wanted: a busy machine that takes
-// longer than briefly for what comes first is given more time, twice as much each time.
+// check checks a target until the findings are as wanted: a busy machine that takes longer than
+// briefly for the first steps is given more time, twice as much at each attempt.
 func check(ctx context.Context, t Target, want string) *Report {
 	for ; ; t.Timeout *= 2 {
 		if r := Check(ctx, t); codes(r) == want || t.Timeout > patience/4 {
@@ -38,14 +38,14 @@ func check(ctx context.Context, t Target, want string) *Report {
 	}
 }
 
-// unused is a port of loopback that no program listens on or gets.
+// unused returns a port of loopback that no program listens on or is given.
 func unused(t *testing.T) (port uint16) {
 	t.Helper()
 	_, port = bound(t)
 	return port
 }
 
-// bound is a socket with a port of loopback that does not listen.
+// bound returns a socket that is bound to a port of loopback and does not listen.
 func bound(t *testing.T) (socket int, port uint16) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -68,7 +68,7 @@ func listen(t *testing.T) net.Listener {
 
 func portOf(l net.Listener) uint16 { return uint16(l.Addr().(*net.TCPAddr).Port) }
 
-// api answers as an API server: each path with its status and body, others 404.
+// api answers like an API server: each path with its status and body, others with 404.
 func api(answers map[string]string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, ok := answers[r.URL.Path]
@@ -95,8 +95,8 @@ func serve(t *testing.T, cert *tls.Certificate, handler http.Handler) uint16 {
 	return portOf(l)
 }
 
-// each handles the connections of a server that speaks no TLS. They stay open unless
-// they are closed.
+// each handles the connections of a server without TLS. They stay open unless the handler
+// closes them.
 func each(t *testing.T, handle func(net.Conn)) uint16 {
 	t.Helper()
 	l := listen(t)
@@ -133,7 +133,7 @@ func codes(r *Report) string {
 	return strings.Join(out, " ")
 }
 
-// What a server shows, what the client trusts, and what is said of it.
+// A server's certificates, those that the client trusts, and the findings.
 func TestCertificates(t *testing.T) {
 	root := issue(t, "root", nil, authority)
 	middle := issue(t, "middle", root, authority)
@@ -217,7 +217,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// What servers do instead of an answer.
+// Responses of servers other than an answer.
 func TestServers(t *testing.T) {
 	root := issue(t, "root", nil, authority)
 	good := issue(t, "server", root, forNames(apiName)).serving()
@@ -270,12 +270,12 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// silent is a port at which the kernel drops what comes: its queue is full.
+// silent returns a port at which the kernel drops packets: its queue is full.
 func silent(t *testing.T) uint16 {
 	t.Helper()
 	socket, port := bound(t)
 	testkit.Must(t, syscall.Listen(socket, 0))
-	within := patience // the first one fills the queue
+	within := patience // the first connection fills the queue
 	for range 10 {
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), within)
 		if err != nil && within == briefly {
@@ -289,7 +289,7 @@ func silent(t *testing.T) uint16 {
 	return 0
 }
 
-// refusing is a TLS server that knows no name.
+// refusing starts a TLS server that knows no name.
 func refusing(t *testing.T) uint16 {
 	return each(t, func(c net.Conn) {
 		tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}).Handshake()
@@ -297,7 +297,7 @@ func refusing(t *testing.T) uint16 {
 	})
 }
 
-// Each address is checked separately, and one that is wrong is enough.
+// Each address is checked separately, and a single failing one fails the check.
 func TestSeveralAddresses(t *testing.T) {
 	root := issue(t, "root", nil, authority)
 	port := serve(t, issue(t, "server", root, forNames(apiName)).serving(), ready)

@@ -49,7 +49,7 @@ func coreDNS(t *testing.T, corefile string) netip.AddrPort {
 	}
 }
 
-// many is a name with more addresses than fit into one answer by UDP.
+// many returns a name with more addresses than fit into one UDP answer.
 func many() string {
 	var b strings.Builder
 	for i := range 200 {
@@ -58,7 +58,7 @@ func many() string {
 	return b.String()
 }
 
-// What the real CoreDNS answers, and what is made of it.
+// Answers of the real CoreDNS, and the resulting report.
 func TestNameserver(t *testing.T) {
 	server := coreDNS(t, `
 example.com:PORT {
@@ -139,7 +139,7 @@ broken:PORT {
 	})
 }
 
-// A name server that says nothing.
+// A name server that does not answer.
 func TestSilentNameserver(t *testing.T) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	testkit.Must(t, err)
@@ -150,7 +150,7 @@ func TestSilentNameserver(t *testing.T) {
 	}
 }
 
-// Names of this machine are found without a name server.
+// Names of this machine resolve without a name server.
 func TestSystem(t *testing.T) {
 	target := Target{Host: "localhost", Port: 6443, Timeout: patience}
 	d, finding := target.resolve(context.Background())

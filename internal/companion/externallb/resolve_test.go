@@ -55,7 +55,7 @@ func plan(t *testing.T, vipConfig string, x Options) *Plan {
 	return p
 }
 
-// servers lists who is behind a backend.
+// servers lists the servers of a backend.
 func servers(p *Plan, backend string) string {
 	var out []string
 	for _, s := range p.Services {
@@ -70,8 +70,8 @@ func servers(p *Plan, backend string) string {
 	return strings.Join(out, ", ")
 }
 
-// A node is reached at its address in the first machine network that it is in, else
-// at one of the primary family, else at any.
+// A node is reached at its address in the first matching machine network, else at one of the
+// primary family, else at any.
 func TestAddresses(t *testing.T) {
 	allow := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:1::/64")}
 	for _, tt := range []struct {
@@ -89,8 +89,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// The bootstrap host serves the API until it is gone; where it is a node like the
-// others, it is one server.
+// The bootstrap host serves the API until it is removed; where it becomes a node, both are one
+// server.
 func TestBootstrap(t *testing.T) {
 	nodes := []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20"), node("bootstrap", "bootstrap", "192.0.2.9")}
 	if got := servers(plan(t, external, Options{Nodes: nodes}), "machine-config"); got != "bootstrap 192.0.2.9:22623, m0 192.0.2.10:22623" {
@@ -104,8 +104,8 @@ func TestBootstrap(t *testing.T) {
 	testkit.Equal(t, "w0 192.0.2.20:443", servers(plan(t, external, Options{Nodes: nodes}), "ingress-https"))
 }
 
-// Nodes that another ingress controller selects for itself are not the default's;
-// where it selects as the default one does, they are both's.
+// Nodes selected by another ingress controller do not belong to the default one; if the
+// selectors are the same, they belong to both.
 func TestControllers(t *testing.T) {
 	const blue = external + "  ingress:\n  - name: blue\n    vips: [192.0.2.4, \"2001:db8::4\"]\n    domains: [blue.example.com]\n"
 	nodes := []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20"), node("i0", "infra", "192.0.2.30")}
@@ -119,8 +119,8 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// VIPs that the nodes hold stay there, but for the first API VIPs and the default
-// ingress controller's, in whose place the load balancer has others.
+// VIPs held by the nodes stay there, except for the first API VIPs and those of the default
+// ingress controller, which the load balancer replaces.
 func TestInCluster(t *testing.T) {
 	const more = `apiVersion: vipgen.io/v1alpha1
 kind: VIPConfig
@@ -138,7 +138,7 @@ spec:
 	testkit.Equal(t, want, got)
 }
 
-// The pair's router ID is none that the cluster's nodes have, or would have.
+// The pair's router ID is one that the cluster's nodes neither have nor would choose.
 func TestRouterID(t *testing.T) {
 	pair := []Balancer{
 		{"lb-0", []netip.Prefix{netip.MustParsePrefix("192.0.2.251/24"), netip.MustParsePrefix("2001:db8::251/64")}},
@@ -177,7 +177,7 @@ func commas(a, b int) string {
 	return strings.Join(out, ",")
 }
 
-// Each host of a pair sends to the other, at the families of the VIPs.
+// Each host of a pair sends to the other, in the families of the VIPs.
 func TestPair(t *testing.T) {
 	pair := []Balancer{{"a", []netip.Prefix{netip.MustParsePrefix("192.0.2.251/24")}}, {"b", []netip.Prefix{netip.MustParsePrefix("192.0.2.252/24")}}}
 	v4 := []netip.Addr{netip.MustParseAddr("192.0.2.250")}

@@ -30,8 +30,8 @@ func cluster(t *testing.T, name string) *render.Cluster {
 	return c
 }
 
-// Only nodes that run API servers are behind the Service: no worker, no arbiter, and
-// the bootstrap host only as the node that it becomes.
+// Only nodes that run API servers are endpoints of the Service: no worker, no arbiter, and the
+// bootstrap host only as the node that it becomes.
 func TestKnownNodes(t *testing.T) {
 	tests := []struct {
 		name, address string
@@ -66,14 +66,14 @@ func TestKnownNodes(t *testing.T) {
 	}
 }
 
-// What a request and a cluster come to that the goldens do not show.
+// Requests and clusters that the golden files do not cover.
 func TestResolve(t *testing.T) {
 	node := []string{"192.168.111.20", "192.168.111.21", "192.168.111.22"}
 	tests := []struct {
 		name string
 		q    Request
 		want string // codes of the report
-		has  string // in the objects
+		has  string // part of the objects
 		not  string
 	}{
 		{"router of the cluster's own AS, elsewhere", Request{Addresses: []string{"203.0.113.17"}, ASN: 64500, Peers: []string{"198.51.100.1=64500"}, Nodes: node}, "", "peerASN: 64500", "ebgpMultiHop"},

@@ -19,7 +19,7 @@ var names = []string{
 	"$", "%", "${", "%{", "}", "#", "//", "/*", ";", "&", "|", ">", "*", "?", "[a]", "~", "!!", "a=b", "é", "日本", "<<EOT", "\t", "a\nb", "\r", "$'x'", "{{ .x }}",
 }
 
-// What bash makes of a word, and what HCL makes of a text, is the name.
+// bash and HCL read a quoted name as the name itself.
 func checkName(t *testing.T, name string) {
 	t.Helper()
 	out, err := exec.Command("bash", "-c", "printf %s "+Name(name).Shell()).Output()
@@ -47,8 +47,7 @@ func FuzzName(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		// What does not print is refused before, and HCL turns other text into normal
-		// form C.
+		// Unprintable text is refused earlier, and HCL normalises other text to NFC.
 		if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) {
 			return
 		}
@@ -77,13 +76,13 @@ func example(port Name) *Plan {
 			FloatingIP: netip.MustParseAddr("203.0.113.5"), Fixed: vip}}}}
 }
 
-// Whatever a port is called, the configuration has the same blocks, and the name is
-// a value in it.
+// Whatever the name of a port, the configuration has the same blocks, and the name is a value
+// in it.
 func TestNamesInTerraform(t *testing.T) {
 	var want []string
 	for i, name := range names {
 		if strings.ContainsAny(name, "\r\n\t") {
-			continue // refused before
+			continue // refused earlier
 		}
 		text, err := example(Name(name)).Terraform()
 		testkit.Must(t, err)

@@ -77,7 +77,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Nodes may be elsewhere than the machine networks say where the VIPs are (hard case 44).
+// Nodes may be in other networks than the machine networks suggest if the VIPs are (hard case
+// 44).
 func TestNetworks(t *testing.T) {
 	c := example(t, "dual-stack")
 	c.Config.Spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
@@ -86,7 +87,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// Every address that a rendered daemon binds, but loopback, has its rule.
+// Every address that a rendered daemon binds, except loopback, has its rule.
 func TestRulesAreThoseOfTheDaemons(t *testing.T) {
 	c := example(t, "dual-stack")
 	node := &v1alpha1.Node{Name: "master-0", Role: v1alpha1.RoleMaster,

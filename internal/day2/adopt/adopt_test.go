@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the export; then read it")
 
-// planned reads an export that has no problem.
+// planned reads an export without problems.
 func planned(t *testing.T, files []render.File, o adopt.Options) *adopt.Plan {
 	t.Helper()
 	p, list := adopt.Read(files, o)
@@ -48,7 +48,7 @@ func everyRelease(t *testing.T, all bool) {
 	exports := 0
 	for _, s := range setups() {
 		for n, release := range ignition.SupportedOpenShift() {
-			// The short tier has every release, and every kind of cluster once.
+			// The short tier has every release, and each kind of cluster once.
 			if !assets.AtLeast(release, s.since) || !all && s != usual && release != "4.20" {
 				continue
 			}
@@ -59,18 +59,18 @@ func everyRelease(t *testing.T, all bool) {
 	t.Logf("%d exports", exports)
 }
 
-// TestEveryRelease makes exports of every release by the operator contract, and of every
-// kind of cluster: nothing is unknown. With one thing added, wherever, that alone is
-// refused, by its name, and accepted by its name.
+// TestEveryRelease derives exports of every release from the operator contract, and of every
+// kind of cluster: all items are known. A single addition, wherever it is, is refused by its
+// name, and accepted by its name.
 func TestEveryRelease(t *testing.T) { everyRelease(t, false) }
 
-// TestEveryReleaseOfEverySetup is that for every kind of cluster with every release.
+// TestEveryReleaseOfEverySetup does the same for every kind of cluster with every release.
 func TestEveryReleaseOfEverySetup(t *testing.T) {
 	testkit.Long(t)
 	everyRelease(t, true)
 }
 
-// checkExport adds something to one of the pools of an export; n varies the pool.
+// checkExport adds an item to one of the pools of an export; n varies the pool.
 func checkExport(t *testing.T, s setup, release string, n int, more config) {
 	more.name, more.pool, more.operators = "01-"+s.pools()[n%2], s.pools()[n%2], true
 	if more.pool == "arbiter" {
@@ -100,8 +100,8 @@ func checkExport(t *testing.T, s setup, release string, n int, more config) {
 	}
 }
 
-// A file of another release, or one that the operator has not had and vipgen brings, is not
-// known either.
+// A file of another release is unknown, and so is one that the operator never had and vipgen
+// adds.
 func TestOfAnotherRelease(t *testing.T) {
 	for _, tt := range []struct{ release, name, why string }{
 		{"4.18", "/etc/sudoers.d/hacluster-keepalived", "does not know"},
@@ -127,8 +127,8 @@ func effects(p *adopt.Plan, pool string) (out []string) {
 	return out
 }
 
-// TestReboots counts: one to adopt; the migration reboots no node with the node disruption policy,
-// and once, or three times by vipgen migrate, without it.
+// TestReboots counts reboots: one to adopt; the migration needs none with the node disruption
+// policy, and one without it, or three by vipgen migrate.
 func TestReboots(t *testing.T) {
 	const migration = "reload by the agent/reboot"
 	want := []string{"reboot/reboot", migration, "files only/reboot", migration, "files only/reboot"}
@@ -144,7 +144,7 @@ func TestReboots(t *testing.T) {
 			}
 		}
 	}
-	// 4.16 has no policies, and neither has a cluster that has one of its own.
+	// 4.16 has no policies; a cluster with its own policy counts as one without.
 	mine := render.File{Name: "policy.yaml", Data: []byte("apiVersion: operator.openshift.io/v1\nkind: MachineConfiguration\nmetadata: {name: cluster}\nspec: {nodeDisruptionPolicy: {files: [{path: /etc/a, actions: [{type: None}]}]}}\n")}
 	for _, files := range [][]render.File{usual.export("4.16"), append(usual.export("4.18"), mine)} {
 		p := planned(t, files, adopt.Options{})
@@ -153,14 +153,14 @@ func TestReboots(t *testing.T) {
 			t.Errorf("%d and %d reboots\n%s", with, without, p.Import.VIPConfig)
 		}
 	}
-	// Nodes that hold no VIPs have nothing to migrate.
+	// Nodes without VIPs have nothing to migrate.
 	user := setup{"vsphere", true, "HighlyAvailable", "4.13"}
 	if p := planned(t, user.export("4.18"), adopt.Options{}); len(p.Rollouts) != 1 {
 		t.Errorf("UserManaged: %v", p.Rollouts)
 	}
 }
 
-// MachineConfigs of others that have files of vipgen's.
+// MachineConfigs of others with files of vipgen.
 func TestCollisions(t *testing.T) {
 	before := config{name: "50-site", pool: "worker", files: map[string]string{"/etc/keepalived/monitor.conf": "mode: unicast\n"}}
 	after := config{name: "99-worker-zz-site", pool: "worker", files: map[string]string{"/etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl": ". {\n}\n"}}
@@ -175,7 +175,7 @@ func TestCollisions(t *testing.T) {
 	planned(t, usual.export("4.18", after), adopt.Options{Accept: []string{"99-worker-zz-site"}})
 }
 
-// Whether nodes can pull the images; of the pull secret no more than names is shown.
+// Whether nodes can pull the images; of the pull secret only names of registries are shown.
 func TestImages(t *testing.T) {
 	secret := config{name: "01-master-secret", pool: "master", operators: true, files: map[string]string{"/var/lib/kubelet/config.json": `{"auths": {"registry.example.com": {"auth": "hunter2"}}}`}}
 	mirrors := render.File{Name: "mirrors.yaml", Data: []byte(`apiVersion: config.openshift.io/v1
@@ -207,7 +207,7 @@ spec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [mirror.example.net/b
 	}
 }
 
-// What a plan needs and the export does not have, all at once.
+// All missing objects of the export are reported at once.
 func TestIncomplete(t *testing.T) {
 	text := string(usual.export("4.18")[0].Data)
 	text = strings.Replace(text, "kind: ClusterVersion", "kind: Other", 1)
@@ -219,7 +219,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// written returns the files of a directory in Since's form.
+// written returns the files of a written directory, in the form of Since.
 func written(t *testing.T, files []render.File, o adopt.Options) (out []render.File) {
 	t.Helper()
 	list, err := planned(t, files, o).Files()
@@ -241,8 +241,8 @@ func since(t *testing.T, dir, later []render.File, to string) *adopt.Check {
 	return c
 }
 
-// TestCheck: nothing changed; a file changed; one was added, and one that was accepted
-// changed; another release.
+// TestCheck: nothing changed; a file changed; one was added, and an accepted one changed;
+// another release.
 func TestCheck(t *testing.T) {
 	extra := func(text string) config {
 		return config{name: "01-x", pool: "worker", operators: true, files: map[string]string{"/etc/keepalived/x": text}}
@@ -265,10 +265,10 @@ func TestCheck(t *testing.T) {
 	if len(c.Unknown) != 2 || c.Unknown[0].Name != "/etc/kubernetes/manifests/new.yaml" || c.Unknown[1].Why != "was accepted with other contents" {
 		t.Errorf("%+v", c.Unknown)
 	}
-	// vipgen's own MachineConfigs are there by then.
+	// vipgen's own MachineConfigs are part of later exports.
 	own := since(t, dir, append(usual.export("4.18", extra("1")), dir[slices.IndexFunc(dir, func(f render.File) bool { return strings.HasPrefix(f.Name, "rendered/") })]), "")
 	testkit.Equal(t, 0, own.Findings())
-	// An update: other images, files that ended.
+	// An update: other images, removed files.
 	c = since(t, dir, usual.export("4.19", extra("1")), "")
 	if c.Is != "4.19" || len(c.Images) != 3 || !slices.ContainsFunc(c.Changes, func(x diff.Change) bool {
 		return x.What == "removed" && strings.HasSuffix(x.Name, "/30-static-dhcp")
@@ -277,7 +277,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNext: what a release changes is known before the update.
+// TestNext: the changes of a release are known before the update.
 func TestNext(t *testing.T) {
 	dir := written(t, usual.export("4.18"), adopt.Options{})
 	n := since(t, dir, usual.export("4.18"), "4.23").Next
@@ -313,7 +313,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// The canary pool gets the worker's files whole, in a MachineConfig that sorts after the
+// The canary pool gets copies of the worker's files in a MachineConfig that sorts after the
 // worker's.
 func TestCanary(t *testing.T) {
 	files, err := planned(t, usual.export("4.18"), adopt.Options{Canary: "first", CanaryNodes: []string{"worker-0"}}).Files()
@@ -334,7 +334,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestExport keeps the export of examples/export, which other tests and pages read.
+// TestExport maintains the export in examples/export, which other tests and pages read.
 func TestExport(t *testing.T) {
 	const file = "../../../examples/export/before.yaml"
 	got := usual.export("4.18", config{name: "50-site", pool: "worker", files: map[string]string{"/etc/keepalived/monitor.conf": "mode: unicast\n"}})[0].Data

@@ -10,12 +10,12 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// setup is a kind of cluster that has VIPs.
+// setup is a kind of cluster with VIPs.
 type setup struct {
 	platform    string
 	userManaged bool
-	topology    string // as the Infrastructure has it
-	// since is the first release that has it, and that vipgen renders for.
+	topology    string // as in the Infrastructure object
+	// since is the first release with this kind of cluster that vipgen renders for.
 	since string
 }
 
@@ -47,7 +47,7 @@ func (s setup) words() []string {
 	return []string{s.platform, words[s.topology], "vips", load}
 }
 
-// short is the platform in names of namespaces.
+// short returns the platform as in names of namespaces.
 func (s setup) short() string {
 	if s.platform == "baremetal" {
 		return "kni"
@@ -62,7 +62,7 @@ func (s setup) pools() []string {
 	return []string{"master", "worker"}
 }
 
-// manifest is as much of OpenShift's keepalived pod as an import reads.
+// manifest is the part of OpenShift's keepalived pod that an import reads.
 const manifest = `kind: Pod
 apiVersion: v1
 metadata: {name: keepalived, namespace: openshift-%[2]s-infra}
@@ -121,8 +121,8 @@ func sorted(m map[string]string) []string {
 	return out
 }
 
-// operator is the MachineConfig 00-POOL as the contract says it is, with files of the
-// operator that have nothing to do with VIPs.
+// operator is the MachineConfig 00-POOL according to the contract, with files of the operator
+// that are unrelated to VIPs.
 func (s setup) operator(pool, release string) config {
 	c := config{name: "00-" + pool, pool: pool, operators: true,
 		files: map[string]string{"/etc/kubernetes/kubelet.conf": "kind: KubeletConfiguration\n", "/etc/sysctl.d/inotify.conf": "fs.inotify.max_user_watches = 65536\n"},
@@ -154,7 +154,7 @@ func (s setup) operator(pool, release string) config {
 	return c
 }
 
-// export returns the output of 'oc get ... -o yaml' for such a cluster, with more
+// export returns the output of 'oc get ... -o yaml' for such a cluster, with additional
 // MachineConfigs.
 func (s setup) export(release string, more ...config) []render.File {
 	types := map[string]string{"baremetal": "BareMetal", "vsphere": "VSphere", "openstack": "OpenStack", "ovirt": "oVirt", "nutanix": "Nutanix", "external": "External"}

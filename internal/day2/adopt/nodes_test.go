@@ -23,8 +23,8 @@ func nodeObject(name, address string, labels ...string) render.File {
 	return render.File{Name: name + ".yaml", Data: []byte(text)}
 }
 
-// Nodes keep the addresses that they have, whatever hints a MachineConfig has, but for a VIP,
-// which is named.
+// Nodes keep their addresses, whatever hints a MachineConfig has, unless the address is a VIP,
+// which is reported.
 func TestHardCase47Adopt(t *testing.T) {
 	hint := config{name: "99-worker-hint", pool: "worker", files: map[string]string{"/etc/default/nodeip-configuration": "NODEIP_HINT=192.0.2.1\nKUBELET_NODEIP_HINT=192.0.2.1\n"}}
 	files := append(usual.export("4.18", hint), nodeObject("worker-0", "172.22.0.30"), nodeObject("worker-1", "192.0.2.7"))
@@ -33,8 +33,8 @@ func TestHardCase47Adopt(t *testing.T) {
 	testkit.Lacks(t, notes, "worker-0")
 }
 
-// On platform external before 4.17 the operator writes no drop-in: of the addresses that a Node
-// lists, the one in the VIPs' network would become the first.
+// On platform external before 4.17 the operator writes no drop-in: of a Node's addresses, the
+// one in the VIPs' network would become the first.
 func TestHardCase47AdoptExternal(t *testing.T) {
 	for _, tt := range []struct{ name, release, platform, addresses, host, want string }{
 		{"another first", "4.16", "external", "172.22.0.30 192.0.2.30", "172.22.0.30/24 192.0.2.30/24", `node "worker-0" is listed at 172.22.0.30 first, and vipgen-agent would choose 192.0.2.30`},
@@ -47,7 +47,7 @@ func TestHardCase47AdoptExternal(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := setup{tt.platform, false, "HighlyAvailable", "4.12"}.export(tt.release)
-			if tt.platform == "external" { // the site's own keepalived has the VIPs
+			if tt.platform == "external" { // the site's own keepalived holds the VIPs
 				files[0].Data = regexp.MustCompile(`(?m)^        external:\n(          .*\n)+`).ReplaceAll(files[0].Data, nil)
 				conf := ""
 				for i, vip := range []string{"192.0.2.5", "192.0.2.7"} {
@@ -69,7 +69,7 @@ func TestHardCase47AdoptExternal(t *testing.T) {
 	}
 }
 
-// Labelled Nodes are carried over: on bare metal the agent finds them by the operator's rule.
+// Labelled Nodes are imported: on bare metal the agent finds them by the operator's rule.
 func TestHardCase09Import(t *testing.T) {
 	const label = "node.openshift.io/remote-worker"
 	for _, s := range []setup{usual, {"vsphere", false, "HighlyAvailable", "4.12"}} {

@@ -9,13 +9,13 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// takes is that b misses the holder's advertisements and takes the VIP, at second 10.150.
+// takes makes b miss the holder's advertisements and take the VIP, at second 10.150.
 const takes = `
 10.150 b silent-holder
 10.150 b state MASTER
 `
 
-// yields means that b receives adverts of a again and yields, at second 12.
+// yields makes b receive advertisements of a again and yield, at second 12.
 const yields = `
 12.010 b higher-heard a 68 68
 12.010 b state BACKUP
@@ -24,7 +24,7 @@ const yields = `
 // causes map recorded events to the expected cause.
 var causes = map[string]struct {
 	script string
-	want   []string // besides that a is the first holder
+	want   []string // in addition to the first holder a
 }{
 	"nothing": {"", nil},
 	"keepalived is killed": {`
@@ -305,7 +305,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// The holder's record is missing: nothing is certain.
+// Without the holder's record nothing is certain.
 func TestNoRecordOfTheHolder(t *testing.T) {
 	const b = "0 b agent-started boot\n0 b settings fast\n0 b instance a c\n1 b state BACKUP\n5 b holder a master-0\n"
 	for name, tt := range map[string]struct{ script, want string }{
@@ -322,8 +322,8 @@ func TestNoRecordOfTheHolder(t *testing.T) {
 	}
 }
 
-// The record of the node that takes the VIP is missing: who has it is known from another node,
-// and no record shows that it was not held.
+// The record of the node that takes the VIP is missing: other nodes recorded the new holder,
+// and no record shows a time without one.
 func TestNoRecordOfTheNextHolder(t *testing.T) {
 	const script = holding + `
 10 a check haproxy refused
@@ -350,8 +350,8 @@ func TestNoRecordOfTheNextHolder(t *testing.T) {
 	}
 }
 
-// A file begins with how things stood: that is the same event as before, or all that is left
-// of what is gone.
+// A file begins with the current state: the same event as before, or the only trace of dropped
+// ones.
 func TestRecordsThatBeginAgain(t *testing.T) {
 	list := play(t, holding+`
 10 a keepalived-died
@@ -359,7 +359,7 @@ func TestRecordsThatBeginAgain(t *testing.T) {
 10.2 a keepalived-starting
 10.3 a state BACKUP`+takes)
 	want := Diagnose(list)
-	var last []events.Event // of each subject
+	var last []events.Event // by subject
 	for _, e := range list {
 		if e.Up < 105_000 {
 			e.Again = true

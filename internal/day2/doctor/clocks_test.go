@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// falls is that a's priority falls three times, which b and c hear, and that b takes the
-// VIP by that, at 10.120; a gets it back.
+// falls makes a's priority fall three times, which b and c receive, whereupon b takes the VIP,
+// at 10.120; a gets it back.
 const falls = holding + `
 10 a check redirect gone
 10.001 a effective-priority 68 48
@@ -34,7 +34,7 @@ const falls = holding + `
 50.110 a state BACKUP
 `
 
-// shifted shifts clocks of nodes, from some boots on.
+// shifted shifts the clocks of nodes from some boots on.
 func shifted(list []events.Event, by map[string]time.Duration) []events.Event {
 	for i := range list {
 		list[i].Time = list[i].Time.Add(by[list[i].Node])
@@ -45,7 +45,7 @@ func shifted(list []events.Event, by map[string]time.Duration) []events.Event {
 func TestClocks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		by   map[string]time.Duration
-		want string // which are off
+		want string // the nodes whose clocks are off
 	}{
 		"all right":          {nil, ""},
 		"less than shows":    {map[string]time.Duration{"b": 100 * time.Millisecond}, ""},
@@ -63,7 +63,7 @@ func TestClocks(t *testing.T) {
 					t.Errorf("%+v", c)
 				}
 			}
-			if tt.want == "bc" { // no two agree: which is right is not known
+			if tt.want == "bc" { // no two agree: which is right is unknown
 				testkit.Equal(t, 2, len(r.Clocks))
 			} else if got != tt.want {
 				t.Errorf("%s, %+v", got, r.Clocks)
@@ -83,7 +83,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A clock that is set while a node runs does not change the order of what happened there.
+// A clock that is set at run time does not change the order of events on its node.
 func TestClockIsSet(t *testing.T) {
 	list := play(t, holding+`
 10 a keepalived-died
@@ -100,7 +100,7 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
-// What other nodes hear late, as after a cut, says nothing of clocks.
+// Advertisements received late, as after a cut, are no evidence of a wrong clock.
 func TestOldNewsIsNoClock(t *testing.T) {
 	r := Diagnose(play(t, holding+`
 10 a effective-priority 68 48

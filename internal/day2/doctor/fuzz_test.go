@@ -24,7 +24,7 @@ func lines(t testing.TB, list []events.Event) []byte {
 	return b.Bytes()
 }
 
-// FuzzDiagnose diagnoses any records: it ends, and what it says is in order.
+// FuzzDiagnose diagnoses arbitrary records: it returns, and its results are in order.
 func FuzzDiagnose(f *testing.F) {
 	f.Add(lines(f, play(f, holding+takes+yields)))
 	f.Add(lines(f, play(f, falls)))
@@ -55,7 +55,7 @@ func FuzzDiagnose(f *testing.F) {
 	})
 }
 
-// The order of files, and of lines that were read twice, does not matter.
+// The order of files, and of duplicate lines, does not matter.
 func TestOrderOfInput(t *testing.T) {
 	list := play(t, falls)
 	want, err := json.Marshal(Diagnose(list))
@@ -67,8 +67,8 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// However long invented records are, a diagnosis ends soon: a test that does not is stopped by
-// Go's own limit.
+// However long forged records are, a diagnosis is quick: go test's own time limit stops it
+// otherwise.
 func TestManyEvents(t *testing.T) {
 	var list []events.Event
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -7,8 +7,8 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// TestCertainStays: what is called certain when a record ends is so when it continues. Each script
-// is diagnosed at each moment.
+// TestCertainStays: a cause that is certain at the end of a record remains so when the record
+// continues. Each script is diagnosed at each moment.
 func TestCertainStays(t *testing.T) {
 	for name, tt := range causes {
 		t.Run(name, func(t *testing.T) {

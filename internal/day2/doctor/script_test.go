@@ -25,7 +25,7 @@ var addresses6 = map[string]netip.Addr{
 	"a": netip.MustParseAddr("2001:db8::a"), "b": netip.MustParseAddr("2001:db8::b"), "c": netip.MustParseAddr("2001:db8::c"),
 }
 
-// nodes are three that know each other, at second 0, with the profile fast.
+// nodes are three nodes that know each other, from second 0, with the profile fast.
 const nodes = `
 0 a agent-started boot
 0 b agent-started boot
@@ -38,7 +38,7 @@ const nodes = `
 0 c instance a b
 `
 
-// holding makes a hold the VIP.
+// holding makes a the holder of the VIP.
 const holding = nodes + `
 1 a state MASTER
 1 b state BACKUP
@@ -46,8 +46,8 @@ const holding = nodes + `
 1 a held
 `
 
-// play returns the events of a script: a line is the second, the node, the kind, and the fields
-// of that kind; at its end, "delay" and "missed" of the event.
+// play returns the events of a script: a line has the second, the node, the kind, and the
+// fields of that kind; at its end, "delay" and "missed" of the event.
 func play(t testing.TB, script string) (list []events.Event) {
 	t.Helper()
 	seq := map[string]uint64{}
@@ -142,7 +142,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 	}
 }
 
-// brief describes a move in short: nodes, cause, and the outage for clients.
+// brief summarises a move: nodes, cause, and the outage for clients.
 func brief(m *Move) string {
 	to := strings.Join(m.To, "+")
 	if len(m.Meanwhile) > 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// simulated is a cluster of three nodes whose agents record what happens as they do: late
-// where the machine is busy, by clocks that differ. Times are since epoch.
+// simulated is a cluster of three nodes with realistic records: late where the machine is busy,
+// by clocks that differ. Times are since epoch.
 type simulated struct {
 	rand   *rand.Rand
 	now    time.Duration
 	nodes  []*simulatedNode
 	holder *simulatedNode
-	busy   time.Duration // agents are late by up to that much
+	busy   time.Duration // maximum delay of agents
 }
 
 type simulatedNode struct {
@@ -28,8 +28,8 @@ type simulatedNode struct {
 	events []scheduled
 }
 
-// scheduled is an event to record, or the end of a run if it has no kind: events not recorded
-// until then are lost.
+// scheduled is an event to record, or the end of a run if it has no kind: events that are not
+// recorded by then are lost.
 type scheduled struct {
 	at time.Duration
 	e  events.Event
@@ -81,7 +81,7 @@ func (s *simulated) recorded() (list []events.Event) {
 }
 
 func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
-	var since, until time.Duration // it has been on time since then; nothing is noted before until
+	var since, until time.Duration // on time since then; nothing is recorded before until
 	boot, booted := 0, -100*time.Second
 	write := func(at time.Duration, e events.Event) {
 		e.Seq, e.Boot, e.Node = uint64(len(list)+1), fmt.Sprint(n.name, boot), n.name
@@ -98,7 +98,7 @@ func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
 			}
 		}
 		e, noted := h.e, max(h.at+s.upTo(5*time.Millisecond), until)
-		if e.Kind == events.Late && e.Name == "agent" { // it records that as soon as it runs
+		if e.Kind == events.Late && e.Name == "agent" { // it records the delay as soon as it runs
 			since = h.at
 		} else if s.busy > 0 && h.e.Kind != events.AgentStarted && s.rand.IntN(4) == 0 {
 			noted = max(noted, h.at+s.upTo(s.busy))
@@ -122,7 +122,7 @@ func (s *simulated) recordOf(n *simulatedNode) (list []events.Event) {
 	return list
 }
 
-// each records an event of each instance.
+// each records an event for each instance.
 func (s *simulated) each(n *simulatedNode, at time.Duration, e events.Event) {
 	for _, i := range instances {
 		e.Instance = i
@@ -145,7 +145,7 @@ func (s *simulated) start(n *simulatedNode, at time.Duration, boot bool) {
 	s.each(n, at+100*time.Millisecond, events.Event{Kind: events.State, State: events.Backup})
 }
 
-// elect is that the other nodes miss advertisements since a moment: all of them take the VIP,
+// elect makes the other nodes miss advertisements from a moment on: all of them take the VIP,
 // and the one with the highest address keeps it.
 func (s *simulated) elect(missing time.Duration, without *simulatedNode) (won *simulatedNode, at time.Duration) {
 	var took []*simulatedNode
@@ -159,7 +159,7 @@ func (s *simulated) elect(missing time.Duration, without *simulatedNode) (won *s
 	for _, i := range instances {
 		for _, n := range took {
 			if n != won && s.rand.IntN(3) == 0 {
-				continue // it has heard the winner before
+				continue // it has received the winner's advertisements before
 			}
 			s.schedule(n, at, events.Event{Kind: events.SilentHolder, Instance: i})
 			s.schedule(n, at, events.Event{Kind: events.State, Instance: i, State: events.Master})
@@ -187,7 +187,7 @@ func (s *simulated) receivesLower(n, from *simulatedNode, instance string, at ti
 	s.schedule(n, at, e)
 }
 
-// meet ends a split brain: from a moment on its nodes hear each other.
+// meet ends a split brain: from a moment on its nodes receive each other's advertisements.
 func (s *simulated) meet(a, b *simulatedNode, at time.Duration) {
 	low, high := a, b
 	if slices.Index(s.nodes, a) > slices.Index(s.nodes, b) {
@@ -241,7 +241,7 @@ var simulatedFaults = []struct {
 		const still = 2 * time.Second
 		won, _ := s.elect(s.now, h)
 		wakes := s.now + still
-		// What the agent reads first was said just now, for all that it knows.
+		// The agent reads old advertisements first, and considers them current.
 		s.schedule(h, wakes, events.Event{Kind: events.Late, Name: "keepalived", For: 1980, Delay: 1900})
 		s.schedule(h, wakes, events.Event{Kind: events.Late, Name: "agent", For: 1900})
 		s.meet(h, won, wakes)
@@ -265,7 +265,7 @@ var simulatedFaults = []struct {
 	}, NodeDown},
 }
 
-// yieldsBy is that the others have a higher priority than the holder from now on.
+// yieldsBy gives the other nodes a higher priority than the holder from now on.
 func (s *simulated) yieldsBy(h *simulatedNode, priority int) {
 	for _, n := range s.nodes {
 		if n != h {
@@ -281,9 +281,8 @@ func (s *simulated) yieldsBy(h *simulatedNode, priority int) {
 	s.holder = won
 }
 
-// 50 faults after each other, on machines that are idle or busy: the cause is named for 48 at
-// least, and no wrong one is certain, also where agents are late by as much as a fault lasts,
-// and a clock differs.
+// 50 faults in succession, on idle or busy machines: at least 48 causes are named, and no wrong
+// one is certain, even if agents are late by the duration of a fault, and one clock differs.
 func TestManyFaults(t *testing.T) {
 	for _, tt := range []struct {
 		busy, ahead time.Duration
@@ -295,7 +294,7 @@ func TestManyFaults(t *testing.T) {
 		{2 * time.Second, 0, 40},
 		{300 * time.Millisecond, 7300 * time.Millisecond, 45},
 		{300 * time.Millisecond, -time.Minute, 45},
-		{time.Second, -time.Minute, 0}, // that shows too little of the clock
+		{time.Second, -time.Minute, 0}, // too little evidence of the clock
 	} {
 		t.Run(fmt.Sprint(tt.busy, " late, ", tt.ahead, " ahead"), func(t *testing.T) {
 			for seed := range uint64(10) {

@@ -6,7 +6,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Wire is an instance's content of advertisements for one VIP.
+// Wire is the content of an instance's advertisements for one VIP.
 type Wire struct {
 	VIP      string
 	ID       int

@@ -17,8 +17,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// machineConfig is one as `oc get -o json` gives it, with files by their paths on
-// the node: some as data URLs, some in base64, some compressed.
+// machineConfig returns an object like `oc get -o json`, with files by their paths on the node:
+// some as data URLs, some in base64, some compressed.
 func machineConfig(t testing.TB, name, role string, files map[string][]byte) map[string]any {
 	t.Helper()
 	var paths []string
@@ -80,9 +80,8 @@ func nodeFiles(t testing.TB, files []render.File, node string) (inside map[strin
 	return inside, rest
 }
 
-// TestMachineConfigs: the same files in exported MachineConfigs give the same
-// input, of whatever the operator made of them, and where an older config, or an
-// older rendered one, has something else.
+// TestMachineConfigs: the same files in exported MachineConfigs give the same input, in every
+// form that the operator creates, and if an older config, or an older rendered one, differs.
 func TestMachineConfigs(t *testing.T) {
 	for _, tt := range []struct{ name, node string }{{"baremetal", "master-0"}, {"multicast", "00-master"}, {"arbiter", "arbiter-0"}} {
 		want := importCase(t, tt.name)
@@ -114,7 +113,7 @@ func TestMachineConfigs(t *testing.T) {
 	}
 }
 
-// without leaves out of files those that others do not have.
+// without returns the files that others lacks.
 func without(files, others map[string][]byte) map[string][]byte {
 	out := map[string][]byte{}
 	for p, data := range files {
@@ -125,8 +124,8 @@ func without(files, others map[string][]byte) map[string][]byte {
 	return out
 }
 
-// TestPlaceInMachineConfig: a line counts in the decoded file, and the name says
-// which one it is.
+// TestPlaceInMachineConfig: the line of a problem counts in the decoded file, and the name
+// identifies the file.
 func TestPlaceInMachineConfig(t *testing.T) {
 	inside, rest := nodeFiles(t, sourceFiles(t, "baremetal"), "master-0")
 	got := read(t, append(rest, render.File{Name: "live.json", Data: jsonList(t, machineConfig(t, "00-master", "master", inside))}), importer.Given{})
@@ -138,7 +137,7 @@ func TestPlaceInMachineConfig(t *testing.T) {
 	}
 }
 
-// TestOrderOfFiles: the order in which files are given changes nothing.
+// TestOrderOfFiles: the order of the files does not matter.
 func TestOrderOfFiles(t *testing.T) {
 	for _, name := range caseNames() {
 		files := sourceFiles(t, name)
@@ -148,7 +147,7 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestGiven: what the command line says fills in what nothing else does, and wins.
+// TestGiven: flags fill in missing values and override others.
 func TestGiven(t *testing.T) {
 	var files []render.File
 	for _, f := range sourceFiles(t, "baremetal") {
@@ -166,7 +165,7 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestExternal: VIPs that another host holds stay there.
+// TestExternal: VIPs on another host stay there.
 func TestExternal(t *testing.T) {
 	data := []byte(`apiVersion: config.openshift.io/v1
 kind: Infrastructure
@@ -189,7 +188,7 @@ status:
 	}
 }
 
-// TestInstalled: what OpenShift's installer refuses in a new cluster, a running one has.
+// TestInstalled: a running cluster may have what OpenShift's installer refuses in a new one.
 func TestInstalled(t *testing.T) {
 	const object = `apiVersion: config.openshift.io/v1
 kind: Infrastructure
@@ -214,7 +213,7 @@ status:
 	for _, tt := range []struct {
 		what, text string
 		given      importer.Given
-		installed  bool // said to be false
+		installed  bool // declared false
 	}{
 		{"as new ones have it", object, importer.Given{}, false},
 		{"a period", object, importer.Given{BaseDomain: "com"}, true},
@@ -248,7 +247,7 @@ func TestFencing(t *testing.T) {
 	}
 }
 
-// TestTiming: what is not classic is custom, or fast, from the first packet on.
+// TestTiming: settings other than classic become custom, or fast, from the first packet on.
 func TestTiming(t *testing.T) {
 	tests := []struct{ old, new, want string }{
 		{"advert_int 1\n", "advert_int 2\n", "advertInterval: 2s\n    interoperable: false\n    profile: custom\n    version: 2\n"},
@@ -266,7 +265,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestApart: what keeps nodes from hearing each other is marked.
+// TestApart: differences that keep nodes from receiving each other's advertisements are marked.
 func TestApart(t *testing.T) {
 	const file = "master-0/etc/keepalived/keepalived.conf"
 	tests := []struct{ old, new, want string }{
@@ -284,8 +283,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestName: of a name with several labels nodes know the first, unless one says
-// otherwise.
+// TestName: nodes know the first label of a name with several, unless a flag overrides it.
 func TestName(t *testing.T) {
 	installed := func(name, base string) render.File {
 		return render.File{Name: "installed.yaml", Data: []byte("kind: ConfigMap\nmetadata: {name: cluster-config-v1}\ndata:\n  install-config: |\n    apiVersion: v1\n    metadata: {name: " + name + "}\n    baseDomain: " + base + "\n    platform: {vsphere: {apiVIPs: [198.51.100.5], ingressVIPs: [198.51.100.7]}}\n")}
@@ -351,7 +349,7 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// The cluster's Ingress object says which domains routes have besides the usual one.
+// The cluster's Ingress object names the additional domains of routes.
 func TestRoutes(t *testing.T) {
 	object := func(version, domain, apps string) render.File {
 		return render.File{Name: "ingress.yaml", Data: fmt.Appendf(nil, "apiVersion: %s\nkind: Ingress\nmetadata: {name: cluster}\nspec: {domain: %q, appsDomain: %q}\n", version, domain, apps)}

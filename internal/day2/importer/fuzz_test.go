@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// fuzzFile imports any bytes as one file of a case: nothing may panic, problems
-// have a place, and what is imported loads, which Read itself makes sure of.
+// fuzzFile imports any bytes as one file of a case: nothing panics, problems have a position,
+// and imported input loads, which Read verifies itself.
 func fuzzFile(f *testing.F, name, file string) {
 	var rest []render.File
 	for _, s := range sourceFiles(f, name) {

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output; then read it")
 
-// secret is in every source where a secret is.
+// secret stands for the secrets in every source.
 const secret = "hunter2"
 
 // sourceFiles reads a case as `vipgen import` does.
@@ -57,7 +57,7 @@ func importCase(t testing.TB, name string) *importer.Result {
 	return r
 }
 
-// read imports files that can be.
+// read imports valid files.
 func read(t testing.TB, files []render.File, given importer.Given) *importer.Result {
 	t.Helper()
 	r, list := importer.Read(files, given)
@@ -67,7 +67,7 @@ func read(t testing.TB, files []render.File, given importer.Given) *importer.Res
 	return r
 }
 
-// load renders what was imported.
+// load renders the imported input.
 func load(t testing.TB, r *importer.Result) *render.Cluster {
 	t.Helper()
 	c, _, err := render.Load(render.Sources{
@@ -86,7 +86,7 @@ type conf struct {
 	AdvertMS int
 	Unicast  bool
 	Peers    string
-	Password string // as much of it as an advert has
+	Password string // truncated as in advertisements
 }
 
 var baremetalImages = v1alpha1.Images{
@@ -95,13 +95,13 @@ var baremetalImages = v1alpha1.Images{
 	CoreDNS:    "registry.example.com/coredns@sha256:0000000000000000000000000000000000000000000000000000000000000004",
 }
 
-// cases say of each source what it is, in figures taken from its files by hand.
+// cases are the expected values of each source, taken from its files by hand.
 var cases = []struct {
 	name     string
 	platform string
 	topology v1alpha1.Topology
 	networks string
-	// node is one of the source, with its own address and its peers.
+	// one node of the source, with its own address and its peers.
 	role      string
 	addresses []string
 	peers     []string
@@ -120,7 +120,7 @@ var cases = []struct {
 		images: baremetalImages},
 	{name: "baremetal", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailable, networks: "192.0.2.0/24",
 		role: "worker", addresses: []string{"192.0.2.30/24"}, peers: []string{"192.0.2.31"},
-		// The word of its own is listed as lost.
+		// Its own keyword is listed as lost.
 		want: []conf{{"192.0.2.7", 51, 2, 1000, true, "192.0.2.31", "demo_ing"}}, images: baremetalImages},
 	{name: "multicast", platform: "ovirt", topology: v1alpha1.TopologyHighlyAvailable, networks: "10.1.0.0/24",
 		role: "master", addresses: []string{"10.1.0.20/24"}, peers: []string{"10.1.0.21"},
@@ -141,14 +141,14 @@ var cases = []struct {
 		haproxy: 9445, ready: 9444},
 	{name: "arbiter", platform: "baremetal", topology: v1alpha1.TopologyHighlyAvailableArbiter, networks: "203.0.113.0/24",
 		role: "arbiter", addresses: []string{"203.0.113.22/24"}, peers: []string{"203.0.113.20", "203.0.113.21"},
-		want:    nil, // it would not hear nodes that still run OpenShift's own (hard case 32)
+		want:    nil, // it would not receive from nodes with OpenShift's own (hard case 32)
 		haproxy: 9445, ready: 9444,
 		images: v1alpha1.Images{Keepalived: "registry.example.com/keepalived:4.20", HAProxy: "registry.example.com/haproxy:4.20", CoreDNS: "registry.example.com/coredns:4.20"}},
 }
 
-// TestSameBehaviour renders what was imported and compares what goes over the
-// wire, ports and images with what the source has: by figures taken from it by
-// hand, and by those that the importer's own parser finds in its keepalived.conf.
+// TestSameBehaviour renders the imported input and compares packets, ports and images with the
+// source: by values taken from it by hand, and by those that the importer's own parser reads
+// from its keepalived.conf.
 func TestSameBehaviour(t *testing.T) {
 	for _, tt := range cases {
 		t.Run(tt.name+"-"+tt.role, func(t *testing.T) {
@@ -217,9 +217,8 @@ func readRendered(t *testing.T, text string) []conf {
 	return out
 }
 
-// onWire compares the rendered instances with those of the source for the same
-// VIPs, whatever node they are on. What differs has to be listed as keeping nodes
-// apart.
+// onWire compares the rendered instances with those of the source for the same VIPs, on
+// whatever node. Differences must be listed as separating nodes.
 func onWire(t *testing.T, name string, r *importer.Result, rendered []conf) {
 	t.Helper()
 	compared := 0
@@ -281,7 +280,7 @@ func caseNames() []string {
 	return slices.Compact(out)
 }
 
-// TestExpected compares with files that were read line by line.
+// TestExpected compares with files that were reviewed line by line.
 func TestExpected(t *testing.T) {
 	for _, name := range caseNames() {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestMissing: what is not there is asked for, all at once.
+// TestMissing: all missing files are reported at once.
 func TestMissing(t *testing.T) {
 	one := func(text string) []render.File { return []render.File{{Name: "keepalived.conf", Data: []byte(text)}} }
 	tests := []struct {
@@ -121,7 +121,7 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// everything is all that a Read gives, as text.
+// everything returns the complete result of a Read, as text.
 func everything(t testing.TB, r *importer.Result, list problem.List) string {
 	t.Helper()
 	out := list.Error()
@@ -133,8 +133,8 @@ func everything(t testing.TB, r *importer.Result, list problem.List) string {
 	return out
 }
 
-// TestNoSecrets: nothing of a secret of the source comes out, whole or cut off
-// anywhere, so that other texts stand where numbers are expected.
+// TestNoSecrets: no part of a secret of the source is in any output, even if files are
+// truncated anywhere, so that other text is in place of numbers.
 func TestNoSecrets(t *testing.T) {
 	for _, name := range caseNames() {
 		files := sourceFiles(t, name)
@@ -164,8 +164,8 @@ func TestNoSecrets(t *testing.T) {
 	}
 }
 
-// secretLine puts the secret in the place of the last word of a line, but for
-// those that are shown on purpose: names, images and VIPs.
+// secretLine replaces the last word of a line by the secret, except for words that are shown on
+// purpose: names, images and VIPs.
 func secretLine(line string) string {
 	for _, shown := range []string{"name", "image", "Image", "IP", "vip", "domain", "Domain", "URI", "type", "Type", "kind", "namespace", "192.", "172.", "10.", "2001:", "198.", "203.", "k8s.ovn.org", "command",
 		"opology", "vrrp_", "chk_", "platform", "server", "{", "listen", "frontend", "backend", "ersion", "api", "Domain", "replicas", "timeout", "maxconn", "retries"} {
@@ -181,8 +181,7 @@ func secretLine(line string) string {
 	return fmt.Sprintf("%s%s %s\n", line[:indent], first, secret)
 }
 
-// TestConsequences: what is missing because it stands in a file that could not be
-// read is not complained of.
+// TestConsequences: a value in an unreadable file is not reported as missing.
 func TestConsequences(t *testing.T) {
 	list := problemsOf(t, []render.File{{Name: "keepalived.conf", Data: []byte("vrrp_instance a_API {\n")}}, importer.Given{})
 	if len(list) != 1 || list[0].Code != problem.Syntax {

@@ -24,8 +24,8 @@ func live(t *testing.T) render.File {
 	return render.File{Name: "live.yaml", Data: data}
 }
 
-// cluster is the export of one whose pools have vipgen's MachineConfigs, by a spec.vrrp and
-// more of spec.
+// cluster is the export of a cluster whose pools have vipgen's MachineConfigs, for the given
+// spec.vrrp and other fields of spec.
 func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 	t.Helper()
 	return moved(t, strings.NewReplacer(), vrrp, more, pools...)
@@ -78,8 +78,8 @@ func nodes(list ...string) render.File {
 	return render.File{Name: "nodes.yaml", Data: []byte(b.String())}
 }
 
-// TestOrder: the MachineConfigs may be deleted when all nodes run what OpenShift's keepalived
-// does, and not before; whatever is not yet so is named.
+// TestOrder: the MachineConfigs may be deleted once all nodes run the settings of OpenShift's
+// keepalived, and not before; everything still missing is reported.
 func TestOrder(t *testing.T) {
 	both := []string{"master", "worker"}
 	quiet := append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="))
@@ -139,8 +139,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestFromExternal: from an external load balancer back to OpenShift's own, the control plane first,
-// unless both would hold an address, or nodes may still run vipgen's keepalived.
+// TestFromExternal: from an external load balancer back to OpenShift's own, the control plane
+// first, unless both would hold an address, or nodes may still run vipgen's keepalived.
 func TestFromExternal(t *testing.T) {
 	for name, tt := range map[string]struct {
 		vips, running string
@@ -173,8 +173,8 @@ func TestFromExternal(t *testing.T) {
 	}
 }
 
-// A node that says nothing may hold a VIP: only one whose machine is known to be off is left out,
-// by its own name, and never the whole control plane.
+// A node without a report may hold a VIP: only a node whose machine is known to be off is left
+// out, by its name, and never the whole control plane.
 func TestConfirmations(t *testing.T) {
 	files := append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0=", "master-1="+classic, "worker-0="))
 	ready := nodes("worker-9=")
@@ -204,7 +204,7 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
-// What happens to nodes, and which files of the operator come back.
+// The effect on nodes, and the operator's files that return.
 func TestPools(t *testing.T) {
 	r, list := remove.Read(append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0="+classic)), remove.Options{})
 	if r == nil {
@@ -242,7 +242,7 @@ func TestNobodyHoldsTheVIPs(t *testing.T) {
 	}
 }
 
-// A mode file counts, as on the node.
+// A mode file counts as on the node.
 func TestModeFile(t *testing.T) {
 	files := append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0="+classic))
 	files = append(files, render.File{Name: "mode.yaml", Data: []byte("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-master-vipgen.mode\n  annotations: {vipgen.io/cluster: demo}\n  labels: {machineconfiguration.openshift.io/role: master}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - {path: /etc/keepalived/monitor-user.conf, contents: {source: \"data:,profile%3A%20fast%0A\"}}\n")})
@@ -252,7 +252,7 @@ func TestModeFile(t *testing.T) {
 	}
 }
 
-// What is missing is said at once.
+// Missing objects are reported at once.
 func TestIncomplete(t *testing.T) {
 	_, list := remove.Read([]render.File{{Name: "a.yaml", Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")}}, remove.Options{})
 	testkit.Contains(t, list.Error(), "no MachineConfig of the operator", "no Nodes", "no platform")

@@ -43,7 +43,7 @@ func nodeReport(name string, holds bool) state.Report {
 	}
 }
 
-// reports returns those of a healthy cluster; master-0 holds the VIP.
+// reports returns the reports of a healthy cluster; master-0 holds the VIP.
 func reports() map[string]state.Report {
 	out := map[string]state.Report{}
 	for _, name := range []string{"master-0", "master-1", "master-2"} {
@@ -90,7 +90,7 @@ func TestNothingIsWrong(t *testing.T) {
 	}
 }
 
-// Each thing that can be wrong is found, and nothing else with it.
+// Each defect is found, and no other is reported.
 func TestFindings(t *testing.T) {
 	type cases map[string]struct {
 		wrong func(map[string]state.Report)
@@ -178,7 +178,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// What is read of one node may be in several forms, of which each counts.
+// The state of one node may be in several files, each of which counts.
 func TestForms(t *testing.T) {
 	all := reports()
 	var r Reader
@@ -188,7 +188,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: no state", name)
 		}
 	}
-	// All in one file, an older one of the same node, and an agent that does not say its node.
+	// All in one file, an older one of the same node, and an agent that does not name its node.
 	older, plain := all["master-0"], all["master-1"]
 	older.Time, older.Version, plain.Node = noon.Add(-time.Minute), "v0.9.0", ""
 	add("all.json", string(text(t, all["master-0"]))+"\n"+string(text(t, older)))
@@ -211,7 +211,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A file that is torn, empty or hostile is named, and hides no other.
+// A torn, empty or hostile file is reported, and hides no other.
 func TestUnreadable(t *testing.T) {
 	whole := string(text(t, nodeReport("master-0", true)))
 	for name, data := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What it imports is initialised first.
+// Its imports are initialised first.
 func TestImports(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "early.go", nil, parser.ImportsOnly)
 	testkit.Must(t, err)

@@ -7,7 +7,7 @@ import (
 
 const ms = time.Millisecond
 
-// run is one in which master-0 loses the VIP at 1 s and master-1 has it after some time.
+// run is a run in which master-0 loses the VIP at 1 s and master-1 acquires it after some time.
 func run(outage time.Duration) Run {
 	gone, back := time.Second, time.Second+outage
 	end := back + 3*time.Second
@@ -49,7 +49,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestZoom shows a gap of 133 ms large although the node is back after 96 s.
+// TestZoom enlarges a gap of 133 ms although the node returns after 96 s.
 func TestZoom(t *testing.T) {
 	r := run(133 * ms)
 	r.Spans = append(r.Spans, Span{VIP: "192.0.2.5", Node: "master-0", From: 97 * time.Second, To: 99 * time.Second})

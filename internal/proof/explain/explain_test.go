@@ -59,8 +59,8 @@ func stageOf(t *testing.T, c *render.Cluster, group, stage string) explain.Stage
 	return explain.Stage{}
 }
 
-// The figures, worked out by hand: skew is (256 - priority) / 256 of an interval
-// with VRRPv3, of a second with VRRPv2; the successor has 68, or 80 points.
+// The figures are derived by hand: skew is (256 - priority) / 256 of an interval with VRRPv3,
+// of a second with VRRPv2; the successor has 68, or 80 points.
 func TestTiming(t *testing.T) {
 	tests := []struct {
 		name                        string
@@ -102,7 +102,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// Every failure has its own words, and times that follow from the settings.
+// Every failure has its own text, and times derived from the settings.
 func TestFailures(t *testing.T) {
 	atMost := func(s explain.Stage, what string) int {
 		for _, f := range s.Failures {
@@ -151,8 +151,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Clients of more API VIPs are told by which names they can verify, and what object
-// makes others work; those of the first need nothing.
+// For more API VIPs the explanation names the names that clients can verify, and the object
+// that makes others work; clients of the first ones need nothing.
 func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
 	r, err := explain.Cluster(c)
@@ -184,8 +184,8 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	}
 }
 
-// Several ingress controllers may take each other's place; a single one has none to
-// fear. Their domains are told.
+// Several ingress controllers can replace each other, which a single one cannot. The
+// explanation lists their domains.
 func TestSeveralIngressControllers(t *testing.T) {
 	foreign := func(s explain.Stage) bool {
 		return slices.ContainsFunc(s.Failures, func(f explain.Failure) bool { return strings.Contains(f.What, "another ingress controller") })
@@ -209,7 +209,7 @@ func TestSeveralIngressControllers(t *testing.T) {
 	}
 }
 
-// A node that is alone has no node to give a VIP to.
+// A single node has no node to give a VIP to.
 func TestOneNode(t *testing.T) {
 	s := stageOf(t, clusterOf(t, oneFamily, "", 1, 0), "api", verify.StageRunning)
 	if len(s.Failures) != 1 || s.Failures[0].WithoutHolderMS+s.Failures[0].WithoutAnswerMS != 0 || s.Holders[0].Count != 1 {

@@ -11,12 +11,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// steps is the number of situations of a setup are put to the real keepalived.
+// steps is the number of situations of a setup that are tried with the real keepalived.
 const steps = 10
 
-// Real keepalived daemons, with the configurations that the proof reads, agree with
-// it on who holds the VIP. Only situations are tried that end in one way whatever
-// was before, so that it makes no difference how fast this machine is.
+// Real keepalived daemons, with the configurations that the proof reads, agree with it on the
+// holder of the VIP. Only situations with one outcome regardless of the previous holder are
+// tried, so that the machine's speed does not matter.
 func TestForeseenByTheProof(t *testing.T) {
 	tests := []struct {
 		name, platform, vip, group, stage string
@@ -53,7 +53,7 @@ func TestForeseenByTheProof(t *testing.T) {
 			c := daemon.NewCluster(t, s.Group.VIPs[0], members)
 			for i := range steps {
 				f := all[i*len(all)/steps]
-				// As the agent does, every second: keepalived may not watch yet.
+				// Repeated every second, like the agent: keepalived may not watch yet.
 				var written time.Time
 				write := func() {
 					if time.Since(written) < time.Second {

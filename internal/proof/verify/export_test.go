@@ -7,15 +7,15 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Foreseen is a situation in which every keepalived runs, and who holds the VIP
-// then, which is the same however the election goes.
+// Foreseen is a situation in which every keepalived runs, with the holder of the VIP, which is
+// the same for every course of the election.
 type Foreseen struct {
 	// Files returns the files that the agents write, by node and path.
 	Files   map[string]map[string]string
 	Holders []string
 }
 
-// Foresee returns the situations of a setup that end in one way only.
+// Foresee returns the situations of a setup with one outcome only.
 func Foresee(s *Setup) ([]Foreseen, error) {
 	list, err := units(s)
 	if err != nil {
@@ -40,7 +40,7 @@ func Foresee(s *Setup) ([]Foreseen, error) {
 	return out, nil
 }
 
-// moves reports whether it makes a difference who held the VIP before.
+// moves reports whether the previous holder of the VIP makes a difference.
 func (u *unit) moves(at situation) bool {
 	f := u.field(at)
 	for m := range mask(1) << len(u.nodes) {
@@ -74,7 +74,7 @@ func (p *player) files(u *unit, at situation, x int) (map[string]string, error) 
 	return out, nil
 }
 
-// ProveOneByOne proves without taking nodes that are alike for one another.
+// ProveOneByOne proves without treating equivalent nodes as one.
 func (s *Setup) ProveOneByOne() (Proof, error) {
 	list, err := units(s)
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 	managedBoth = `{apiVIPs: [192.0.2.2, "2001:db8::2"], ingressVIPs: [192.0.2.3, "2001:db8::3"]}`
 )
 
-// withArbiter adds the arbiter to a setup: as it takes part, or, with asMember, as it did
-// when it was one of the group.
+// withArbiter adds the arbiter to a setup: in its current role or, with asMember, as the group
+// member that it used to be.
 func withArbiter(t *testing.T, c *render.Cluster, s *verify.Setup, asMember bool) {
 	t.Helper()
 	n := &v1alpha1.Node{Name: "arbiter-0", Role: v1alpha1.RoleArbiter, VRRP: &s.VRRP, Interfaces: []v1alpha1.Interface{{
@@ -68,8 +68,8 @@ func addressesOf(n *v1alpha1.Node) (out []netip.Addr) {
 	return out
 }
 
-// Hard case 32: OpenShift's bootstrap sends to the control-plane nodes alone, so an arbiter
-// that was one of the group would hold the VIP beside it.
+// Hard case 32: OpenShift's bootstrap sends to the control-plane nodes alone, so an arbiter in
+// the group would hold the VIP as well.
 func TestHardCase32Arbiter(t *testing.T) {
 	for name, vip := range map[string]string{"until the migration": "", "for good": oldTimes} {
 		for _, vips := range []string{managed, managedBoth} {
@@ -122,7 +122,7 @@ func prove(t *testing.T, s *verify.Setup) []verify.Proof {
 	return out
 }
 
-// An arbiter is one of the group where nothing of OpenShift's runs.
+// An arbiter is a member of the group where nothing of OpenShift's runs.
 func TestArbiterBesideVipgensBootstrap(t *testing.T) {
 	c := besideOpenShift(t, `{apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}`, "")
 	for _, stage := range []string{"installation", "running"} {
@@ -138,8 +138,8 @@ func TestArbiterBesideVipgensBootstrap(t *testing.T) {
 	}
 }
 
-// OpenShift's bootstrap takes the VIP back from a node that had it first: it has no
-// nopreempt since 4.8 (machine-config-operator, pull request 2586).
+// OpenShift's bootstrap takes the VIP back from a node that was first: it has had no nopreempt
+// since 4.8 (machine-config-operator, pull request 2586).
 func TestOpenShiftsBootstrapPreempts(t *testing.T) {
 	s := setupOf(t, besideOpenShift(t, managed, ""), "api", "installation")
 	edit(t, &s, 0, "state BACKUP", "state BACKUP\n    nopreempt")
@@ -149,8 +149,8 @@ func TestOpenShiftsBootstrapPreempts(t *testing.T) {
 	}
 }
 
-// The rendezvous host has the addresses of both families that agent-config.yaml gives it;
-// where that gives one alone, another is made up.
+// The rendezvous host has the addresses of both families in agent-config.yaml; where that has
+// only one, another is made up.
 func TestRendezvousHost(t *testing.T) {
 	const both = `- ip: 192.0.2.20
           prefix-length: 24
@@ -215,10 +215,10 @@ hosts:
 	}
 }
 
-// Real keepalived daemons agree: OpenShift's bootstrap, two control-plane nodes and an
-// arbiter have one holder, and had two when the arbiter was one of the group. The
-// bootstrap's configuration stands for OpenShift's (operator/README.md of the facts,
-// machine-config-operator, manifests/on-prem).
+// Real keepalived daemons agree: OpenShift's bootstrap, two control-plane nodes and an arbiter
+// have one holder, and had two when the arbiter was in the group. The bootstrap's configuration
+// is modelled on OpenShift's (operator/README.md of the facts, machine-config-operator,
+// manifests/on-prem).
 func TestHardCase32ArbiterLive(t *testing.T) {
 	for name, asMember := range map[string]bool{"as it is": false, "as one of the group": true} {
 		t.Run(name, func(t *testing.T) {

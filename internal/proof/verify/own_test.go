@@ -23,7 +23,7 @@ func ownRequests(t *testing.T, c *render.Cluster) (out []string, holds bool) {
 	return out, r.Holds()
 }
 
-// Which pools' own requests depend on the VIP follows from apiServer.local.
+// apiServer.local determines which pools' own requests depend on the VIP.
 func TestOwnRequests(t *testing.T) {
 	for local, want := range map[string][]string{
 		"ControlPlane": {"master true", "worker false"},

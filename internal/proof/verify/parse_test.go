@@ -23,7 +23,7 @@ var sameAddresses = cmp.Options{
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
 
-// fed returns what a configuration must have if the template was executed with k.
+// fed returns the expected configuration of a template executed with k.
 func fed(t *testing.T, k *keepalived.Conf) *keepalivedconf.Config {
 	t.Helper()
 	c := &keepalivedconf.Config{RouterID: k.Node}
@@ -71,7 +71,7 @@ func tracks(terms []vrrp.Term) (out []keepalivedconf.Track) {
 	return out
 }
 
-// What is rendered is read as it was meant.
+// A rendered configuration parses to its input.
 func TestParse(t *testing.T) {
 	multicast := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: custom, mode: multicast, advertInterval: 50ms}}\n"
 	tests := map[string]*render.Cluster{
@@ -92,7 +92,7 @@ func TestParse(t *testing.T) {
 					testkit.Must(testkit.In(t, n.Facts.Name), err)
 					want := fed(t, keepalived.New(c.Config, n.Facts))
 					if n.OpenShifts {
-						want.RouterID = "" // which it leaves to keepalived
+						want.RouterID = "" // left to keepalived
 					}
 					if diff := cmp.Diff(want, got, sameAddresses, cmpopts.IgnoreTypes(keepalivedconf.Statement{}, []keepalivedconf.Statement{})); diff != "" {
 						t.Errorf("%s, %s, %s:\n%s", s.Group.Name, s.Stage, n.Facts.Name, diff)
@@ -103,8 +103,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: any text is refused or read, without a panic, and whatever is read
-// can be elected with or is refused.
+// FuzzParse: any text is refused or parsed without a panic, and a parsed configuration is
+// evaluated or refused.
 func FuzzParse(f *testing.F) {
 	c := clusterOf(f, openStack, 3, "")
 	s := setupOf(f, c, "api", "running")

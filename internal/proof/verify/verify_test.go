@@ -29,7 +29,7 @@ platform:
 	return loaded(t, install, vip)
 }
 
-// loaded is the cluster of an install-config, and of a vipgen.yaml unless that is empty.
+// loaded is the cluster of an install-config, and of a vipgen.yaml if it is not empty.
 func loaded(t testing.TB, install, vip string) *render.Cluster {
 	t.Helper()
 	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
@@ -77,11 +77,10 @@ func edit(t testing.TB, s *verify.Setup, node int, pattern, by string) {
 	}
 }
 
-// Rules that are broken on purpose: each has a counterexample, which says what
-// goes wrong.
+// Rules that are broken on purpose: each has a counterexample that shows the failure.
 func TestBrokenRules(t *testing.T) {
 	type change struct {
-		node        int // everybody, or one in the order of the setup
+		node        int // all nodes, or one by its position in the setup
 		pattern, by string
 	}
 	tests := []struct {
@@ -199,7 +198,7 @@ func TestBrokenRules(t *testing.T) {
 	}
 }
 
-// What keepalived cannot be read from is an error with its place, not a proof.
+// A configuration that cannot be parsed is an error with its position, not a proof.
 func TestUnreadable(t *testing.T) {
 	c := clusterOf(t, bareMetal, 3, "")
 	for by, want := range map[string]string{
@@ -223,12 +222,13 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestEveryCombination proves what holds of so many control-plane nodes and the bootstrap.
+// TestEveryCombination proves the properties of each number of control-plane nodes, with the
+// bootstrap host.
 func TestEveryCombination(t *testing.T) {
-	// 14 kinds of states of a control-plane node that others can tell apart, 3 of
-	// the bootstrap.
+	// A control-plane node has 14 kinds of states that its peers can distinguish, the bootstrap
+	// host 3.
 	t.Run("three", func(t *testing.T) { everyCombination(t, 3, 3*14*14*14) })
-	// All that is ever looked at; this is what takes longest.
+	// All reachable states; the slowest part.
 	t.Run("five", func(t *testing.T) {
 		testkit.Long(t)
 		everyCombination(t, 5, 3*14*14*14*14*14)
@@ -253,8 +253,7 @@ func everyCombination(t *testing.T, masters, want int) {
 	}
 }
 
-// That nodes which are alike are taken for one another changes nothing of what is
-// found and counted.
+// Treating equivalent nodes as one changes neither results nor counts.
 func TestNodesAlike(t *testing.T) {
 	for _, group := range []string{"api", "ingress"} {
 		s := setupOf(t, clusterOf(t, bareMetal, 3, ""), group, "running")

@@ -20,8 +20,8 @@ var families = map[string]struct{ host, victim, other, vip string }{
 	"IPv6": {"2001:db8::66/64", "2001:db8::11/64", "2001:db8::12", "2001:db8::5"},
 }
 
-// What comes to a node, by unicast and by multicast, is what was asked for: its source,
-// TTL and advertisement, and each packet in turn.
+// Packets arrive at a node as requested, by unicast and by multicast: source, TTL and
+// advertisement, each packet in turn.
 func TestFloodArrives(t *testing.T) {
 	testkit.Live(t)
 	for name, f := range families {
@@ -42,7 +42,7 @@ func TestFloodArrives(t *testing.T) {
 				for got := map[uint8]bool{}; !got[97] || !got[98]; {
 					a, err := l.Receive(ctx)
 					testkit.Must(testkit.In(t, to), err)
-					if a.Destination != to { // still of the flood before
+					if a.Destination != to { // from the previous flood
 						continue
 					}
 					want := vrrp.Advert{Source: peer, Version: 3, RouterID: a.RouterID, Priority: vrrp.HighestPriority, Interval: v.Interval, VIPs: []netip.Addr{vip}}
@@ -70,7 +70,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// A seed gives one Node, as JSON has it, and others give others.
+// A seed determines the Node, which is valid JSON; other seeds give others.
 func TestNewNode(t *testing.T) {
 	made := func(seed uint64) string {
 		data, err := json.Marshal(NewNode(rand.New(rand.NewPCG(seed, 1)), "192.0.2.%d", "192.0.2.11"))

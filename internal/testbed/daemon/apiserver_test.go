@@ -25,6 +25,6 @@ func TestAPIServer(t *testing.T) {
 
 	s.Stop()
 	s.Start()
-	// It is there still, or there would be nothing to change.
+	// The object still exists, or there would be nothing to change.
 	s.Patch("/api/v1/nodes/master-0", []byte("{metadata: {labels: {a: b}}}"))
 }

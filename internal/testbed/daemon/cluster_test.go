@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// vrrpConf is a keepalived.conf in the form of the fast profile, whose priority
-// goes up by what its track file holds.
+// vrrpConf is a keepalived.conf in the format of the fast profile, whose priority increases by
+// the value of its track file.
 func vrrpConf(vip string, self int, addrs []netip.Prefix) []byte {
 	var peers strings.Builder
 	for i, addr := range addrs {

@@ -38,11 +38,11 @@ func TestHAProxyRefuses(t *testing.T) {
 	})
 }
 
-// refusal is a mistake that a daemon refuses: what takes the place of a part of a good
-// configuration, and a part of the complaint.
+// refusal is an error that a daemon refuses: a replacement of a part of a good configuration,
+// and a part of the message.
 type refusal struct{ name, old, new, want string }
 
-// refuses makes one mistake after the other in a good configuration.
+// refuses makes one error after the other in a good configuration.
 func refuses(t *testing.T, check func(testing.TB, []byte) string, good string, list []refusal) {
 	for _, tt := range list {
 		t.Run(tt.name, func(t *testing.T) {

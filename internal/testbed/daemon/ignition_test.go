@@ -53,8 +53,8 @@ func TestIgnitionWrites(t *testing.T) {
 	}
 }
 
-// tree returns what lies below root: the mode and content of files, the mode of
-// directories, the target of links.
+// tree returns everything below root: the mode and content of files, the mode of directories,
+// the target of links.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -20,14 +20,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// follower is a real informer of client-go's that follows the nodes, and asks for
-// protobuf first, as controllers do.
+// follower is a real informer of client-go that watches the nodes, and prefers protobuf, as
+// controllers do.
 type follower struct {
 	t        testing.TB
 	informer cache.SharedIndexInformer
 }
 
-// nodesClient is client-go's, on a node.
+// nodesClient returns client-go's client, on a node.
 func (p *pair) nodesClient(node int) *rest.RESTClient {
 	p.t.Helper()
 	scheme := runtime.NewScheme()
@@ -64,7 +64,7 @@ func (p *pair) follow(node int) *follower {
 	return f
 }
 
-// has waits until the informer knows these nodes, each as name=address.
+// has waits until the informer has these nodes, each as name=address.
 func (f *follower) has(want ...string) {
 	f.t.Helper()
 	testkit.Await(f.t, fmt.Sprintf("the informer to have %q", want), func() bool {
@@ -81,7 +81,7 @@ func (f *follower) has(want ...string) {
 	})
 }
 
-// setNode makes a node known, or changes its address.
+// setNode creates a node, or changes its address.
 func (p *pair) setNode(name, addr string) {
 	p.t.Helper()
 	err := p.Create(p.t.Context(), "/api/v1/nodes", fmt.Appendf(nil, "{apiVersion: v1, kind: Node, metadata: {name: %s}}", name))
@@ -92,7 +92,7 @@ func (p *pair) setNode(name, addr string) {
 		fmt.Appendf(nil, "{status: {addresses: [{type: InternalIP, address: %s}]}}", addr)))
 }
 
-// TestInformer goes through what happens to the API servers under an informer.
+// TestInformer walks through faults of the API servers under an informer.
 func TestInformer(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)
@@ -117,8 +117,7 @@ func TestInformer(t *testing.T) {
 	f.has("b=192.0.2.22", "c=192.0.2.24")
 }
 
-// A client that missed more changes than are kept gets an error, and an informer lists
-// again.
+// A client that missed more changes than are kept gets an error, and an informer lists again.
 func TestTooFarBehind(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)

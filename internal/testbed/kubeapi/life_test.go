@@ -28,7 +28,7 @@ func (p *pair) watching(node int) <-chan error {
 	return ended
 }
 
-// expectEnd waits for it.
+// expectEnd waits for the end of a watch.
 func expectEnd(t *testing.T, what string, ended <-chan error) error {
 	t.Helper()
 	select {
@@ -72,7 +72,7 @@ func TestKill(t *testing.T) {
 	p.must(p.Delete(ctx, nodesPath+"/worker-0"))
 }
 
-// A frozen server is reached and says nothing, over new connections and old ones.
+// A frozen server accepts connections and answers nothing, over new connections and old ones.
 func TestFreeze(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)
@@ -96,7 +96,7 @@ func TestFreeze(t *testing.T) {
 			answers <- err
 		}()
 	}
-	for range 3 { // the kernel takes them
+	for range 3 { // the kernel accepts them
 		conn, err := p.nodes[0].DialContext(ctx, "tcp", "192.0.2.10:6443")
 		p.must(err)
 		defer conn.Close()
@@ -107,7 +107,7 @@ func TestFreeze(t *testing.T) {
 		t.Errorf("a frozen server answered: %v", err)
 	case err := <-watch:
 		t.Errorf("the watch ended: %v", err)
-	case <-time.After(100 * time.Millisecond): // as long as many answers take
+	case <-time.After(100 * time.Millisecond): // the time of many answers
 	}
 	p.must(p.servers[0].Thaw())
 	for range 2 {
@@ -121,7 +121,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// While it stops, a server reports that at /readyz, and answers all else (hard case 8).
+// A server that shuts down reports it at /readyz, and answers all other requests (hard case 8).
 func TestStop(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)
@@ -154,10 +154,10 @@ func TestStop(t *testing.T) {
 	if err := p.servers[1].Stop(ctx); !errors.Is(err, context.Canceled) || p.servers[1].Running() {
 		t.Errorf("stopping it without time: %v", err)
 	}
-	p.must(p.servers[1].Stop(t.Context())) // again
+	p.must(p.servers[1].Stop(t.Context())) // stopping again is harmless
 }
 
-// BenchmarkReadyz asks over new connections, as a client that measures does.
+// BenchmarkReadyz sends requests over new connections, like a client that measures.
 func BenchmarkReadyz(b *testing.B) {
 	p := newPair(b)
 	for b.Loop() {

@@ -32,7 +32,7 @@ func newReal(t *testing.T) *pair {
 	return p
 }
 
-// Users that make requests.
+// Users of requests.
 const (
 	admin   = "admin"
 	kubelet = "system:node:worker-0"
@@ -51,12 +51,12 @@ const (
 	etcdRBAC  = rbacPath + "namespaces/openshift-etcd/"
 )
 
-// request is one that both are asked.
+// request is sent to both servers.
 type request struct {
 	user, method, path, body string
 }
 
-// firstRequests make the namespaces and the rights that the others need.
+// firstRequests create the namespaces and the rights that the others need.
 func firstRequests(t *testing.T) []request {
 	rendered := func(name string) string {
 		data, err := manifest.Render(name, manifest.Params{})
@@ -74,7 +74,7 @@ func firstRequests(t *testing.T) []request {
 	}
 }
 
-// awaitRights waits until the rights count, which takes a real server a moment.
+// awaitRights waits until the rights are effective, which takes a real server a moment.
 func (p *pair) awaitRights() {
 	p.t.Helper()
 	client := p.client(0, kubelet, nodeGroup)
@@ -86,7 +86,7 @@ func (p *pair) awaitRights() {
 	}
 }
 
-// requestList goes through what agents and a lab ask for, and through mistakes.
+// requestList covers the requests of agents and the lab, and invalid ones.
 func requestList() []request {
 	node := func(name, labels string) string {
 		return "{apiVersion: v1, kind: Node, metadata: {name: " + name + ", labels: {" + labels + "}}}"
@@ -169,7 +169,7 @@ type said struct {
 	Items      []said
 }
 
-// answerObject is the form of all that the API says.
+// answerObject is the common structure of the API's answers.
 type answerObject struct {
 	Kind, Reason, Message string
 	Metadata              struct {
@@ -190,7 +190,7 @@ func (o answerObject) said() said {
 		Addresses  []struct{ Address string }
 		Conditions []struct{ Type, Status string }
 	}
-	json.Unmarshal(o.Status, &status) // a refusal has a string there
+	json.Unmarshal(o.Status, &status) // a refusal has a string here
 	for _, a := range status.Addresses {
 		s.Addresses = append(s.Addresses, a.Address)
 	}
@@ -198,22 +198,22 @@ func (o answerObject) said() said {
 		s.Conditions = append(s.Conditions, c.Type+"="+c.Status)
 	}
 	for _, item := range o.Items {
-		item.Kind = "" // the items of a list may go without
+		item.Kind = "" // items of a list may omit it
 		s.Items = append(s.Items, item.said())
 	}
 	slices.SortFunc(s.Items, func(a, b said) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
-// details matches what only the real server says: why one of its
-// authorizers refuses, and what its code has no way for.
+// details matches text that only the real server returns: the reason of one of its authorizers,
+// and messages of code that the stand-in lacks.
 var details = []string{
 	": can only list/watch pods with spec.nodeName field selector",
 	": No Object name found",
 	": converting (v1.ConfigMap) to (core.Node): unknown conversion",
 }
 
-// ask makes the requests and returns what is said.
+// ask sends the requests and returns the answers.
 func (p *pair) ask(list []request) (out []said) {
 	p.t.Helper()
 	clients := map[string]*http.Client{}
@@ -251,8 +251,8 @@ func (p *pair) ask(list []request) (out []said) {
 	return out
 }
 
-// TestAsReal asks the stand-in and the real server the same, and compares what
-// they say.
+// TestAsReal sends the same requests to the stand-in and the real server, and compares the
+// answers.
 func TestAsReal(t *testing.T) {
 	testkit.Live(t)
 	real, standIn := newReal(t), newPair(t)
@@ -280,8 +280,7 @@ type happened struct {
 	Ended bool
 }
 
-// events opens a watch, does something, and returns the events up to the one
-// that is the last.
+// events opens a watch, calls do, and returns the events up to the last one.
 func (p *pair) events(query string, do func(), last func(happened) bool) (out []happened) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "https://"+internalName(domain)+":6443"+nodesPath+"?watch=true&"+query, nil)
@@ -305,8 +304,8 @@ func (p *pair) events(query string, do func(), last func(happened) bool) (out []
 	}
 }
 
-// watchChanges watches a selection of the nodes while they come, go, and come to
-// be in it or not.
+// watchChanges watches a selection of the nodes while they are created, deleted, and start or
+// stop matching.
 func (p *pair) watchChanges(t *testing.T) (out []happened) {
 	ctx := t.Context()
 	_, list, err := get(p.client(0, admin, administrators), nodesPath)

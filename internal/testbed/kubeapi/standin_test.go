@@ -95,7 +95,7 @@ func (p *pair) client(node int, name string, groups ...string) *http.Client {
 	return &http.Client{Transport: transport, Timeout: testkit.Patience}
 }
 
-// get returns what a request is answered with.
+// get returns the answer to a request.
 func get(client *http.Client, path string) (int, string, error) {
 	resp, err := client.Get("https://" + internalName(domain) + ":6443" + path)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Both servers have the same, and each says what it is asked for.
+// Both servers have the same objects, and each answers requests.
 func TestSameObjects(t *testing.T) {
 	testkit.Live(t)
 	p := newPair(t)

@@ -87,8 +87,8 @@ func TestDialKeepsNoThread(t *testing.T) {
 	}
 }
 
-// connecting counts the node's IPv4 sockets whose SYN has no answer yet: state
-// 02 of /proc/net/tcp (proc(5)).
+// connecting counts the node's IPv4 sockets whose SYN is unanswered: state 02 of /proc/net/tcp
+// (proc(5)).
 func connecting(t *testing.T, node *Node) int {
 	t.Helper()
 	var table []byte

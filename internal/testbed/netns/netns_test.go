@@ -117,8 +117,7 @@ func TestCommandRunsInTheNamespace(t *testing.T) {
 	testkit.Live(t)
 	n := newNetwork(t)
 	node := addNode(t, n, "a")
-	// Standard output alone: ip complains of names of namespaces that it cannot
-	// open, whatever left them.
+	// Standard output alone: ip reports leftover names of namespaces that it cannot open.
 	out, err := node.Command(context.Background(), "ip", "-o", "link", "show").Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -159,7 +158,7 @@ func TestCloseRemovesEverything(t *testing.T) {
 	testkit.Must(t, sleeper.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- sleeper.Wait() }()
-	// Until nsenter has entered, the process is not yet the namespace's.
+	// Until nsenter has entered, the process is not in the namespace.
 	inside := path(node.Namespace())
 	testkit.Await(t, "the command to be inside", func() bool {
 		want, err1 := os.Stat(inside)
@@ -183,7 +182,7 @@ func TestCloseRemovesEverything(t *testing.T) {
 
 func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 	testkit.Live(t)
-	foreign := fmt.Sprintf("vg%d-%d-hub", os.Getpid(), networks.Load()+1) // what New tries first
+	foreign := fmt.Sprintf("vg%d-%d-hub", os.Getpid(), networks.Load()+1) // the name that New tries first
 	testkit.Must(t, ip("netns", "add", foreign))
 	t.Cleanup(func() {
 		testkit.Check(t, ip("netns", "delete", foreign))
@@ -209,7 +208,7 @@ func TestPartition(t *testing.T) {
 	testkit.Live(t)
 	n := newNetwork(t)
 	a, b, c := addNode(t, n, "a", "192.0.2.1/24"), addNode(t, n, "b", "192.0.2.2/24"), addNode(t, n, "c", "192.0.2.3/24")
-	// A node that is there refuses at a closed port.
+	// A running node refuses connections at a closed port.
 	answers := func(from *Node, to string) bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -221,7 +220,7 @@ func TestPartition(t *testing.T) {
 		testkit.Await(t, from.Name+" to reach "+to, func() bool { return answers(from, to) })
 	}
 	reaches(a, "192.0.2.2")
-	for range 2 { // again is the same
+	for range 2 { // calling it again changes nothing
 		testkit.Must(t, n.Partition("a", "c"))
 	}
 	reaches(a, "192.0.2.3")
@@ -243,7 +242,7 @@ func TestDoReturnsTheError(t *testing.T) {
 	}
 }
 
-// Remove takes what a network left whose process is gone, and nothing else.
+// Remove deletes the remains of a network whose process is gone, and nothing else.
 func TestRemove(t *testing.T) {
 	testkit.Live(t)
 	var made []string
@@ -265,7 +264,7 @@ func TestRemove(t *testing.T) {
 	n.made = nil
 }
 
-// A namespace that cannot be recorded is not made.
+// A namespace that cannot be recorded is not created.
 func TestUnrecorded(t *testing.T) {
 	testkit.Live(t)
 	want := errors.New("no room")

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// echo answers with what it gets, and returns where.
+// echo starts an echo server and returns its address.
 func echo(t *testing.T) (*Listener, string) {
 	t.Helper()
 	l, err := ListenAt(nil, netip.MustParseAddrPort("127.0.0.1:0"))
@@ -71,7 +71,7 @@ func TestFreezeAndKill(t *testing.T) {
 		testkit.Check(testkit.In(t, name), ask(t, conn, testkit.Patience))
 	}
 	l.Freeze()
-	l.Kill() // also of one that is frozen
+	l.Kill() // even if it is frozen
 	for name, conn := range map[string]net.Conn{"old": old, "fresh": fresh} {
 		conn.SetReadDeadline(time.Now().Add(testkit.Patience))
 		_, err := io.Copy(io.Discard, conn)

@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// shell starts a script, and returns when it has said "up".
+// shell starts a script, and returns when it has printed "up".
 func shell(t *testing.T, log, script string) *Process {
 	t.Helper()
 	p, err := Start("the script", exec.Command("sh", "-c", script), log)
@@ -67,7 +67,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// What is frozen does nothing from then on, with however many threads.
+// A frozen process does nothing from then on, with however many threads.
 func TestFreeze(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p := shell(t, log, "echo up; while :; do echo on; done")

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What was written as a program can be executed at once, while others start programs.
+// A written program can be executed at once, while other goroutines start programs.
 func TestWriteProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var others sync.WaitGroup

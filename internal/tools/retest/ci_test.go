@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// ciRun runs what continuous integration runs, with parts of the test's own: one fails, one leaves
-// a process behind that holds its output open, and one hangs. It returns when no process holds
-// the run's own output.
+// ciRun runs continuous integration with the test's own parts: one fails, one leaves a process
+// behind that holds its output open, and one hangs. It returns when no process holds the run's
+// own output.
 func ciRun(t *testing.T, env string) string {
 	t.Helper()
 	script, err := os.ReadFile(filepath.Join(testkit.Root(t), ".ci", "run"))

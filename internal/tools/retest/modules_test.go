@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The modules of images and of the lab take what they share with vipgen at its versions: one
-// other version low in the graph, and each package above it is compiled again for these.
+// The modules of images and of the lab use the same versions as vipgen: one different version
+// low in the graph, and each package above it is compiled again for them.
 func TestModulesAgree(t *testing.T) {
 	t.Parallel()
 	versions := func(module string) map[string]string {

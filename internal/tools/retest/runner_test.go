@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// script is the output of go test for a package, in short: a line for each event, such as
-// "run TestA", and a line that begins otherwise is printed by the test before it.
+// script abbreviates the output of go test for a package: a line for each event, such as "run
+// TestA"; any other line is output of the test before it.
 func script(pkg, text string) (events []event) {
 	actions := []string{"run", "pause", "cont", "pass", "fail", "skip", "live", "alone"}
 	var test string
@@ -62,9 +62,9 @@ func TestRunner(t *testing.T) {
 	const rest = "-count=1 -run ^(TestB|TestC)$ p"
 	tests := []struct {
 		name string
-		runs []string // what go test prints, run after run
-		want []string // how it was called after the first time
-		late string   // red and all runs of the test that is in the table
+		runs []string // output of go test, run after run
+		want []string // its arguments after the first run
+		late string   // red and all runs of the test in the table
 		red  bool
 	}{
 		{"green", []string{green}, nil, "", false},
@@ -114,8 +114,8 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// With the real go test: one test is late, one panics at first, one waits behind it, and all
-// is green at last; then one is wrong.
+// With the real go test: one test is late, one panics at first, one waits behind it, and
+// finally all succeed; then one is wrong.
 func TestGoTest(t *testing.T) {
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/late\n\ngo 1.26\n"))
@@ -177,7 +177,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// A run that is cut off names the tests that ran, and nothing runs again.
+// An interrupted run names the tests that ran, and nothing runs again.
 func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/endless\n\ngo 1.26\n"))
@@ -215,7 +215,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// What does not build, and what there is no package of, is no green run.
+// Build failures and missing packages fail the run.
 func TestNothingRuns(t *testing.T) {
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/broken\n\ngo 1.26\n"))

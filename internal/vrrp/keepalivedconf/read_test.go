@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// whole has all that is read.
+// whole has every supported keyword.
 const whole = `global_defs {
     router_id master-0
     vrrp_no_swap   # no say in who holds a VIP
@@ -74,7 +74,7 @@ vrrp_instance demo_2 {
 }
 `
 
-// The same in other forms, as people write it.
+// The same configuration in other notations, as people write it.
 var forms = map[string]string{
 	"as it is":                  whole,
 	"braces on their own lines": strings.ReplaceAll(whole, " {\n", "\n{\n"),
@@ -90,7 +90,7 @@ var ignoreText = cmp.Options{
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-// Every form is read as the same.
+// Every notation parses to the same.
 func TestRead(t *testing.T) {
 	want := &keepalivedconf.Config{
 		RouterID: "master-0", Groups: []netip.Addr{addr("224.0.0.254")},
@@ -103,7 +103,7 @@ func TestRead(t *testing.T) {
 		}, { // IPv6 has version 3, and the group is of IPv4
 			Name: "demo_1", Version: 3, Interface: "eth0", RouterID: 52, Priority: 100, AdvertMS: 40,
 			VIPs: []keepalivedconf.VIP{{Prefix: netip.MustParsePrefix("2001:db8::5/128")}},
-		}, { // what keepalived takes where nothing is said
+		}, { // keepalived's defaults
 			Name: "demo_2", Version: 2, Interface: "eth0", RouterID: 53, Priority: 100, AdvertMS: 1000, Group: addr("224.0.0.254"),
 			VIPs: []keepalivedconf.VIP{{Prefix: netip.MustParsePrefix("192.0.2.6/32")}}, Tracks: []keepalivedconf.Track{{File: "lb-path", Weight: 5}},
 		}},
@@ -119,7 +119,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Every form is one that keepalived takes.
+// keepalived accepts every notation.
 func TestFormsAreKeepaliveds(t *testing.T) {
 	testkit.Privileged(t)
 	for name, text := range forms {
@@ -127,7 +127,8 @@ func TestFormsAreKeepaliveds(t *testing.T) {
 	}
 }
 
-// What is not read is named with its line, and what keepalived does not take is a problem.
+// Unsupported keywords are reported with their line, and values that keepalived rejects are
+// problems.
 func TestProblems(t *testing.T) {
 	tests := []struct{ old, by, problem, unread string }{
 		{"virtual_router_id 51", "virtual_router_id 300", `line 25: virtual_router_id "300": expected a number from 1 to 255`, ""},
@@ -170,8 +171,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// A template is read but for what only the node knows, and global settings count for
-// instances that do not say.
+// A template is parsed except for values that only the node has, and global settings apply to
+// instances without their own.
 func TestTemplate(t *testing.T) {
 	conf, problems := keepalivedconf.Read([]byte(`{{ range .VIPs }}
 vrrp_instance {{ .Name }}_API {
@@ -200,7 +201,7 @@ global_defs {
 	}
 }
 
-// FuzzRead: any text is read, or refused with a line.
+// FuzzRead: any text is parsed, or refused with a line.
 func FuzzRead(f *testing.F) {
 	for _, text := range forms {
 		f.Add([]byte(text))

@@ -56,8 +56,8 @@ func speak(t *testing.T, instances ...sender) *netns.Node {
 	return node
 }
 
-// Real keepalived of both versions, over both families, multicast, and unicast
-// to the host that listens: all are seen from another namespace, and no other sender.
+// Real keepalived of both versions, over both families, multicast, and unicast to the host that
+// listens: all are received from another namespace, and no other sender.
 func TestScan(t *testing.T) {
 	node := speak(t,
 		sender{"two", 2, 51, "1", "", "192.0.2.51/24"},
@@ -74,7 +74,7 @@ func TestScan(t *testing.T) {
 		return err
 	}))
 	defer s.Close()
-	// What keeps VRRP from keepalived does not keep it from the listener.
+	// Rules that keep VRRP from keepalived do not keep it from the listener.
 	if out, err := daemon.NewHost(t, node).Run(nil, "nft", "table inet guard { chain input { type filter hook input priority -10; meta l4proto 112 drop; }; }"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -107,8 +107,9 @@ func TestScan(t *testing.T) {
 	testkit.Check(t, <-ended)
 }
 
-// Of real keepalived, a listener on an interface receives its family, multicast and
-// unicast, one at an address what is sent there alone, and both what packet filters leave.
+// From real keepalived, a listener on an interface receives its family, multicast and unicast,
+// one at an address only packets to that address, and both only packets that pass packet
+// filters.
 func TestListener(t *testing.T) {
 	node := speak(t,
 		sender{"three", 3, 52, "0.1", "", "192.0.2.52/24"},

@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 		clusters []string
 		foreign  []Foreign
 		reserved []int
-		// what collides, "ID:cluster,cluster"; what changes, "cluster FROM>TO".
+		// expected collisions, "ID:cluster,cluster"; changes, "cluster FROM>TO".
 		collisions, overrides, unsolved string
 	}{
 		{name: "none", clusters: []string{"a " + net + " 1 2", "b " + net + " 3 4"}},
@@ -109,7 +109,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The node's own adverts are not those of another one.
+// The node's own advertisements do not count as another sender's.
 func TestOwnAdvertsAreSeen(t *testing.T) {
 	c := cluster("a 192.0.2.0/24 5")
 	vip := netip.MustParseAddr("192.0.2.5")
@@ -120,7 +120,7 @@ func TestOwnAdvertsAreSeen(t *testing.T) {
 	}
 }
 
-// What a set can keep is the most that it can, by trying all.
+// The number of IDs that a set keeps is the maximum over all choices.
 func TestMostIsMost(t *testing.T) {
 	for seed := range 200 {
 		var list []Cluster

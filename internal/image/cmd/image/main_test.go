@@ -38,7 +38,7 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// TestDefaultName: manifests that name no image have this one.
+// TestDefaultName: the image has the name that manifests use by default.
 func TestDefaultName(t *testing.T) {
 	f := vipgenCommand().Flags().Lookup("name")
 	testkit.Contains(t, f.DefValue, "/vipgen-agent:")
