@@ -22,9 +22,8 @@ const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
     names: [api-mgmt.example.net]
 `
 
-// More API VIPs come to a running cluster and go, by cluster.yaml alone: no container
-// is started again, the first VIPs stay where they are, and no client there gets
-// no answer.
+// API VIPs are added to a running cluster and removed, by cluster.yaml alone: no container
+// restarts, the first VIPs stay on their nodes, and no request of clients there is lost.
 func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	testkit.Await(t, "every container to run", func() bool {
 		for _, said := range c.containers() {
@@ -97,8 +96,8 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 	show(t, "reloads of keepalived and CoreDNS by the two changes", fmt.Sprint(c.reloads()-reloads))
 }
 
-// clientsVerify: what clients can verify at more VIPs is the name that the API
-// servers' certificate covers, and neither the new name nor an address.
+// clientsVerify: at additional VIPs clients can verify the name that the API servers'
+// certificate covers, and neither the new name nor an address.
 func (c *cluster) clientsVerify(t *testing.T) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
@@ -116,7 +115,7 @@ func (c *cluster) clientsVerify(t *testing.T) {
 		if tt.resolve != "" {
 			args = append(args, "--resolve", tt.resolve)
 		}
-		// 60 is curl's exit code for a certificate that it does not take (curl(1)).
+		// 60 is curl's exit code for a certificate that it rejects (curl(1)).
 		said := ""
 		testkit.Await(t, fmt.Sprintf("curl to say whether it verifies %s %s: %t", tt.url, tt.resolve, tt.verified), func() bool {
 			out, err := c.run("curl", append(args, tt.url)...)
@@ -128,8 +127,8 @@ func (c *cluster) clientsVerify(t *testing.T) {
 	}
 }
 
-// awaitRedirects waits until a node's redirect has so many rules: one for each VIP
-// and hook.
+// awaitRedirects waits until a node's redirect has a number of rules: one for each VIP and
+// hook.
 func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	t.Helper()
 	testkit.Await(t, fmt.Sprintf("%d rules on %s", rules, n.Name), func() bool {
@@ -139,7 +138,7 @@ func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	})
 }
 
-// containers say of every container when it was started, and how often.
+// containers returns the start time and the number of restarts of each container.
 func (c *cluster) containers() map[string]string {
 	out := map[string]string{}
 	for _, n := range c.nodes {
@@ -188,8 +187,8 @@ platform:
       type: UserManaged
 `
 
-// A VIP in its own network, of which the status of Nodes says nothing: nodes with
-// an address there elect its holder among themselves, and one without stays out.
+// A VIP in its own network, which the status of Nodes does not list: nodes with an address
+// there elect its holder, and one without takes no part.
 func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -230,7 +229,7 @@ func TestAPIVIPInAnotherNetwork(t *testing.T) {
 	}
 }
 
-// await waits for the one holder of a VIP, at which the API answers.
+// await waits for the only holder of a VIP, at which the API answers.
 func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node {
 	t.Helper()
 	n, err := c.Holder(ctx, vip)

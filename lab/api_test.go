@@ -49,12 +49,12 @@ func testAPIServerRestarts(t *testing.T, c *cluster) {
 	n.startAPI()
 	c.awaitBackend(t, n.backend(true))
 	p.answers(t, 5)
-	// The request that it had when it was killed is lost.
+	// The request in flight when it was killed is lost.
 	p.expect(t, inFlight)
 	p.stays(t, n, c.holder(t, api))
 }
 
-// connection is one that a client keeps open.
+// connection is a connection that a client keeps open.
 type connection struct {
 	net.Conn
 	reader *bufio.Reader
@@ -103,9 +103,9 @@ func (c connection) ask() error {
 // connections is the number of connections that a client keeps open.
 const connections = 300
 
-// A node joins the control plane and leaves it: every HAProxy is reloaded twice,
-// which no connection notices, old or new. On a machine that is late itself checks time
-// out, which ends connections and moves VIPs.
+// A node joins the control plane and leaves it: every HAProxy is reloaded twice, without any
+// effect on old or new connections. On a machine that is late itself checks time out, which
+// ends connections and moves VIPs.
 func testBackendComesAndGoes(t *testing.T, c *cluster) {
 	var open []connection
 	for range connections {
@@ -148,7 +148,7 @@ func testRefused(t *testing.T, c *cluster) {
 	k := n.container(manifests.Keepalived, "keepalived")
 	conf := n.read(v1alpha1.KeepalivedConf)
 	c.remove(rbac + "clusterrolebindings/vipgen-agent")
-	// The existing watch continues; another one is not allowed.
+	// The existing watch continues; a new one is refused.
 	before := k.Status().Restarts
 	testkit.Must(t, k.Signal(syscall.SIGKILL))
 	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
@@ -156,7 +156,7 @@ func testRefused(t *testing.T, c *cluster) {
 	testkit.Await(t, "a word about the missing rights", func() bool { return strings.Contains(k.Log(), refusal) })
 	show(t, n.Name+"$ crictl logs keepalived   # without its rights", grep(k.Log(), refusal))
 	testkit.Contains(t, grep(k.Log(), refusal), "user=system:node:"+n.Name, "manifests/clusterrolebinding.yaml")
-	// The agent that has just started stays out until it receives the holder's adverts.
+	// The restarted agent takes no part until it receives the holder's advertisements.
 	testkit.Await(t, "keepalived.conf to be as before", func() bool { return n.read(v1alpha1.KeepalivedConf) == conf },
 		func() string { return n.read(v1alpha1.KeepalivedConf) })
 	c.holder(t, api)
@@ -166,8 +166,8 @@ func testRefused(t *testing.T, c *cluster) {
 	show(t, "oc apply -f manifests/clusterrolebinding.yaml", grep(k.Log(), allowed))
 }
 
-// Every API server is away, and every container is killed: who holds a VIP
-// and what is configured stays.
+// Every API server is down, and every container is killed: holders of VIPs and configurations
+// stay.
 func testAPIAway(t *testing.T, c *cluster) {
 	before := c.configurations()
 	for _, n := range c.masters() {
@@ -195,7 +195,8 @@ func testAPIAway(t *testing.T, c *cluster) {
 		c.awaitDNS(t, n.Address(), "api."+domain, "A", api.String())
 		c.awaitDNS(t, n.Address(), "worker-0."+domain, "A", "192.0.2.20")
 	}
-	// A node whose VIP's holder is still starting stays out until its adverts come.
+	// A node takes no part while the holder of its VIP still starts, until it receives
+	// advertisements.
 	testkit.Await(t, "all configurations to be as before", func() bool { return maps.Equal(c.configurations(), before) }, func() string {
 		changed := ""
 		for path, now := range c.configurations() {

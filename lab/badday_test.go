@@ -28,7 +28,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// badDay is a fault of the holder of the API VIP. do begins it and returns what ends it.
+// badDay is a fault of the holder of the API VIP. do begins it and returns a function that ends
+// it.
 type badDay struct {
 	name string
 	do   func(*testing.T, *cluster, *node) (heal func())
@@ -51,8 +52,8 @@ var badDays = []badDay{
 	{name: "EventsFIFO", do: eventsFile(fifo), lasts: 10 * time.Second, lost: inFlight},
 }
 
-// TestBadDay does to the holder of the API VIP what a bad day does, one thing after another,
-// while a client asks all the time.
+// TestBadDay injects the faults of a bad day into the holder of the API VIP, one after another,
+// under a client's load.
 func TestBadDay(t *testing.T) {
 	testkit.Variant(t)
 	t.Parallel()
@@ -64,7 +65,7 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	p := c.asks(t, api, probe.LiveEvery, probe.Target{URL: "https://192.0.2.5:6443/readyz", Timeout: 2 * time.Second})
 	w := c.watchVIPs(time.Now())
 	heal := day.do(t, c, n)
-	time.Sleep(day.lasts) // that is the fault
+	time.Sleep(day.lasts) // duration of the fault
 	moved := c.holders(api)
 	heal()
 	awaitWell(t, c.Cluster)
@@ -80,8 +81,8 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
 }
 
-// halfAPI puts a server in the place of an API server that answers its health checks, and hangs on
-// all else.
+// halfAPI replaces an API server by a server that answers its health checks, and hangs on all
+// other requests.
 func halfAPI(t *testing.T, c *cluster, n *node) func() {
 	pair, err := c.API.CA().Serving(n.Name, "localhost", "127.0.0.1", "api."+domain, "api-int."+domain, n.Address().String(), api.String(), api6.String())
 	c.must(err)
@@ -144,7 +145,7 @@ func etcdReadOnly(t *testing.T, c *cluster, _ *node) func() {
 	return func() { alarm("DEACTIVATE") }
 }
 
-// group returns the directory of a container's control group of a controller.
+// group returns the directory of a container's control group for a controller.
 func (n *node) group(t *testing.T, podName, controller string) string {
 	t.Helper()
 	for _, file := range host.CgroupFiles(filepath.Join(n.Cgroup(), n.running(podName, podName).ID)) {
@@ -165,7 +166,7 @@ func number(t *testing.T, path string) int {
 	return v
 }
 
-// oom has the kernel kill the processes of a name in a container for want of memory.
+// oom makes the kernel kill the processes of a name in a container for lack of memory.
 func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
 		group := n.group(t, podName, "memory")
@@ -180,7 +181,7 @@ func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 		}
 		limit := number(t, group+"/memory.usage_in_bytes") + 8<<20
 		c.must(os.WriteFile(group+"/memory.limit_in_bytes", []byte(strconv.Itoa(limit)), 0))
-		// A leak in the container. It lives no longer than those that are to be killed.
+		// A leak in the container, which ends before the processes that are to be killed.
 		hog := exec.Command("bash", "-c", "echo $$ > "+group+"/cgroup.procs; echo 999 > /proc/self/oom_score_adj; head -c 200M /dev/zero | tail")
 		c.must(hog.Start())
 		err = hog.Wait()
@@ -199,7 +200,7 @@ func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 	}
 }
 
-// noPIDs lets the containers of keepalived and HAProxy start no process and no thread.
+// noPIDs keeps the containers of keepalived and HAProxy from starting processes and threads.
 func noPIDs(t *testing.T, c *cluster, n *node) func() {
 	var files []string
 	for _, name := range []string{pod.Keepalived, pod.HAProxy} {
@@ -220,7 +221,7 @@ func noPIDs(t *testing.T, c *cluster, n *node) func() {
 	}
 }
 
-// readOnlyEtc makes what jobs write below /etc read-only, and gives them something to write.
+// readOnlyEtc makes the jobs' files below /etc read-only, and gives them something to write.
 func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
 	remount := func(how string) {
 		t.Helper()
@@ -245,13 +246,13 @@ func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
 	}
 }
 
-// status returns what vipgen-agent says, which may be that something is wrong.
+// status returns the output of vipgen-agent, which may report a problem.
 func (n *node) status() string {
 	out, code, err := n.container(pod.Keepalived, "keepalived").Exec(n.cluster.t.Context(), "/vipgen/vipgen-agent", "status")
 	return fmt.Sprintf("%s\nexit code %d, %v", out, code, err)
 }
 
-// clusterFile puts another cluster.yaml on a node.
+// clusterFile replaces cluster.yaml on a node.
 func clusterFile(change func(*testing.T, string) string) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
 		whole := n.read(v1alpha1.ClusterConfigPath)
@@ -263,7 +264,7 @@ func clusterFile(change func(*testing.T, string) string) func(*testing.T, *clust
 	}
 }
 
-// manyGroups has 10,000 groups.
+// manyGroups returns a cluster.yaml with 10,000 groups.
 func manyGroups(t *testing.T, text string) string {
 	config, err := v1alpha1.LoadClusterConfig("cluster.yaml", []byte(text))
 	testkit.Must(t, err)
@@ -277,8 +278,7 @@ func manyGroups(t *testing.T, text string) string {
 	return string(data)
 }
 
-// eventsFile puts something in the place of the record of events, and kills the agent, which reads
-// it when it starts.
+// eventsFile replaces the record of events, and kills the agent, which reads it when it starts.
 func eventsFile(put func(path string) error) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
 		path := n.Path("/etc/keepalived/" + events.FileName)
@@ -289,7 +289,7 @@ func eventsFile(put func(path string) error) func(*testing.T, *cluster, *node) f
 			info, err := os.Lstat(path)
 			c.must(err)
 			show(t, n.Name+"$ ls -l "+events.FileName, fmt.Sprintf("%v, %d bytes", info.Mode(), info.Size()))
-			if !info.Mode().IsRegular() { // the agent says so, and keeps events in memory
+			if !info.Mode().IsRegular() { // the agent reports it, and keeps events in memory
 				c.must(os.Remove(path))
 			} else if info.Size() > 1<<20 {
 				t.Error("it is still as large")

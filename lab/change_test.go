@@ -36,8 +36,8 @@ func testAddressChanges(t *testing.T, c *cluster) {
 	}
 }
 
-// NetworkManager's file names the node itself, loopback, a VIP and more servers
-// than CoreDNS takes; then none.
+// NetworkManager's file names the node itself, loopback, a VIP and more servers than CoreDNS
+// supports; then none.
 func testUpstreams(t *testing.T, c *cluster) {
 	n := c.node("worker-0")
 	const file = "/run/NetworkManager/resolv.conf"
@@ -82,7 +82,7 @@ func testUpstreams(t *testing.T, c *cluster) {
 	c.awaitDNS(t, n.Address(), "www.example.org", "A", "203.0.113.80")
 }
 
-// join makes a node that is not there from the start.
+// join adds a node that did not exist at the start.
 func (c *cluster) join(name, role string, n int) *node {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
@@ -117,7 +117,7 @@ func testRouterMoves(t *testing.T, c *cluster) {
 			t.Fatalf("%s is held by %s", vip, h.Name)
 		}
 	}
-	// The client's kernel may know the VIP's last holder for a second (arp(7), locktime).
+	// The client's kernel may keep the VIP's last holder for a second (arp(7), locktime).
 	var out string
 	testkit.Await(t, "an answer of the router on "+n.Name, func() bool {
 		var err error

@@ -29,8 +29,8 @@ var (
 `
 )
 
-// TestChangeVIP changes the VIPs of API and ingress in two steps, as docs/change-a-vip.md has it, each
-// node by node. Clients use the old VIPs until the second step, and at the new ones from the
+// TestChangeVIP changes the VIPs of API and ingress in two steps as in docs/change-a-vip.md,
+// each node by node. Clients use the old VIPs until the second step, and the new ones from the
 // first node on that has them.
 func TestChangeVIP(t *testing.T) {
 	testkit.Live(t)
@@ -80,8 +80,8 @@ func TestChangeVIP(t *testing.T) {
 	}
 }
 
-// askAll sends requests to VIPs: of the API or of ingress, as their last digit has it in the demo. A
-// connection that the kernel has to try again, after a second, is a lost one.
+// askAll sends requests to VIPs of the API or of ingress, by their last digit in the demo. A
+// connection that the kernel retries, after a second, counts as lost.
 func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []vipProbe) {
 	t.Helper()
 	for _, vip := range vips {
@@ -96,7 +96,7 @@ func (c *cluster) askAll(t *testing.T, vips []netip.Addr) (out []vipProbe) {
 }
 
 // changes writes the files of their pools to nodes, one after the other: the next one when
-// keepalived has so many instances, and each of their VIPs one holder.
+// keepalived has the expected number of instances, and each of their VIPs one holder.
 func (c *cluster) changes(nodes []*exchanged, to map[string]tree, instances int) {
 	c.t.Helper()
 	for _, x := range nodes {

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// holders are the nodes that have a VIP now.
+// holders returns the nodes that have a VIP now.
 func (c *cluster) holders(vip netip.Addr) (out []*node) {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -38,7 +38,7 @@ func (c *cluster) holder(t *testing.T, vip netip.Addr) *node {
 	return last[0]
 }
 
-// otherHolder waits until another node is the one holder of the VIP.
+// otherHolder waits until another node is the only holder of the VIP.
 func (c *cluster) otherHolder(t *testing.T, vip netip.Addr, than *node) *node {
 	t.Helper()
 	testkit.Await(t, fmt.Sprintf("%v to leave %s", vip, than.Name), func() bool {
@@ -48,7 +48,7 @@ func (c *cluster) otherHolder(t *testing.T, vip netip.Addr, than *node) *node {
 	return c.holder(t, vip)
 }
 
-// backup is a control-plane node that holds no VIP.
+// backup returns a control-plane node that holds no VIP.
 func (c *cluster) backup(t *testing.T) *node {
 	t.Helper()
 	for _, n := range c.masters() {
@@ -60,7 +60,7 @@ func (c *cluster) backup(t *testing.T) *node {
 	return nil
 }
 
-// restarts are how often containers were started again.
+// restarts returns how often containers were restarted.
 func (c *cluster) restarts() map[string]int {
 	out := map[string]int{}
 	for _, n := range c.nodes {
@@ -73,9 +73,9 @@ func (c *cluster) restarts() map[string]int {
 	return out
 }
 
-// check asserts what holds whenever nothing is going on: every VIP has one
-// holder, every configuration on disk is one that its daemon takes, and the
-// redirect is where its pod is.
+// check asserts the invariants of a cluster without a fault in progress: every VIP has one
+// holder, every configuration on disk is accepted by its daemon, and the redirect exists where
+// its pod runs.
 func (c *cluster) check(t *testing.T) {
 	t.Helper()
 	var list []string

@@ -21,8 +21,7 @@ func (c *cluster) run(name string, args ...string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), err
 }
 
-// dig asks a name server and returns the sorted answers and the status, such as
-// NOERROR.
+// dig queries a name server and returns the sorted answers and the status, such as NOERROR.
 func (c *cluster) dig(server netip.Addr, name, kind string) (answers []string, status string) {
 	c.t.Helper()
 	out, err := c.run("dig", "@"+server.String(), "+tries=1", "+time=2", "+noall", "+comments", "+answer", name, kind)
@@ -41,8 +40,7 @@ func (c *cluster) dig(server netip.Addr, name, kind string) (answers []string, s
 	return answers, status
 }
 
-// awaitDNS waits until a name server gives these answers; without any that is
-// NOERROR all the same.
+// awaitDNS waits until a name server gives these answers; none means NOERROR without data.
 func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, want ...string) {
 	t.Helper()
 	var got []string
@@ -56,8 +54,8 @@ func (c *cluster) awaitDNS(t *testing.T, server netip.Addr, name, kind string, w
 	})
 }
 
-// inFlight bounds the requests of a client lost when their server ends: those in flight. An answer
-// takes a few milliseconds, on a busy machine many.
+// inFlight bounds the requests of a client lost when their server ends: those in flight. An
+// answer takes a few milliseconds, and many more on a busy machine.
 const inFlight = 5
 
 // vipProbe is a client that sends requests to a VIP continuously.
@@ -74,7 +72,7 @@ func (c *cluster) startProbe(t *testing.T, vip netip.Addr) vipProbe {
 	return c.startProbeOf(t, vip, "/readyz", probe.LiveEvery)
 }
 
-// startProbeOf asks the API.
+// startProbeOf sends requests to the API at a VIP.
 func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every time.Duration) vipProbe {
 	t.Helper()
 	return c.asks(t, vip, every, probe.Target{URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + path})
@@ -106,9 +104,9 @@ func (p vipProbe) answersFor(t *testing.T, d time.Duration) {
 	p.answers(t, int(d/p.every))
 }
 
-// expect ends the probe, shows what it saw, and fails the test if more requests
-// than that got no answer. All nodes of the lab share this machine: one that is late
-// makes their checks time out, and moves VIPs that nothing has happened to.
+// expect ends the probe, prints its results, and fails the test if more requests than that got
+// no answer. All nodes of the lab share this machine: if it is late, their checks time out, and
+// VIPs move without a fault.
 func (p vipProbe) expect(t *testing.T, lost int) {
 	t.Helper()
 	r, late := p.End(), p.machine.End()
@@ -120,8 +118,8 @@ func (p vipProbe) expect(t *testing.T, lost int) {
 	testkit.Promise(t, fmt.Sprintf("requests to %v without an answer, of %d", p.vip, len(r.Requests)), r.Lost(), lost, lost+len(r.Requests)/10, late)
 }
 
-// stays fails the test if the VIP that the probe asks is not where it was, on a machine
-// that was quiet all the time. The probe has ended.
+// stays fails the test if the probe's VIP is not on its previous node, on a machine that was on
+// time throughout. The probe has ended.
 func (p vipProbe) stays(t *testing.T, was, now *node) {
 	t.Helper()
 	moves := 0

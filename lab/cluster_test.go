@@ -45,14 +45,14 @@ var (
 	upstream = netip.MustParseAddr("192.0.2.250")
 )
 
-// cluster is a lab with what a test says about it.
+// cluster is a lab with helpers for tests.
 type cluster struct {
 	*Cluster
-	t      *testing.T // the test or subtest that runs
-	top    *testing.T // the test that the cluster lasts for
+	t      *testing.T // the running test or subtest
+	top    *testing.T // the test that owns the cluster
 	nodes  []*node
 	vips   []netip.Addr
-	events string // a file with what happened to pods
+	events string // a file with the events of pods
 }
 
 // newCluster makes the demo cluster with one worker and real API servers.
@@ -61,7 +61,7 @@ func newCluster(t *testing.T) *cluster {
 	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 1), RealAPI: true})
 }
 
-// newClusterOf makes a cluster, and keeps what happens to its pods.
+// newClusterOf makes a cluster, and records the events of its pods.
 func newClusterOf(t *testing.T, cfg Config) *cluster {
 	t.Helper()
 	c := &cluster{t: t, top: t}
@@ -85,8 +85,7 @@ func (c *cluster) build(t *testing.T, cfg Config) {
 	c.vips = vipsOf(cfg.Cluster)
 }
 
-// close removes the cluster, and shows what its containers said if the test has
-// failed.
+// close removes the cluster, and prints the logs of its containers if the test has failed.
 func (c *cluster) close() {
 	if c.top.Failed() {
 		for _, n := range c.nodes {
@@ -97,7 +96,7 @@ func (c *cluster) close() {
 	testkit.Check(c.top, c.Close())
 }
 
-// record keeps what happens to pods, and shows it if the test fails.
+// record records the events of pods, and prints them if the test fails.
 func (c *cluster) record() *slog.Logger {
 	c.t.Helper()
 	file, err := os.Create(filepath.Join(c.top.TempDir(), "events"))
@@ -129,7 +128,7 @@ func realPrograms(t *testing.T) Programs {
 // backOff is shorter than kubelet's, so that no test waits for minutes.
 var backOff = pod.BackOff{Initial: time.Second, Max: 30 * time.Second, Reset: time.Minute}
 
-// load reads an install-config, with the test's vipgen.yaml beside it.
+// load reads an install-config, with the test's vipgen.yaml.
 func load(t testing.TB, install string) *render.Cluster {
 	t.Helper()
 	return loadWith(t, install, vipgenYAML)
@@ -156,7 +155,7 @@ func vipsOf(c *render.Cluster) (out []netip.Addr) {
 	return out
 }
 
-// planOf is a plan of so many control-plane nodes and workers, and of more.
+// planOf returns a plan with numbers of control-plane nodes and workers, and more machines.
 func planOf(masters, workers int, more ...Machine) *Plan {
 	p := &Plan{Client: machine("client", "", 200), Site: machine("site", "", 250)}
 	for i := range masters {
@@ -222,7 +221,7 @@ func (c *cluster) node(name string) *node {
 // began is the start of the test program.
 var began = time.Now()
 
-// show prints a command and what came back, for those who run the test with -v.
+// show prints a command and its output, for runs with -v.
 func show(t *testing.T, command, output string) {
 	t.Helper()
 	fmt.Fprintf(t.Output(), "%6.1fs $ %s\n", time.Since(began).Seconds(), command)

@@ -21,19 +21,19 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// diagnosed is a lab in which what goes wrong is known.
+// diagnosed is a lab in which the causes of faults are known.
 type diagnosed struct {
 	*Cluster
 	t   *testing.T
 	ctx context.Context
 	vip netip.Addr
-	// done are the faults that happened, list what the nodes recorded.
+	// done are the faults so far, list the nodes' records.
 	done []happened
 	list []events.Event
 }
 
-// fault is done to the holder of the API VIP, and undone by what do returns, if it does not heal
-// by itself. want is its cause; empty where the VIP is to stay.
+// fault is a fault of the holder of the API VIP; do returns a function that ends it, unless it
+// heals by itself. want is its cause; empty if the VIP must stay.
 type fault struct {
 	name string
 	do   func(*diagnosed, *Node) (heal func() error)
@@ -44,7 +44,7 @@ type happened struct {
 	fault
 	node     string
 	from, to time.Time
-	before   []doctor.Move // what doctor said before the healing
+	before   []doctor.Move // doctor's result before the fault ended
 }
 
 func newDiagnosed(t *testing.T) *diagnosed {
@@ -65,7 +65,7 @@ func (d *diagnosed) must(err error) {
 	testkit.Must(d.t, err)
 }
 
-// gone waits until the VIP is on another node, and on none else.
+// gone waits until the VIP is on another node, and on no other.
 func (d *diagnosed) gone(h *Node) {
 	d.t.Helper()
 	d.must(Await(d.ctx, h.Name+" to lose the VIP", func() (bool, error) {
@@ -115,7 +115,7 @@ var faults = []fault{
 	{"the network is cut", func(d *diagnosed, h *Node) func() error {
 		d.must(d.Partition(h.Name))
 		d.taken(h)
-		time.Sleep(apart) // that is the fault
+		time.Sleep(apart) // duration of the fault
 		return d.Join
 	}, doctor.CutOff},
 	{"the link is down", func(d *diagnosed, h *Node) func() error {
@@ -146,8 +146,8 @@ var faults = []fault{
 	}, doctor.NodeDown},
 }
 
-// TestDoctor breaks the holder of the API VIP in every way once, and reads the nodes'
-// records before and after the healing: the right cause is named, and never a wrong one with
+// TestDoctor injects every fault into the holder of the API VIP once, and reads the nodes'
+// records before and after it ends: the right cause is named, and never a wrong one with
 // certainty.
 func TestDoctor(t *testing.T) {
 	d := newDiagnosed(t)
@@ -176,10 +176,10 @@ func TestDoctor(t *testing.T) {
 	testkit.Empty(t, r.Missing)
 }
 
-// TestDoctorOfManyFaults does the same 50 times, in random order.
+// TestDoctorOfManyFaults injects 50 of these faults, in random order.
 func TestDoctorOfManyFaults(t *testing.T) {
 	testkit.Only(t, "lab-doctor")
-	const n, most = 50, 2 // faults, and those that are not named right
+	const n, most = 50, 2 // faults, and the permitted number of unnamed causes
 	d := newDiagnosed(t)
 	order := rand.New(rand.NewPCG(18, 6))
 	for range n {
@@ -210,8 +210,8 @@ func (d *diagnosed) breaks(f fault) {
 }
 
 // judge counts the faults whose cause is among those of the moves meanwhile, or that moved
-// nothing as they should not, and those with a cause that is certain and wrong, before the healing
-// or after it.
+// nothing as expected, and those with a wrong cause that is certain, before the fault ended or
+// afterwards.
 func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 	for _, f := range d.done {
 		var got []string
@@ -220,7 +220,7 @@ func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 			when  string
 			moves []doctor.Move
 		}{{"before the healing", f.before}, {"after it", r.Moves}} {
-			named = f.want == "" // the last look counts
+			named = f.want == "" // the last result counts
 			for _, m := range look.moves {
 				if m.At.Before(f.from.Add(-time.Second)) || m.At.After(f.to) || !slices.Contains(m.VIPs, d.vip) || !slices.Contains(m.From, f.node) {
 					continue
@@ -243,8 +243,7 @@ func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 	return right, wrong
 }
 
-// recordsOf are the lines that the nodes recorded while something happened, for a test of
-// doctor alone.
+// recordsOf returns the nodes' records during a fault, for a test of doctor alone.
 func (d *diagnosed) recordsOf(f happened) string {
 	var b strings.Builder
 	for _, e := range d.list {
@@ -258,8 +257,8 @@ func (d *diagnosed) recordsOf(f happened) string {
 	return b.String()
 }
 
-// settles waits until every node takes part with all points again, and nothing has changed
-// for a while: what happens next is another move.
+// settles waits until every node takes part with all points again, and nothing has changed for
+// a while, so that the next fault is another move.
 func (d *diagnosed) settles() {
 	d.t.Helper()
 	const quiet, full = 3 * time.Second, 68

@@ -17,11 +17,11 @@ import (
 	kubepod "github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
-// tree holds the files that nodes of a pool get from one version: contents, by path.
+// tree holds a version's files for nodes of a pool: contents, by path.
 type tree map[string]string
 
-// renders returns what a vipgen renders of the demo for the control plane. outputFlag names
-// the directory for it, as that vipgen calls it.
+// renders returns the files that a vipgen renders from the demo for the control plane.
+// outputFlag is that version's flag for the directory.
 func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) tree {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func renders(t *testing.T, vipgen, outputFlag, config string, flags ...string) t
 	return out
 }
 
-// pods are the names of those that the tree has manifests of.
+// pods returns the names of the pods with manifests in the tree.
 func (f tree) pods() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if path.Dir(name) == v1alpha1.ManifestDir {
@@ -54,7 +54,7 @@ func (f tree) pods() (names []string) {
 	return names
 }
 
-// exchanged is a node whose files of vipgen are exchanged while it runs.
+// exchanged is a node whose files of vipgen are replaced at run time.
 type exchanged struct {
 	*node
 	files tree
@@ -73,10 +73,9 @@ func inPool(list []*exchanged, role string) []*exchanged {
 	return slices.DeleteFunc(slices.Clone(list), func(x *exchanged) bool { return x.Role != role })
 }
 
-// give puts files on the node in place of those that it had, manifests last, so that pods
-// start with everything there: only the files named, if any are. Files that are no more go
-// afterwards, as with the machine config daemon. Kubelet notices changes of manifests, and
-// replaces these pods.
+// give replaces the files of a node, manifests last, so that pods start with everything in
+// place: only the named files, if any are. Obsolete files are removed afterwards, as by the
+// machine config daemon. Kubelet notices changes of manifests, and replaces these pods.
 func (x *exchanged) give(next tree, only ...string) {
 	x.cluster.t.Helper()
 	if len(only) > 0 {
@@ -109,15 +108,15 @@ func manifestsLast(name string) string {
 	return name
 }
 
-// settles waits until the pods of the node are those of its manifests, and each node is as
-// good a holder of the API VIPs as any.
+// settles waits until the node's pods match its manifests, and all nodes are equally good
+// holders of the API VIPs.
 func (x *exchanged) settles() {
 	x.cluster.t.Helper()
 	x.runsManifests()
 	awaitWell(x.cluster.t, x.cluster.Cluster)
 }
 
-// runsManifests waits until the pods of the node are those of its manifests.
+// runsManifests waits until the node's pods match its manifests.
 func (x *exchanged) runsManifests() {
 	x.cluster.t.Helper()
 	for _, name := range x.files.pods() {
@@ -130,9 +129,8 @@ func (x *exchanged) runsManifests() {
 	testkit.Await(x.cluster.t, "no other pods on "+x.Name, func() bool { return len(x.Kubelet.Pods()) == len(x.files.pods()) })
 }
 
-// reboots reboots the node as its machine config daemon does: its API server and its pods
-// get SIGTERM, and it is powered off when its VIPs have left. It returns when its pods run
-// again.
+// reboots reboots the node like its machine config daemon: its API server and its pods get
+// SIGTERM, and it is powered off when its VIPs have left. It returns when the pods run again.
 func (x *exchanged) reboots() {
 	x.cluster.t.Helper()
 	ctx, cancel := x.patient()
@@ -151,8 +149,8 @@ func (x *exchanged) reboots() {
 	x.runsManifests()
 }
 
-// versionYAML is a vipgen.yaml that names images by their tags, without fields that the
-// version before does not know.
+// versionYAML is a vipgen.yaml that names images by tag, without fields that the previous
+// version does not know.
 func versionYAML(agent, keepalived, haproxy string) string {
 	return strings.NewReplacer("  apiServer:\n    local: AllNodes\n", "", "agent:1", "agent:"+agent, "keepalived:1", "keepalived:"+keepalived, "haproxy:1", "haproxy:"+haproxy).Replace(vipgenYAML)
 }

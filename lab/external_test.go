@@ -17,14 +17,15 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// external and external6 are the addresses of the load balancer outside of the cluster, for the
-// API and for ingress.
+// external and external6 are the addresses of the external load balancer, for the API and for
+// ingress.
 var (
 	external  = netip.MustParseAddr("192.0.2.240")
 	external6 = netip.MustParseAddr("2001:db8::240")
 )
 
-// asked is not /readyz, at which an API server that shuts down answers with 500 itself.
+// asked is the path of requests: not /readyz, which an API server that shuts down answers with
+// 500 itself.
 const asked = "/version"
 
 // The demo's input after docs/external-lb.md, step 3.
@@ -41,8 +42,8 @@ type balancerChange struct {
 }
 
 // TestMoveToExternalLoadBalancer moves a cluster from vipgen's load balancer on its nodes to an
-// external one and back, as docs/external-lb.md has it. One client asks at the external address
-// all the time, another one at the API VIP for as long as nodes hold it.
+// external one and back, as in docs/external-lb.md, under the load of one client of the
+// external address, and of another one of the API VIP for as long as nodes hold it.
 func TestMoveToExternalLoadBalancer(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -57,7 +58,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	client := m.startProbeOf(t, external, asked, probe.LiveEvery)
 	seen := m.observeAt(asked)
 	m.change(inPool(m.exchanged, v1alpha1.RoleWorker)[0], outside)
-	// Whatever the order is, the VIP moves no more often than in this one.
+	// In any other order the VIP would move at least as often.
 	left := inPool(m.exchanged, v1alpha1.RoleMaster)
 	for len(left) > 1 {
 		h := m.holder(t, api)
@@ -79,7 +80,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	}
 	masters := inPool(m.exchanged, v1alpha1.RoleMaster)
 	m.change(masters[0], inCluster)
-	m.holder(t, api) // no node held it until now
+	m.holder(t, api) // the first holder
 	seen = m.observeAt(asked)
 	for _, x := range append(masters[1:], inPool(m.exchanged, v1alpha1.RoleWorker)...) {
 		m.change(x, inCluster)
@@ -93,7 +94,7 @@ func TestMoveToExternalLoadBalancer(t *testing.T) {
 	client.expect(t, 0)
 }
 
-// trees are the files and units that nodes of each pool get.
+// trees returns the files and units of nodes of each pool.
 func trees(t *testing.T, r *render.Cluster) map[string]tree {
 	t.Helper()
 	bundles, err := r.Bundles()
@@ -112,8 +113,8 @@ func trees(t *testing.T, r *render.Cluster) map[string]tree {
 	return out
 }
 
-// balance starts the external load balancer with the haproxy.cfg that vipgen renders for it while
-// the nodes still balance.
+// balance starts the external load balancer with the haproxy.cfg that vipgen renders for it
+// while the nodes still balance.
 func (m *balancerChange) balance(t *testing.T) {
 	t.Helper()
 	o := externallb.Options{APIVIPs: []netip.Addr{external, external6}, IngressVIPs: []netip.Addr{external, external6}}
@@ -149,7 +150,7 @@ func (m *balancerChange) serves(n *exchanged) bool {
 	return strings.LastIndex(out, "Server api/"+n.Name+" is UP") >= strings.LastIndex(out, "Server api/"+n.Name+" is DOWN")
 }
 
-// change installs what is rendered for a node's pool, and reboots the node.
+// change installs the rendered files of a node's pool, and reboots the node.
 func (m *balancerChange) change(x *exchanged, to map[string]tree) {
 	m.t.Helper()
 	since := time.Now()
@@ -160,7 +161,7 @@ func (m *balancerChange) change(x *exchanged, to map[string]tree) {
 	show(m.t, x.Name+" is changed and reboots", fmt.Sprintf("its pods are %v; %v", x.files.pods(), time.Since(since).Round(100*time.Millisecond)))
 }
 
-// outside checks that nothing is left of the load balancer on the nodes, and that all of them
+// outside checks that nothing of the load balancer is left on the nodes, and that all of them
 // resolve the cluster's names to the external one.
 func (m *balancerChange) outside(t *testing.T) {
 	t.Helper()

@@ -11,13 +11,12 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// freezeTime is how long no API server answers: longer than an election of etcd
-// takes on slow disks.
+// freezeTime is how long no API server answers: longer than an election of etcd on slow disks.
 const freezeTime = 10 * time.Second
 
-// No API server answers for a while, as while etcd elects: no node is better, so no VIP
-// moves and no redirect goes. A machine that is late itself may move a VIP, or keep HAProxy
-// from an answer, which says nothing of this.
+// No API server answers for a while, as during an election of etcd: no node is better, so no
+// VIP moves and no redirect is removed. A machine that is late itself may move a VIP, or delay
+// HAProxy's answer, which proves nothing here.
 func testAllAPIServersFreeze(t *testing.T, c *cluster) {
 	redirects := func() (out []state.Firewall, missing int) {
 		for _, n := range c.masters() {

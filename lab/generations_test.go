@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// release is one of OpenShift, and what its nodes run here. No release has keepalived 2.3 yet:
-// it stands for that of the next ones.
+// release is a release of OpenShift with the daemons of its nodes. No release has keepalived
+// 2.3 yet: it stands for later ones.
 type release struct {
 	version             string
 	keepalived, haproxy daemon.Generation
@@ -41,9 +41,9 @@ func daemonImages(t *testing.T) map[string]container.Image {
 	return out
 }
 
-// TestGenerations has nodes of three releases of OpenShift, with keepalived and HAProxy of
-// different generations, elect together, as while an update of OpenShift is rolled out: each
-// of them holds the VIPs and loses its power, and they migrate to classic together.
+// TestGenerations lets nodes of three releases of OpenShift, with keepalived and HAProxy of
+// different generations, elect together, as during the rollout of an update: each of them holds
+// the VIPs and loses power, and they migrate to classic together.
 func TestGenerations(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestGenerations(t *testing.T) {
 	l.end()
 }
 
-// eachLosesPower has each node hold the VIPs and lose its power.
+// eachLosesPower makes each node hold the VIPs and lose power.
 func (l *rollout) eachLosesPower() {
 	l.t.Helper()
 	// Three advertisements, 40 ms apart, and the skew time.
@@ -94,7 +94,7 @@ func (l *rollout) eachLosesPower() {
 	}
 }
 
-// takes has a node hold all VIPs: the others do without keepalived for a while.
+// takes makes a node hold all VIPs: the others run without keepalived for a while.
 func (l *rollout) takes(x *exchanged) {
 	l.t.Helper()
 	var restore []func()

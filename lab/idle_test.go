@@ -19,14 +19,13 @@ import (
 
 const (
 	idleSettle = 20 * time.Second // after which a cluster counts as idle
-	idleWindow = 30 * time.Second // over which it is watched
+	idleWindow = 30 * time.Second // of the measurement
 )
 
-// BenchmarkIdle prints what each process of a cluster that nothing happens to takes of a
-// core: on the holder of the API VIP, on another control-plane node, and on a worker with a
-// load balancer of its own. VIPGEN_IDLE_BASE names another vipgen-agent to be measured
-// at the same time, so that what else the machine does is the same for both. It never fails
-// because of what it measured.
+// BenchmarkIdle prints the share of a core that each process of an idle cluster uses: on the
+// holder of the API VIP, on another control-plane node, and on a worker with its own load
+// balancer. VIPGEN_IDLE_BASE names another vipgen-agent to be measured at the same time, under
+// the same load of the machine. It never fails because of a measured value.
 func BenchmarkIdle(b *testing.B) {
 	testkit.Live(b)
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
@@ -84,19 +83,19 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	w.Flush()
 	load, _ := os.ReadFile("/proc/loadavg")
-	// Of what is logged, Go shows the first lines alone.
+	// Go prints only the first lines of a log.
 	fmt.Printf("over %v, load of the machine %s\n%s", length.Round(time.Second), bytes.TrimSpace(load), out.String())
 	b.ReportMetric(shares[len(shares)-1]["holder (all)"], "%core-holder")
 	b.ReportMetric(0, "ns/op")
 }
 
-// idleProcess is a process of a container, by both names.
+// idleProcess is a process of a container, with both names.
 type idleProcess struct {
 	pid  int
 	name string
 }
 
-// idleNodes builds a cluster with that agent, and gives the processes of three kinds of its
+// idleNodes builds a cluster with an agent, and returns the processes of three kinds of its
 // nodes once each is healthy.
 func idleNodes(b *testing.B, ctx context.Context, agent string) map[string][]idleProcess {
 	b.Helper()
@@ -134,8 +133,8 @@ func idleNodes(b *testing.B, ctx context.Context, agent string) map[string][]idl
 	return out
 }
 
-// onCores returns the CPU time of each process since its start, with all of its
-// threads: clock_getcpuclockid(3). One that has ended is left out.
+// onCores returns the CPU time of each process since its start, with all of its threads:
+// clock_getcpuclockid(3). Ended processes are left out.
 func onCores(nodes map[string][]idleProcess) map[int]time.Duration {
 	const scheduler = 2 // CPUCLOCK_SCHED, of a process
 	out := map[int]time.Duration{}

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// program is the head of a program of Linux with one segment of a type.
+// program is the head of a Linux program with one segment of the given type.
 func program(t *testing.T, segment elf.ProgType) string {
 	t.Helper()
 	head := elf.Header64{
@@ -28,8 +28,8 @@ func program(t *testing.T, segment elf.ProgType) string {
 	return path
 }
 
-// The kernel's "no such file or directory" for a missing loader would come from the
-// first pod of a lab that is built, and tell nothing.
+// The kernel's "no such file or directory" for a missing loader would appear in the first pod
+// of a lab, and explain nothing.
 func TestAgentRunsAlone(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "vipgen-agent")
 	testkit.WriteFile(t, script, []byte("#!/bin/sh\n"))

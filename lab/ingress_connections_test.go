@@ -20,9 +20,9 @@ import (
 // oneMaster is the demo with one control-plane node, and two workers with routers.
 var oneMaster = strings.Replace(demo, "replicas: 3", "replicas: 1", 1)
 
-// Connections of clients to a router last as long as their node and router do: no proxy passes
-// them on. Whoever gets the VIP tells clients that only listen (agent/tickle), so that
-// no client waits for a keep-alive.
+// Connections of clients to a router last as long as their node and router: there is no proxy
+// in between. The new holder of the VIP notifies idle clients (agent/tickle), so that no client
+// waits for a keep-alive.
 func TestIngressConnections(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -97,7 +97,7 @@ type routed struct {
 }
 
 // toRouter connects as soon as a node holds the VIP, and sends one request. The kernel sends
-// keep-alives when nothing has come for keepAlive, in the same interval.
+// keep-alives after keepAlive without data, in the same interval.
 func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
 	t.Helper()
 	testkit.Await(t, "an answer of a router", func() bool {
@@ -140,7 +140,7 @@ func (r routed) ask() (node string, err error) {
 	return words[5], nil
 }
 
-// ended returns the time at which a client that only listens learns that its connection is gone.
+// ended returns when an idle client learns that its connection is gone.
 func (r routed) ended() chan time.Time {
 	out := make(chan time.Time, 1)
 	go func() {

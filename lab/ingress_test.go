@@ -40,9 +40,9 @@ var controllers = []controller{
 	{"blue", "ingress-blue", "shop.blue.example.net", []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}},
 }
 
-// TestIngressControllers runs two ingress controllers on the same pool, moves their
-// routers from worker to worker, and sends requests to the VIPs of both all the while: no answer
-// ever comes from a router of the other one (hard case 21, seed 003).
+// TestIngressControllers runs two ingress controllers on the same pool, moves their routers
+// from worker to worker, and sends requests to the VIPs of both: no router ever answers for the
+// other controller (hard case 21, seed 003).
 func TestIngressControllers(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -60,15 +60,15 @@ func TestIngressControllers(t *testing.T) {
 	clients := c.askRouters(t)
 
 	for _, to := range []string{
-		"blue default blue",    // one takes the place of the other
-		"blue default default", // and the other way round
+		"blue default blue",    // one replaces the other
+		"blue default default", // and vice versa
 		"blue blue default",
 		"default blue default",
-		"default - blue",    // one is nowhere for a while
+		"default - blue",    // one is on no node for a while
 		"blue - blue",       // no router of the default controller: no node holds its VIPs
-		"blue blue blue",    // all answer, none for it
-		"default blue blue", // it comes back
-		"default - -",       // none of the other
+		"blue blue blue",    // all answer, none of the default controller
+		"default blue blue", // it returns
+		"default - -",       // none of blue
 		"default blue default",
 	} {
 		c.place(t, strings.Fields(to))
@@ -77,7 +77,7 @@ func TestIngressControllers(t *testing.T) {
 	clients.end(t)
 }
 
-// Routers of several controllers need their own nodes.
+// Routers of several controllers need separate nodes.
 func TestPlanOfIngressControllers(t *testing.T) {
 	for vipgen, want := range map[string]int{vipgenYAML: 2, blueController: 3} {
 		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
@@ -89,8 +89,8 @@ func TestPlanOfIngressControllers(t *testing.T) {
 	}
 }
 
-// placed waits until each VIP is on a worker with its own router, or nowhere if
-// there is none. layout names the controller of each worker, "-" for none.
+// placed waits until each VIP is on a worker with its own router, or on no node if there is
+// none. layout names the controller of each worker, "-" for none.
 func (c *cluster) placed(t *testing.T, layout string) {
 	t.Helper()
 	var lines []string
@@ -117,8 +117,8 @@ func (c *cluster) placed(t *testing.T, layout string) {
 	show(t, "routers on workers 0, 1, 2: "+layout, strings.Join(lines, "\n"))
 }
 
-// place moves routers until each worker has the one of the controller that is named for
-// it: first all go that have to, as their ports are the same.
+// place moves routers until each worker has one of the named controller: all that must move are
+// removed first, as their ports are the same.
 func (c *cluster) place(t *testing.T, layout []string) {
 	t.Helper()
 	for i, want := range layout {
@@ -136,9 +136,9 @@ func (c *cluster) place(t *testing.T, layout []string) {
 	}
 }
 
-// startRouterPod puts a router on a node. From its pod to its first answer a real router
-// takes seconds, in which the agent learns of the pod, as soon as kubelet does, and the node
-// gives VIPs of other controllers away: the stand-in, which answers at once, waits for that.
+// startRouterPod starts a router on a node. A real router takes seconds from its pod to its
+// first answer, in which the agent learns of the pod, as soon as kubelet does, and the node
+// gives up VIPs of other controllers: the stand-in, which answers at once, waits for that.
 func (n *node) startRouterPod(t *testing.T, name string) {
 	t.Helper()
 	n.must(func(ctx context.Context) error { return n.scheduleRouter(ctx, name) })

@@ -17,14 +17,14 @@ import (
 // managed is the demo with the operator's load balancer.
 var managed = strings.Replace(demo, "    loadBalancer:\n      type: UserManaged\n", "", 1)
 
-// operatorsChecks is how long the API VIP may be without an answer when the bootstrap host
-// leaves, which is all the operator's: its API server ends, five looks find it gone, a
-// second and a question apart, keepalived is reloaded, and the others miss three adverts.
+// operatorsChecks is how long the API VIP may be without an answer when the bootstrap host,
+// with everything of the operator, ends: its API server ends, five checks, a second and a
+// request apart, fail, keepalived is reloaded, and the others miss three advertisements.
 const operatorsChecks = 15 * time.Second
 
-// Hard case 23: a bootstrap host that runs the operator's own keepalived, and nodes
-// that run vipgen's and start like it. The bootstrap leaves, the operator is done,
-// and the cluster migrates without a command.
+// Hard case 23: a bootstrap host with the operator's own keepalived, and nodes with vipgen's,
+// which start with its settings. The bootstrap host ends, the operator is done, and the cluster
+// migrates without a command.
 func TestHardCase23Migration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -53,8 +53,8 @@ func TestHardCase23Migration(t *testing.T) {
 	c.operator(master, "Working")
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	// The operator's keepalived on the bootstrap continues for five checks after its API
-	// server, a second apart, so that no host answers meanwhile: that is today's.
+	// The operator's keepalived on the bootstrap host continues for five checks after its API
+	// server, a second apart, so that no host answers meanwhile: as without vipgen.
 	o := c.observe()
 	c.must(c.EndBootstrap(ctx))
 	c.must(Await(ctx, "the bootstrap to give the API VIP away", func() (bool, error) {
@@ -82,7 +82,7 @@ func TestHardCase23Migration(t *testing.T) {
 	show(t, master.Name+"$ vipgen-agent status", firstLines(master.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 }
 
-// installOperators puts on the bootstrap what the operator runs there.
+// installOperators installs the operator's pods on the bootstrap host.
 func installOperators(n *Node, c *render.Cluster, plan *Plan, log *slog.Logger) error {
 	facts := &v1alpha1.Node{Name: n.Name, Role: n.Role, Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: n.OwnAddresses(), DefaultRoute4: true}}}
 	for _, m := range plan.Nodes {

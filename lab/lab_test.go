@@ -43,8 +43,8 @@ func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, 
 	return c
 }
 
-// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and
-// takes away who holds the API VIP, one after another.
+// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and removes holders
+// of the API VIP, one after another.
 func TestLab(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestLab(t *testing.T) {
 	testkit.Must(t, err)
 	c := newLab(t, ctx, r, plan)
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
-	// holder waits for one holder of the VIP of each family. The etcd operator says
-	// of one family alone where the bootstrap is.
+	// holder waits for one holder of the VIP of each family. The etcd operator announces the
+	// bootstrap host's address of one family alone.
 	holder := func() (first *Node) {
 		t.Helper()
 		for i, vip := range c.VIPs(v1alpha1.GroupAPI) {

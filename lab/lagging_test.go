@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// A node does not migrate: the agent of a node stops working after all have agreed, and its
-// keepalived continues as before.
+// A node does not migrate: its agent stops working after all have agreed, and its keepalived
+// continues with the previous settings.
 func TestMigrationLaggingPeer(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestMigrationLaggingPeer(t *testing.T) {
 		two      time.Duration
 		variant  bool // TestMigration has a holder that does not migrate
 	}{
-		// Until the others are sure, and go back: docs/upgrade.md.
+		// Until the others are certain, and roll back: docs/upgrade.md.
 		{"HolderKeepsItsMode", fast, multicast, true, 6 * time.Second, true},
 		{"BackupKeepsItsMode", fast, multicast, false, 6 * time.Second, false},
 		{"BackupStaysClassic", classic, fast, false, 6 * time.Second, true},
@@ -56,8 +56,8 @@ func TestMigrationLaggingPeer(t *testing.T) {
 	}
 }
 
-// All have agreed, and the agent of a node stops working before the instant: the
-// others migrate, hear its keepalived continue as before, and roll back.
+// All have agreed, and the agent of a node stops working before the instant: the others
+// migrate, receive advertisements with the previous settings, and roll back.
 func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
 	o := c.observe()
 	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)

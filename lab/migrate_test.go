@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// operator has the machine config operator say that a node is done, or not.
+// operator makes the machine config operator report a node as done, or not.
 func (c *cluster) operator(n *node, state string) {
 	c.t.Helper()
 	const p = "machineconfiguration.openshift.io/"
@@ -89,7 +89,7 @@ func (c *cluster) observeAt(path string) observed {
 	return observed{p, c.watchVIPs(since), testkit.StartStopwatch()}
 }
 
-// watchVIPs watches who holds the VIPs. Times are since then.
+// watchVIPs watches the holders of the VIPs. Times are relative to since.
 func (c *cluster) watchVIPs(since time.Time) *watch.Watch {
 	c.t.Helper()
 	var hosts []*netns.Node
@@ -102,8 +102,8 @@ func (c *cluster) watchVIPs(since time.Time) *watch.Watch {
 	return w
 }
 
-// settles returns when the client has had answers for three seconds on end: what happens
-// late has happened.
+// settles returns when the client has had answers for three seconds in a row: late effects have
+// occurred.
 func (o observed) settles(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -111,8 +111,8 @@ func (o observed) settles(t *testing.T) {
 	testkit.Must(t, o.probe.Await(ctx, int(3*time.Second/probe.LiveEvery)))
 }
 
-// ends shows what was seen, and holds the longest time without an answer, and the longest
-// split brain, against what is promised.
+// ends prints the observations, and compares the longest time without an answer, and the
+// longest split brain, with the promised ones.
 func (o observed) ends(t *testing.T, what string, outage, two time.Duration) {
 	t.Helper()
 	sawOutage, sawTwo := o.end(t, what)
@@ -121,7 +121,7 @@ func (o observed) ends(t *testing.T, what string, outage, two time.Duration) {
 	testkit.Promise(t, what+", split brain", sawTwo, two+slack, two+busy, late)
 }
 
-// end shows what was seen and gives the longest time without an answer, and the longest
+// end prints the observations and returns the longest time without an answer, and the longest
 // split brain.
 func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	t.Helper()
@@ -141,8 +141,8 @@ func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
 	return outage, two
 }
 
-// migrated has all nodes migrate by a mode file, under a client's load, and checks what
-// the client saw: docs/upgrade.md.
+// migrated makes all nodes migrate by a mode file, under a client's load, and checks the
+// client's results: docs/upgrade.md.
 func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	t.Helper()
 	o := c.observe()
@@ -151,7 +151,7 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	for _, vip := range c.vips {
 		c.holder(t, vip)
 	}
-	// What is left to see: a node that did not migrate.
+	// A node that did not migrate would show up now.
 	o.settles(t)
 	interval := func(v v1alpha1.VRRPSettings) time.Duration {
 		return time.Duration(v.AdvertIntervalMS) * time.Millisecond
@@ -169,10 +169,10 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 const (
 	// slack is the error of the measurement on a quiet machine.
 	slack = 150 * time.Millisecond
-	// neighbour is how long a client's kernel keeps a neighbour that it has just
-	// confirmed, whatever is announced (Linux, net.ipv4.neigh.*.locktime: 1 s).
+	// neighbour is how long a client's kernel keeps a neighbour that it has just confirmed,
+	// regardless of announcements (Linux, net.ipv4.neigh.*.locktime: 1 s).
 	neighbour = time.Second
-	// busy is more than any load explains.
+	// busy is a bound for any load.
 	busy = 10 * time.Second
 )
 
@@ -181,15 +181,15 @@ func firstLines(s string, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], "")
 }
 
-// five makes a cluster of three control-plane nodes and two workers, with real API
-// servers: what a node may write to its Node is up to them.
+// five makes a cluster of three control-plane nodes and two workers, with real API servers,
+// which decide what a node may write to its Node.
 func five(t *testing.T) *cluster {
 	t.Helper()
 	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 2), RealAPI: true})
 }
 
-// TestMigration migrates a cluster of five nodes between modes and profiles under a
-// client's load, has one node not be ready, and one not migrate.
+// TestMigration migrates a cluster of five nodes between modes and profiles under a client's
+// load, with one node not ready, and one that does not migrate.
 func TestMigration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestMigration(t *testing.T) {
 	c.t = t
 }
 
-// waiting waits until a node says what the migration waits for.
+// waiting waits until a node reports a reason to wait.
 func (n *node) waiting(reason string) {
 	n.cluster.t.Helper()
 	last := ""
@@ -261,7 +261,7 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 			t.Errorf("a node has the settings %s", s)
 		}
 	}
-	// It is called off.
+	// The migration is cancelled.
 	c.modeFile("mode: unicast\n", c.nodes...)
 	c.operator(last, "Done")
 	testkit.Await(t, "nothing to wait for", func() bool {
@@ -270,8 +270,8 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	o.ends(t, "one node is not ready", 0, 0)
 }
 
-// All have agreed, and a node loses its power before the instant: the others migrate
-// without it. When it returns it runs what they run, though it ran something else last.
+// All have agreed, and a node loses power before the instant: the others migrate without it.
+// When it returns it runs their settings, although it ran other ones before.
 func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	holder := c.holder(t, api)
 	off := c.masters()[0]

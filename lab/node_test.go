@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
-// node is a node of the cluster, whose methods fail the test that runs.
+// node is a node of the cluster whose methods fail the running test.
 type node struct {
 	*Node
 	cluster *cluster
@@ -21,7 +21,7 @@ func (n *node) patient() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.cluster.t.Context(), testkit.Patience)
 }
 
-// must fails the test if a step does.
+// must fails the test if a step fails.
 func (n *node) must(do func(context.Context) error) {
 	n.cluster.t.Helper()
 	ctx, cancel := n.patient()
@@ -69,8 +69,7 @@ func (n *node) ip(args ...string) {
 	n.cluster.must(n.Run(nil, "ip", args...))
 }
 
-// removePod takes a manifest away, returns when the pod is gone, and what puts
-// it back.
+// removePod removes a manifest, returns when the pod is gone, and a function that restores it.
 func (n *node) removePod(name string) (restore func()) {
 	n.cluster.t.Helper()
 	var put func() error
@@ -100,7 +99,7 @@ func (n *node) running(podName, name string) (c *container.Container) {
 	return c
 }
 
-// exec runs a program in a container, for which it has to end well.
+// exec runs a program in a container, which must succeed.
 func (n *node) exec(podName, name string, args ...string) string {
 	n.cluster.t.Helper()
 	out, code, err := n.container(podName, name).Exec(n.cluster.t.Context(), args...)
@@ -110,7 +109,7 @@ func (n *node) exec(podName, name string, args ...string) string {
 	return out
 }
 
-// published reads what a job of the node says; false if it does not run.
+// published returns the published state of a job of the node; false if it does not run.
 func published[T state.Job](n *node) (v T, alive bool) {
 	n.cluster.t.Helper()
 	p, err := Published[T](n.Node)

@@ -25,7 +25,7 @@ func (n *node) monitors() map[string]int {
 
 var heldHere = regexp.MustCompile(`(?m)^vipgen_vip_held\{vip="(.+?)",.*\} 1$`)
 
-// curl asks on the node itself.
+// curl sends a request on the node itself.
 func (n *node) curl(url string) string {
 	n.cluster.t.Helper()
 	out, err := n.Command(n.cluster.t.Context(), "curl", "-s", url).Output()
@@ -41,8 +41,7 @@ func (n *node) metrics(port int) string {
 	return n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
 }
 
-// Every job says that it is well and who holds the VIPs, and logs more while it
-// is asked to.
+// Every job reports its health and the holders of the VIPs, and logs more on request.
 func testObserved(t *testing.T, c *cluster) {
 	for _, n := range c.nodes {
 		for job, port := range n.monitors() {
@@ -65,7 +64,7 @@ func testObserved(t *testing.T, c *cluster) {
 	agent := func(args ...string) string {
 		return n.exec(pod.Keepalived, "keepalived", append([]string{"/vipgen/vipgen-agent"}, args...)...)
 	}
-	// A container changes the level of its own job, the host that of all.
+	// A container changes the level of its own job, the host those of all.
 	for _, level := range []string{"DEBUG", "default"} {
 		agent("log-level", level, "--job", "keepalived")
 		if got := agent("log-level", "--job", "keepalived"); strings.TrimSpace(got) != level {
@@ -77,7 +76,7 @@ func testObserved(t *testing.T, c *cluster) {
 		if got := agent("log-level"); strings.TrimSpace(got) != level {
 			t.Errorf("log level %q, want %s", got, level)
 		}
-		// Each, before the next level comes: of two at once, a job sees the last.
+		// Each before the next level is set: a job sees only the last of two.
 		for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
 			testkit.Await(t, job+" to follow the log level", func() bool {
 				log := n.container(in, job).Log()
@@ -88,10 +87,10 @@ func testObserved(t *testing.T, c *cluster) {
 	}
 }
 
-// levelChanged is the text that a job logs before its new level.
+// levelChanged is the message with which a job logs a change of its level.
 const levelChanged = `msg="log level changed"`
 
-// heldByMetrics are the nodes whose metrics say that they hold the VIP.
+// heldByMetrics returns the nodes that hold the VIP by their metrics.
 func (c *cluster) heldByMetrics(vip netip.Addr) (out []string) {
 	c.t.Helper()
 	for _, n := range c.nodes {

@@ -47,10 +47,10 @@ platform:
       type: UserManaged
 `
 
-// outside returns a cluster whose VIPs are outside of its machine networks, and machines
-// for it, in networks that no file tells: half of the nodes are not even in the network
-// that one would guess around the VIPs. Each has an address in the machine network, too,
-// as one of a storage network.
+// outside returns a cluster whose VIPs are outside of its machine networks, and machines for
+// it, in networks that are in no file: half of the nodes are not even in the most likely
+// network of the VIPs. Each also has an address in the machine network, like one of a storage
+// network.
 func outside(t *testing.T) (*render.Cluster, *Plan) {
 	t.Helper()
 	r, problems, err := render.Load(render.Sources{
@@ -80,9 +80,9 @@ func outside(t *testing.T) (*render.Cluster, *Plan) {
 	return r, plan
 }
 
-// VIPs outside of machineNetwork, of both families (hard case 44): the nodes take the
-// VIPs' network from their interfaces, elect among their addresses there, serve and
-// answer for names by them, and fail over.
+// VIPs outside of machineNetwork, of both families (hard case 44): the nodes derive the VIPs'
+// network from their interfaces, elect by their addresses there, serve and resolve names with
+// them, and fail over.
 func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
 	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

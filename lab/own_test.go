@@ -16,15 +16,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// away are rules that drop traffic of API VIPs, as if their holder was dead.
+// away are rules that drop traffic of API VIPs, as if their holder were down.
 const away = `add table inet away
 add chain inet away output { type filter hook output priority 0; }
 add rule inet away output ip daddr 192.0.2.5 counter drop
 add rule inet away output ip6 daddr 2001:db8::5 counter drop
 `
 
-// Programs on a node reach the API while it cannot reach the VIPs' holder at all, over
-// connections of before and over new ones.
+// Programs on a node reach the API while the node cannot reach the VIPs' holder at all, over
+// existing connections and new ones.
 func testOwnConnections(t *testing.T, c *cluster) {
 	machine, broken := testkit.StartStopwatch(), 0
 	fails := func(n *node, when string, err error) {
@@ -63,7 +63,7 @@ func testOwnConnections(t *testing.T, c *cluster) {
 		c.must(n.Run(strings.NewReader("delete table inet away\n"), "nft", "-f", "-"))
 		show(t, fmt.Sprintf("%s$ curl -k https://192.0.2.5:6443/readyz   # while the VIP's holder cannot be reached", n.Name), "ok, over connections of before and new ones")
 	}
-	// A HAProxy that gets no time takes API servers for dead, and ends connections.
+	// An HAProxy without CPU time considers API servers down, and ends connections.
 	testkit.Promise(t, "connections of nodes themselves that fail", broken, 0, 10, machine.End())
 }
 
@@ -76,21 +76,20 @@ func (n *node) awaitOwn(t *testing.T) {
 	})
 }
 
-// watches are connections of programs on a node that only listen, as watches do for as long
-// as nothing happens.
+// watches are idle connections of programs on a node, like watches while nothing happens.
 type watches struct {
 	from   *node
 	all    []*listener
-	before map[string]state.Silenced // as HAProxy there had counted
+	before map[string]state.Silenced // counters of the HAProxy there
 }
 
 type listener struct {
 	connection
 	server string     // the API server's node
-	ended  chan error // by whoever the node talks to, or by a deadline
+	ended  chan error // by the node's peer, or by a deadline
 }
 
-// startWatches has programs of a node listen by several connections through each
+// startWatches makes programs of a node listen on several connections through each
 // control-plane node.
 func (n *node) startWatches(t *testing.T) *watches {
 	t.Helper()
@@ -113,8 +112,8 @@ func (n *node) startWatches(t *testing.T) *watches {
 	return out
 }
 
-// without checks that the connections through a node that is gone are ended for the
-// programs, which do nothing for it, and that the others work.
+// without checks that the connections through a node that is gone are ended for the programs,
+// which do nothing themselves, and that the others work.
 func (w *watches) without(t *testing.T, gone *node) {
 	t.Helper()
 	ended := 0
@@ -126,7 +125,7 @@ func (w *watches) without(t *testing.T, gone *node) {
 	works := 0
 	for _, one := range w.all {
 		if one.server != gone.Name {
-			one.SetReadDeadline(time.Unix(1, 0)) // no longer only listens
+			one.SetReadDeadline(time.Unix(1, 0)) // no longer idle
 		}
 		select {
 		case err := <-one.ended:
@@ -149,7 +148,7 @@ func (w *watches) without(t *testing.T, gone *node) {
 	show(t, w.from.Name+"$ connections to the API that only listen", fmt.Sprintf("%d, of which %d go on; HAProxy here ended %d to %s", len(w.all), works, ended, gone.Name))
 }
 
-// HAProxy of a compute node is for its own programs: no other host reaches it.
+// HAProxy of a compute node is for its own programs: no other host can connect to it.
 func testOthersConnections(t *testing.T, c *cluster) {
 	for _, address := range c.node("worker-0").OwnAddresses() {
 		at := netip.AddrPortFrom(address.Addr(), 9445).String()

@@ -12,12 +12,12 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
-// besides lists the ports that nodes have for others than vipgen's clients: etcd, and the health of
-// routers, which their own node asks.
+// besides lists the ports of nodes for other purposes than vipgen's: etcd, and the health of
+// routers, which their own node checks.
 var besides = []string{"tcp/2379", "tcp/2380", "tcp/1936"}
 
-// Whatever a node listens at is among what `vipgen ports` opens, or on loopback, and whom
-// its guard lets through is whom `vipgen ports` lets send VRRP.
+// Every listener of a node is on loopback or among the ports that `vipgen ports` opens, and its
+// guard accepts exactly the senders of VRRP that `vipgen ports` lists.
 func testPorts(t *testing.T, c *cluster) {
 	for _, n := range c.nodes {
 		rules := ports.Rules(c.cluster, n.Role)

@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
-// rollout is a cluster of three control-plane nodes to which one thing after another is done,
-// while a client asks the API VIP every 10 ms.
+// rollout is a cluster of three control-plane nodes with a sequence of steps, while a client
+// sends a request to the API VIP every 10 ms.
 type rollout struct {
 	*cluster
 	exchanged []*exchanged
@@ -23,17 +23,17 @@ type rollout struct {
 	steps     []step
 }
 
-// step is one thing that is done, and lasts until the next one.
+// step is one change, and lasts until the next one.
 type step struct {
 	what string
-	// outage is the longest time in which the client may be without an answer, splitBrain how
-	// long two nodes may hold a VIP.
+	// outage bounds the client's time without an answer, splitBrain how long two nodes may hold
+	// a VIP.
 	outage, splitBrain time.Duration
 	from               time.Duration
 	machine            *testkit.Stopwatch
 }
 
-// threeOf makes the cluster. files are those of vipgen on each node.
+// threeOf makes the cluster. files are vipgen's on each node.
 func threeOf(t *testing.T, images map[string]container.Image, files func(*Node) tree) *rollout {
 	t.Helper()
 	l := &rollout{cluster: &cluster{t: t, top: t}}
@@ -79,7 +79,7 @@ func (l *rollout) held() *node {
 	return last[0][0]
 }
 
-// step does one thing, and returns when the client has answers again.
+// step makes one change, and returns when the client has answers again.
 func (l *rollout) step(what string, outage, splitBrain time.Duration, do func()) {
 	l.t.Helper()
 	if n := len(l.steps); n > 0 {
@@ -92,7 +92,7 @@ func (l *rollout) step(what string, outage, splitBrain time.Duration, do func())
 	show(l.t, what, "done")
 }
 
-// answers waits until the client has had so many answers in a row.
+// answers waits until the client has had a number of answers in a row.
 func (l *rollout) answers(n int) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), testkit.Patience)
@@ -100,7 +100,7 @@ func (l *rollout) answers(n int) {
 	l.must(l.seen.probe.Await(ctx, n))
 }
 
-// end shows what the client saw at each step, and holds it against what is promised.
+// end prints the client's results of each step, and compares them with the promised ones.
 func (l *rollout) end() {
 	l.t.Helper()
 	l.answers(100)
@@ -129,7 +129,7 @@ func (l *rollout) end() {
 	show(l.t, "what a client saw", table)
 }
 
-// holderFirst are the nodes, the one that holds the API VIPs first.
+// holderFirst returns the nodes, the holder of the API VIPs first.
 func (l *rollout) holderFirst() []*exchanged {
 	l.t.Helper()
 	h := l.held()
@@ -146,7 +146,7 @@ func (l *rollout) holderFirst() []*exchanged {
 	return order
 }
 
-// migrates has all nodes migrate to other VRRP settings by the user's mode file, which stays.
+// migrates makes all nodes migrate to other VRRP settings by the user's mode file, which stays.
 func (l *rollout) migrates(what string, to v1alpha1.VRRPSettings, outage time.Duration) {
 	l.t.Helper()
 	l.step(what, outage, outage, func() {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// shutdowns is the number of shutdowns of the holder in each way.
+	// shutdowns is the number of shutdowns of the holder of each kind.
 	shutdowns = 3
 	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
-	// atOnceGap is the same where every process gets SIGTERM at once: keepalived takes
-	// the VIP away itself then, before another node has it, and its backups wait as they
-	// do for a holder that says goodbye.
+	// atOnceGap is the same if every process gets SIGTERM at once: keepalived then removes the
+	// VIP itself, before another node has it, and its backups wait as for any holder that sends
+	// priority 0.
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is the longest time until HAProxy detects that an API server drains:
 	// its checks, two of which must fail (docs/concepts.md).
@@ -33,8 +33,8 @@ const (
 )
 
 // Hard case 43: the holder of the API VIP is shut down, with its API server, which answers
-// /readyz with 500 from then on and all else as before. Kubelet and systemd are not there;
-// what they do to processes is done to those of the node's pods. A client asks every 10 ms
+// /readyz with 500 from then on and all else as before. Without kubelet and systemd, the test
+// sends their signals to the processes of the node's pods. A client sends a request every 10 ms
 // over new connections.
 func TestHardCase43Shutdown(t *testing.T) {
 	testkit.Live(t)
@@ -68,9 +68,8 @@ func TestHardCase43Shutdown(t *testing.T) {
 	}
 }
 
-// shutDown shuts the holder down, waits for the next one, and switches it on again. It
-// gives the longest time between two answers, and by how much the machine was late
-// meanwhile.
+// shutDown shuts the holder down, waits for the next one, and powers it on again. It returns
+// the longest time between two answers, and how late the machine was meanwhile.
 func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, late time.Duration) {
 	t.Helper()
 	vip := c.VIPs(v1alpha1.GroupAPI)[0]
@@ -81,8 +80,7 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 		URL: "https://" + netip.AddrPortFrom(vip, 6443).String() + "/version", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})
 	testkit.Must(t, err)
-	// Later than the client's kernel keeps to what it learned by ARP before (arp(7),
-	// locktime).
+	// Longer than the client's kernel keeps an entry learned by ARP (arp(7), locktime).
 	testkit.Must(t, p.Await(ctx, 200))
 	watch := testkit.StartStopwatch()
 	var ending sync.WaitGroup
@@ -113,8 +111,8 @@ func shutDown(t *testing.T, ctx context.Context, c *Cluster, all bool) (gap, lat
 	return result.Gap(), late
 }
 
-// terminate sends SIGTERM to the first process of each container of the node's pods, or all
-// of them, at one moment.
+// terminate sends SIGTERM to the first process of each container of the node's pods, or to all
+// of them, at once.
 func terminate(t *testing.T, n *Node, all bool) {
 	t.Helper()
 	var list []int

@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
-// TestSmoke is the live test of `make test`: of three nodes the one with the API VIP loses its
-// power, another stands still for two seconds meanwhile, and a client is answered again.
-// However long that takes, it is right.
+// TestSmoke is the live test of `make test`: of three nodes the holder of the API VIP loses
+// power, another one is suspended for two seconds meanwhile, and a client has answers again.
+// Its duration does not matter.
 func TestSmoke(t *testing.T) {
 	testkit.Smoke(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*testkit.Patience)

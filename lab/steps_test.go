@@ -9,12 +9,11 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// TestCluster runs a cluster of three control-plane nodes and a worker, each a
-// network namespace with the files that vipgen renders for it, its agents and
-// daemons started from the pod manifests, and a real API server on each
-// control-plane node. Machine config servers, routers and the site's name server
-// are stand-ins. What goes wrong in clusters then happens to it, one thing after
-// another.
+// TestCluster runs a cluster of three control-plane nodes and a worker, each a network
+// namespace with the files that vipgen renders for it, its agents and daemons started from the
+// pod manifests, and a real API server on each control-plane node. Machine config servers,
+// routers and the site's name server are stand-ins. Then it injects the faults of clusters, one
+// after another.
 func TestCluster(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -47,14 +46,14 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// clusterStep is something that happens to a cluster. It needs none of the others.
+// clusterStep is a step with a cluster, independent of the others.
 type clusterStep struct {
 	name string
 	run  func(*testing.T, *cluster)
 }
 
-// runSteps runs steps one after the other on one cluster. After a failed one the next has a new
-// cluster: on the old one it would only fail the same way.
+// runSteps runs steps in order on one cluster. After a failed one the next has a new cluster:
+// on the old one it would only fail the same way.
 func runSteps(t *testing.T, steps []clusterStep) {
 	c := newCluster(t)
 	for _, s := range steps {
@@ -64,7 +63,8 @@ func runSteps(t *testing.T, steps []clusterStep) {
 			s.run(t, c)
 			if !t.Failed() {
 				c.check(t)
-				// The next step's VIP would move when a node is a better holder again.
+				// The VIP of the next step would move when a node becomes a better holder
+				// again.
 				awaitWell(t, c.Cluster)
 			}
 		}) {
@@ -91,8 +91,7 @@ func testStarts(t *testing.T, c *cluster) {
 	}
 }
 
-// The certificate that a client gets is that of the API server behind HAProxy:
-// its subject names the node.
+// A client gets the certificate of the API server behind HAProxy, whose subject names the node.
 func testEveryBackendServes(t *testing.T, c *cluster) {
 	for _, url := range []string{"https://192.0.2.5:6443/readyz", "https://[2001:db8::5]:6443/readyz"} {
 		served, failed := map[string]int{}, ""

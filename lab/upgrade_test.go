@@ -25,19 +25,18 @@ func agentImages(t *testing.T, before string) map[string]container.Image {
 	return map[string]container.Image{registry + "agent:before": image(before), registry + "agent:now": image(testkit.Agent(t))}
 }
 
-// Outages that are planned. The node that ends gives its VIPs away before; backups of the
-// settings fast wait for the skew time and no longer, those of classic for three
-// advertisements at most. A migration may take what docs/upgrade.md says.
+// Planned outages. A node that stops gives its VIPs up first; backups with the fast settings
+// wait for the skew time and no longer, those with classic for three advertisements at most.
+// Migrations may take the times of docs/upgrade.md.
 const (
 	handover        = 160 * time.Millisecond
 	classicHandover = 4 * time.Second
 	fastToClassic   = 3040 * time.Millisecond
 )
 
-// TestUpgrade exchanges vipgen on a cluster that runs, node by node, from the version
-// before to this one and back, while a client asks: of two nodes one pod before the others,
-// so that jobs of both versions share a node. Nodes of both elect, and migrate to classic
-// together.
+// TestUpgrade replaces vipgen on a running cluster, node by node, from the previous version to
+// this one and back, under a client's load: on two nodes one pod before the others, so that
+// jobs of both versions share a node. Nodes of both elect, and migrate to classic together.
 func TestUpgrade(t *testing.T) {
 	testkit.Only(t, "lab-upgrade")
 	testkit.Live(t)
@@ -73,8 +72,8 @@ func TestUpgrade(t *testing.T) {
 	l.end()
 }
 
-// jobsUnderstandEachOther asks the agents of the node's containers, some of which may be of
-// the other version, for the status of all jobs.
+// jobsUnderstandEachOther runs the agents of the node's containers, some of which may have the
+// other version, for the status of all jobs.
 func (x *exchanged) jobsUnderstandEachOther() {
 	x.cluster.t.Helper()
 	for _, in := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {

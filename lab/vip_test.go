@@ -43,7 +43,7 @@ func (n *node) listAddresses() string {
 	return strings.TrimSpace(string(out))
 }
 
-// The node's address moves to a bridge, as OVN-Kubernetes does it.
+// The node's address moves to a bridge, as with OVN-Kubernetes.
 func testInterfaceChanges(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	old := n.Link
@@ -73,8 +73,8 @@ func grep(text, what string) string {
 	return b.String()
 }
 
-// Nobody holds the API VIP, and a node that has never seen its peers starts: it
-// learns them from its own API server.
+// No node holds the API VIP, and a node that has never known its peers starts: it learns them
+// from its own API server.
 func testNobodyHolds(t *testing.T, c *cluster) {
 	var restore []func()
 	for _, n := range c.masters() {
@@ -127,9 +127,8 @@ func testFlush(t *testing.T, c *cluster) {
 	p.stays(t, n, c.holder(t, api))
 }
 
-// The kernel ends what is left in the container with its first process, the
-// agent: keepalived cannot give its VIP away, and the agent that is started in
-// its place removes it.
+// The kernel ends all processes in the container with the first one, the agent: keepalived
+// cannot give its VIP up, and the restarted agent removes it.
 func testAgentKilled(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	k := n.container(pod.Keepalived, "keepalived")
@@ -143,7 +142,7 @@ func testAgentKilled(t *testing.T, c *cluster) {
 	var names []string
 	for _, process := range list {
 		names = append(names, process.Name)
-		// What was killed takes the kernel a while to end when all cores are busy.
+		// The kernel takes a while to end killed processes when all cores are busy.
 		testkit.Await(t, process.Name+" to end with the agent", func() bool { return syscall.Kill(process.PID, 0) == syscall.ESRCH })
 	}
 	if !slices.Contains(names, "keepalived") {
@@ -156,8 +155,8 @@ func testAgentKilled(t *testing.T, c *cluster) {
 	p.expect(t, inFlight)
 }
 
-// The agent that asks HAProxy for all jobs of the node hangs: the keepalived job asks for
-// itself then. The VIP stays while HAProxy answers, and goes when it hangs as well.
+// The agent that probes HAProxy for all jobs of the node hangs: the keepalived job then probes
+// HAProxy itself. The VIP stays while HAProxy answers, and moves when HAProxy hangs as well.
 func testProberHangs(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	signal := func(process string, s syscall.Signal) {
@@ -181,10 +180,10 @@ func testProberHangs(t *testing.T, c *cluster) {
 	testkit.Await(t, "HAProxy to count again", answered)
 	p.answers(t, 10)
 	show(t, n.Name+"$ kill -STOP haproxy and the agent that asks it", fmt.Sprintf("the VIP moved from %s to %s", n.Name, next.Name))
-	p.expect(t, inFlight+20) // HAProxy hangs until the keepalived job has found it out
+	p.expect(t, inFlight+20) // HAProxy hangs until the keepalived job has detected it
 }
 
-// A pod that is asked to end gives its VIPs away.
+// A pod that is stopped gives its VIPs up.
 func testHandover(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	k := n.container(pod.Keepalived, "keepalived")
@@ -200,8 +199,7 @@ func testHandover(t *testing.T, c *cluster) {
 	p.expect(t, inFlight)
 }
 
-// What takes pods from a node, such as a change of its role, leaves nothing
-// there.
+// Removing pods from a node, as for a change of its role, leaves nothing there.
 func testManifestsGo(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	p := c.startProbe(t, api)
@@ -229,8 +227,8 @@ func testManifestsGo(t *testing.T, c *cluster) {
 func testPowerLoss(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	p := c.startProbe(t, api)
-	// The client's kernel keeps what it learned by ARP for a second, whatever it
-	// hears (arp(7), locktime). A client that was there before has it for longer.
+	// The client's kernel keeps an entry learned by ARP for a second, regardless of
+	// announcements (arp(7), locktime). A client from before keeps it longer.
 	p.answersFor(t, 2*time.Second)
 	watches := c.node("worker-0").startWatches(t)
 	n.powerOff()

@@ -36,9 +36,9 @@ func benchInput(n int) []byte {
 	return fmt.Appendf(nil, benchInstallConfig, n, n/256%256, n%256, platforms[n%len(platforms)])
 }
 
-// BenchmarkClusters renders MachineConfigs, Ignition and manifests of many
-// clusters, each different, with three pools, through one renderer: clusters a
-// second must not fall as their number grows.
+// BenchmarkClusters renders MachineConfigs, Ignition and manifests of many different clusters
+// with three pools through one renderer: clusters per second must not decrease as their number
+// grows.
 func BenchmarkClusters(b *testing.B) {
 	want := Want{Formats: []Format{FormatMachineConfig, FormatIgnition}}
 	for _, clusters := range []int{10, 100, 1000, 10000} {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/output.md")
 
-// setup is a kind of cluster, of those that the operator contract tells apart.
+// setup is a kind of cluster that the operator contract distinguishes.
 type setup struct {
 	name, platform string
 	userManaged    bool
@@ -46,7 +46,7 @@ func (s setup) since() string {
 	case s.topology == "arbiter":
 		return "4.19" // with a feature set
 	case s.userManaged:
-		return "4.13" // refused before
+		return "4.13" // refused earlier
 	}
 	return "4.12"
 }
@@ -95,9 +95,9 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	return c
 }
 
-// TestOperatorContract holds what is rendered against the contract, for every kind
-// of cluster and release: all of it is in the contract, all that must be replaced
-// is, nothing that is kept is touched, and what replaces a unit keeps its promises.
+// TestOperatorContract compares the output with the contract, for every kind of cluster and
+// release: all files are in the contract, all that must be replaced are, kept ones are not
+// touched, and replaced units keep their promises.
 func TestOperatorContract(t *testing.T) {
 	nodes, rows := 0, map[string]bool{}
 	for _, s := range setups() {
@@ -125,8 +125,8 @@ func TestOperatorContract(t *testing.T) {
 	t.Logf("%d kinds of nodes held against %d rows", nodes, len(assets.Contract))
 }
 
-// Where an external load balancer has the place of OpenShift's own, exactly the manifests of the
-// operator's keepalived and HAProxy are replaced by what is no pod; without the operator's, none.
+// Where an external load balancer replaces OpenShift's own, exactly the manifests of the
+// operator's keepalived and HAProxy are replaced by empty ones; without the operator's, none.
 func TestOperatorsBalancer(t *testing.T) {
 	for _, s := range setups() {
 		for _, version := range append(ignition.SupportedOpenShift(), "") {
@@ -171,7 +171,7 @@ func TestOperatorsBalancer(t *testing.T) {
 	}
 }
 
-// row names a row of the contract.
+// row returns the name of a row of the contract.
 func row(e assets.Entry) string { return fmt.Sprint(e.Name, " ", e.Roles, " ", e.From, " ", e.Where) }
 
 func checkContract(t *testing.T, s setup, version string, b ignition.Bundle, seen map[string]bool) {
@@ -214,8 +214,8 @@ func checkContract(t *testing.T, s setup, version string, b ignition.Bundle, see
 	}
 }
 
-// broken returns the words of a promise, such as "After=a.service b.target", that a unit does
-// not have under that key.
+// broken returns the words of a promise, such as "After=a.service b.target", that a unit lacks
+// under that key.
 func broken(unit, promise string) string {
 	key, value, _ := strings.Cut(promise, "=")
 	var have []string
@@ -237,10 +237,10 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestBootstrapHost: with UserManaged, the installer copies OpenShift's CoreDNS to
-// the bootstrap host, pod and template, over what the Ignition config brought. Both
-// of vipgen's have those names, so that there is one CoreDNS at any time, and none
-// of its other files have names that the installer's copies replace or join.
+// TestBootstrapHost: with UserManaged, the installer copies OpenShift's CoreDNS to the
+// bootstrap host, pod and template, over the files of the Ignition config. Both of vipgen's
+// have these names, so that there is one CoreDNS at any time, and none of its other files has a
+// name that the installer's copies replace or join.
 func TestBootstrapHost(t *testing.T) {
 	for _, s := range setups() {
 		c := s.cluster(t, "4.20")
@@ -264,7 +264,7 @@ func TestBootstrapHost(t *testing.T) {
 	}
 }
 
-// TestOpenShiftPage: docs/output.md shows the tables as they are here.
+// TestOpenShiftPage: docs/output.md has the same tables as the code.
 func TestOpenShiftPage(t *testing.T) {
 	const file = "../docs/output.md"
 	data := testkit.ReadFile(t, file)
@@ -286,9 +286,9 @@ func contractTable() string {
 	words := map[string]string{"vips": "platforms with VIPs", "novips": "`none`, `external`", "user-managed": "`UserManaged`", "managed": "OpenShift's load balancer",
 		"single": "one node", "fencing": "two nodes", "arbiter": "two nodes and an arbiter"}
 	b.WriteString("| file or unit | nodes | releases | clusters | vipgen | |\n|---|---|---|---|---|---|\n")
-	var rows []string              // of what vipgen has, all but the name
+	var rows []string              // of vipgen's files, without the name
 	names := map[string][]string{} // by row
-	kept := map[string][]string{}  // by reason: where they are matters only to who changes vipgen
+	kept := map[string][]string{}  // by reason: their paths matter only to developers of vipgen
 	add := func(to map[string][]string, row, name string) {
 		if !slices.Contains(to[row], name) {
 			to[row] = append(to[row], name)
@@ -344,8 +344,7 @@ func TestEveryReleaseIsDescribed(t *testing.T) {
 	testkit.Equal(t, ignition.SupportedOpenShift(), have)
 }
 
-// TestRangeOfReleases: text that says from where to where vipgen goes does not end with the
-// release before the newest.
+// TestRangeOfReleases: texts with vipgen's range of releases do not end with the last but one.
 func TestRangeOfReleases(t *testing.T) {
 	last := assets.Releases[len(assets.Releases)-2:]
 	files := []string{"../README.md", "../CHANGELOG.md", "../api/v1alpha1/vipconfig.go", "../assets/contract.go", "../internal/proof/verify/openshift.go"}

@@ -40,7 +40,7 @@ func ExampleRenderer_Tree() {
 	// machineconfigs/99-worker-vipgen.yaml
 }
 
-// All problems of an input are found at once.
+// All problems of an input are reported at once.
 func ExampleLoad() {
 	s := sources()
 	s.InstallConfig.Data = bytes.ReplaceAll(s.InstallConfig.Data, []byte("192.0.2.5"), []byte("192.0.2.555"))

@@ -66,10 +66,9 @@ hosts:
 `
 )
 
-// Characters that rendered daemon configurations are made of. None of them lets
-// a value end its line or begin something else: there are no backticks, no
-// dollar but at the end of a pattern, and template delimiters only around the
-// question's name.
+// Characters of rendered daemon configurations. None of them lets a value end its line or start
+// other syntax: there are no backticks, no dollar except at the end of a pattern, and template
+// delimiters only around the question's name.
 var (
 	inertConf     = regexp.MustCompile(`^[A-Za-z0-9 \n#{}()\[\].,:;/@_'"-]*$`)
 	inertCorefile = regexp.MustCompile(`^[A-Za-z0-9 \n#{}()\[\].,:;/@_'"*^+\\-]*$`)
@@ -115,7 +114,7 @@ func checkPreview(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) {
 	}
 }
 
-// checkCluster: what was accepted can be rendered, and nodes accept it.
+// checkCluster: accepted input renders, and nodes accept the result.
 func checkCluster(t *testing.T, c *render.Cluster) {
 	t.Helper()
 	r := &render.Renderer{}
@@ -137,7 +136,7 @@ func checkCluster(t *testing.T, c *render.Cluster) {
 	}
 }
 
-// checkReport: every problem is one line that prints.
+// checkReport: every problem is one printable line.
 func checkReport(t *testing.T, c *render.Cluster, list problem.List, err error) {
 	t.Helper()
 	if (c == nil) != (err != nil) || (err != nil) != (list.Err() != nil) {
@@ -202,8 +201,8 @@ func clusterConfig(t testing.TB, install, vip string) *v1alpha1.ClusterConfig {
 	return c.Config
 }
 
-// FuzzLoadClusterConfig: any cluster.yaml is refused, or renders on nodes of
-// every role and is written as it was read.
+// FuzzLoadClusterConfig: any cluster.yaml is refused, or renders on nodes of every role and is
+// written unchanged.
 func FuzzLoadClusterConfig(f *testing.F) {
 	for _, c := range []*v1alpha1.ClusterConfig{clusterConfig(f, baremetalConfig, ""), clusterConfig(f, noneConfig, fullVIPConfig)} {
 		data, err := c.Marshal()
@@ -249,7 +248,7 @@ func FuzzNode(f *testing.F) {
 	})
 }
 
-// The characters that are allowed leave out what would be syntax.
+// The allowed characters exclude syntax.
 func TestInert(t *testing.T) {
 	for _, bad := range []string{"a`b`", "$(a)", "a%n", "a\x00", "a\rb", "a\u2028b", "a|b", "a&b", "a<b", "a~", "а"} {
 		if inertConf.MatchString(bad) || inertCorefile.MatchString(bad) {

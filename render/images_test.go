@@ -8,14 +8,14 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// TestImagesOfAnotherRelease: what is known about the release of an image, and what is not.
+// TestImagesOfAnotherRelease: images with a known release, and others.
 func TestImagesOfAnotherRelease(t *testing.T) {
 	const digest = "@sha256:0000000000000000000000000000000000000000000000000000000000000001"
 	rel := &Release{Version: "4.19.3", Images: map[string]string{tagKeepalived: "r/k" + digest, tagHAProxy: "r/h" + digest, tagCoreDNS: "r/c" + digest}}
 	for _, tt := range []struct {
 		version, images string
 		rel             *Release
-		want            string // fields that a warning names
+		want            string // fields named by a warning
 	}{
 		{"4.18", "release: 4.18.3, keepalived: r/k" + digest, nil, ""},
 		{"4.19", "release: 4.18.3, keepalived: r/k" + digest, nil, "spec.images.release"},

@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// The model answers as OpenShift's installer does, function by function, for what mutants
-// have; it was held against the installer of 5.0 itself. What it leaves to others: hosts,
-// credentials and whatever else platforms need.
+// The model decides like OpenShift's installer, function by function, on the fields of mutants;
+// it was compared with the installer of 5.0 itself. It omits hosts, credentials and other
+// requirements of platforms.
 func (m *mutant) refused() (by []string) {
 	i := m.defaulted()
 	name, p := i.platform()
@@ -276,8 +276,7 @@ func (m *mutant) gated(p mutantPlatform) bool {
 	return p.DNSRecords == "External" || m.Arbiter != nil && !m.atLeast("4.20") || m.ControlPlane.Fencing != nil && !m.atLeast("4.22")
 }
 
-// differences are the cases in which vipgen refuses what the installer accepts: see
-// docs/input.md.
+// differences are the inputs that vipgen refuses and the installer accepts: see docs/input.md.
 var differences = []struct {
 	reason string
 	is     func(*mutant, problem.List) bool
@@ -305,7 +304,7 @@ func has(code problem.Code) func(*mutant, problem.List) bool {
 	}
 }
 
-// TestInstallerModel loads 2,000 changed examples in vipgen and in the model: both refuse or
+// TestInstallerModel loads 2,000 mutated examples in vipgen and in the model: both refuse or
 // both accept, except for the differences, each of which occurs.
 func TestInstallerModel(t *testing.T) {
 	refused, seen := 0, map[string]int{}
@@ -338,8 +337,8 @@ func TestInstallerModel(t *testing.T) {
 	}
 }
 
-// TestInstallerModelOfObjects loads changed examples as objects without machine networks: the
-// rules of families hold for the existing networks.
+// TestInstallerModelOfObjects loads mutated examples as objects without machine networks: the
+// rules of families apply to the existing networks.
 func TestInstallerModelOfObjects(t *testing.T) {
 	count := map[bool]int{}
 	for n, m := range mutants(t, 2000) {

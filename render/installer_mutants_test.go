@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// mutant is an install-config of the examples with changes, and what goes with it.
+// mutant is an install-config of the examples with changes, and its other files.
 type mutant struct {
 	APIVersion string `json:"apiVersion"`
 	BaseDomain string `json:"baseDomain"`
@@ -71,11 +71,11 @@ type (
 	oddField struct {
 		path  string
 		value any
-		want  string // how the model sees it
+		want  string // the model's value
 	}
 )
 
-// platform is the only one, with its name.
+// platform returns the only platform, with its name.
 func (m *mutant) platform() (string, mutantPlatform) {
 	for name, p := range m.Platform {
 		return name, p
@@ -92,7 +92,7 @@ func (m *mutant) setPlatform(change func(*mutantPlatform)) {
 	m.Platform[name] = p
 }
 
-// text is the install-config.
+// text returns the install-config.
 func (m *mutant) text(t testing.TB) string {
 	t.Helper()
 	data, err := yaml.Marshal(m)
@@ -118,7 +118,7 @@ func (m *mutant) text(t testing.TB) string {
 	return string(data)
 }
 
-// Parts of mutants. Addresses and networks are those of documentation and of the defaults.
+// Parts of mutants. Addresses and networks are those for documentation and of the defaults.
 var (
 	machineNetworks = [][]string{nil, {"192.0.2.0/24"}, {"2001:db8::/64"}, {"192.0.2.0/24", "2001:db8::/64"}, {"2001:db8::/64", "192.0.2.0/24"},
 		{"192.0.2.0/24", "198.51.100.0/24"}, {"192.0.2.0/24", "100.64.8.0/24"}, {"192.0.2.0/24", "100.88.0.0/20"}, {"192.0.2.0/24", "fd98::/64"}}
@@ -149,7 +149,7 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// mutations change one thing each.
+// mutations are functions that change one thing each.
 var mutations = []func(*rand.Rand, *mutant){
 	func(r *rand.Rand, m *mutant) {
 		m.Networking.MachineNetwork = nil

@@ -9,12 +9,12 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// The rules of OpenShift's installer, each in both directions and, where releases differ,
-// in both: what it takes is rendered, with the codes of warnings, what it refuses is refused
-// with these codes. A row without a source has that of the row before: a function of
-// pkg/types/validation/installconfig.go where no other file is named. The base has
-// machineNetwork 192.0.2.0/24; "+" adds 2001:db8::/64, "++" the second family to all
-// networks, "-" puts it first. docs/input.md says where vipgen differs, and why.
+// The rules of OpenShift's installer, each in both directions and, where releases differ, in
+// both: accepted input renders, with the codes of warnings, refused input is refused with these
+// codes. A row without a source has that of the row before: a function of
+// pkg/types/validation/installconfig.go unless another file is named. The base has
+// machineNetwork 192.0.2.0/24; "+" adds 2001:db8::/64, "++" the second family to all networks,
+// "-" puts it first. docs/input.md lists vipgen's differences with their reasons.
 func TestInstallersRules(t *testing.T) {
 	const (
 		agent    = "apiVersion: v1beta1\nrendezvousIP: 192.0.2.10\n"
@@ -76,7 +76,7 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "none: ", vip: vips, want: "warning vip-outside-network"},
 		{platform: "external: ", vip: vips, want: "warning vip-outside-network"},
 
-		// Who holds the API VIP on the rendezvous host: vipgen's own rule.
+		// The holder of the API VIP on the rendezvous host: vipgen's own rule.
 		{source: "none", platform: "baremetal: " + in, agent: agent},
 		{platform: "baremetal: " + in + users, agent: agent, want: "warning rendezvous-vip"},
 		{platform: "baremetal: " + in + users, agent: agent, vip: external},
@@ -84,7 +84,7 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "none: ", vip: strings.ReplaceAll(vips, "198.51.100", "192.0.2"), agent: agent, want: "warning rendezvous-vip"},
 		{platform: "none: ", vip: without, more: single, agent: agent},
 
-		// VIPs that are needed, or not.
+		// Required VIPs.
 		{source: "validateAPIAndIngressVIPs", platform: "baremetal: ", want: "error no-vips"},
 		{platform: "openstack: "}, // the installer's default
 		{platform: "vsphere: ", want: "error no-vips"},
@@ -257,7 +257,7 @@ func TestInstallersRules(t *testing.T) {
 		{source: "pkg/asset/agent/installconfig.go: ValidateSupportedPlatforms", platform: "openstack: " + in, agent: agent, want: "error conflicting-fields"},
 		{platform: "nutanix: " + in, agent: agent, version: "4.19"},
 
-		// Fields that no installer has, or not every one.
+		// Fields that no installer has, or only some.
 		{source: "pkg/asset/installconfig: LoadFromFile", platform: "baremetal: aipVIPs: [192.0.2.9], " + in, want: "error unknown-field"},
 		{platform: "baremetal: " + in, more: "fencing: {credentials: [{}, {}]}", want: "error unknown-field"},
 		{platform: "baremetal: " + in, more: "hunter: 2", want: "warning unknown-field"},
@@ -271,7 +271,7 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "baremetal: " + in, agent: agent + "kind: Infrastructure\n", want: "error wrong-kind"}, // another file
 		{platform: "baremetal: apiVIP: 192.0.2.5, ingressVIP: 192.0.2.6", want: "warning deprecated"},
 
-		// What the installer takes, and vipgen does not: docs/input.md has the reasons.
+		// Input that the installer accepts, and vipgen refuses: docs/input.md has the reasons.
 		{source: "SetMachinePoolDefaults", platform: "baremetal: " + in, more: "controlPlane: {replicas: 3.0}", want: "error wrong-type"},
 		{source: "validateArbiter", platform: "baremetal: " + in, more: "arbiter: {replicas: 1}", want: "error topology"},
 		{platform: "baremetal: " + in, more: "arbiter: {replicas: 2}\ncontrolPlane: {replicas: 2}", want: "error topology"},

@@ -55,7 +55,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestFormats: each format of output is made, and has its place in the documentation.
+// TestFormats: each output format is rendered and documented.
 func TestFormats(t *testing.T) {
 	c := mustLoad(t, input("demo", managed, ""), Options{})
 	page := testkit.ReadFile(t, "../docs/output.md")

@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// previousCluster is rendered from the input that the version before rendered, too.
+// previousCluster is rendered from the same input as by the previous version.
 func previousCluster(t *testing.T) *Cluster {
 	t.Helper()
 	c, problems, err := Load(Sources{
@@ -30,7 +30,7 @@ func previousCluster(t *testing.T) *Cluster {
 	return c
 }
 
-// previousNode is one of the control plane, with all others as peers.
+// previousNode is a control-plane node, with all others as peers.
 func previousNode(n int, settings v1alpha1.VRRPSettings) *v1alpha1.Node {
 	address := func(n int) []netip.Addr {
 		return []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.2.1%d", n)), netip.MustParseAddr(fmt.Sprintf("2001:db8::1%d", n))}
@@ -47,10 +47,9 @@ func previousNode(n int, settings v1alpha1.VRRPSettings) *v1alpha1.Node {
 	return out
 }
 
-// cluster.yaml of the version before is read; and one that is rendered now from the same
-// input is the same file, so that agents of the version before, which refuse one with a
-// field that they do not know, read it. A field that is new is in the file only where the
-// user asks for it.
+// The cluster.yaml of the previous version is accepted; and one that is rendered now from the
+// same input is the same file, so that agents of the previous version, which refuse unknown
+// fields, accept it. New fields are in the file only where the user sets them.
 func TestPreviousClusterConfig(t *testing.T) {
 	before := previous.File(t, "rendered/vipgen/cluster.yaml")
 	if _, err := v1alpha1.LoadClusterConfig("cluster.yaml", before); err != nil {
@@ -61,15 +60,15 @@ func TestPreviousClusterConfig(t *testing.T) {
 	testkit.Equal(t, string(before), string(now))
 }
 
-// While a node gets its files, its agent may be of another version than its node templates:
-// this one executes those of the version before.
+// During an update a node's agent may be of another version than its node templates: this one
+// executes those of the previous version.
 func TestPreviousTemplates(t *testing.T) {
 	c := previousCluster(t).Config
 	n := previousNode(0, c.Spec.VRRP.Target)
 	for _, f := range []struct {
 		path, now string
 		render    func(string, *v1alpha1.ClusterConfig, *v1alpha1.Node) ([]byte, error)
-		differs   bool // the version before has another template
+		differs   bool // the previous version has another template
 	}{
 		{"keepalived/keepalived.conf.tmpl", keepalived.Template, keepalived.Render, true},
 		{"haproxy/haproxy.cfg.tmpl", haproxy.Template, haproxy.Render, true},
@@ -89,8 +88,8 @@ func TestPreviousTemplates(t *testing.T) {
 	}
 }
 
-// Nodes of two versions hear each other's advertisements, in both directions, in either of
-// the VRRP settings that the cluster has in its life.
+// Nodes of two versions receive each other's advertisements, in both directions, with each of
+// the VRRP settings that the cluster has over time.
 func TestPreviousAdvertisements(t *testing.T) {
 	c := previousCluster(t).Config
 	for name, settings := range map[string]v1alpha1.VRRPSettings{"start": *c.Spec.VRRP.Start, "target": c.Spec.VRRP.Target} {

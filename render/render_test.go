@@ -80,9 +80,8 @@ func TestRouterIDs(t *testing.T) {
 	}
 }
 
-// Of two files with one path a node takes the one of the MachineConfig that
-// sorts last; a custom pool's must come after the worker's, and all after the
-// operator's own.
+// Of two files with one path a node has that of the last MachineConfig by name; a custom pool's
+// must come after the worker's, and all after the operator's own.
 func TestMachineConfigName(t *testing.T) {
 	tests := map[string]string{
 		"master":  "99-master-vipgen",
@@ -186,7 +185,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// The command line wins over vipgen.yaml, which wins over the release.
+// Flags override vipgen.yaml, which overrides the release.
 func TestVersion(t *testing.T) {
 	tests := []struct {
 		flag, spec, release string
@@ -214,7 +213,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// How a cluster starts depends on who has the bootstrap host (hard case 23).
+// The initial VRRP settings of a cluster depend on the owner of the bootstrap host (hard case
+// 23).
 func TestStart(t *testing.T) {
 	tests := []struct {
 		name, platform, spec  string
@@ -238,8 +238,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Virtual machines stand still now and then, so that the platform decides on the profile
-// where the user does not.
+// Virtual machines stall occasionally, so that the platform determines the profile unless the
+// user does.
 func TestDefaultProfile(t *testing.T) {
 	tests := []struct{ platform, spec, profile, why string }{
 		{managed, "", "fast", "nodes of platform baremetal are taken for metal"},
@@ -266,7 +266,7 @@ func vips(platform string) string {
 	return platform + ": {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]}"
 }
 
-// A changed VIP changes cluster.yaml and nothing else (DESIGN section 2).
+// A changed VIP changes cluster.yaml alone (DESIGN section 2).
 func TestOneFileChanges(t *testing.T) {
 	before, after := mustLoad(t, input("demo", managed, ""), Options{}), mustLoad(t, input("demo", strings.Replace(managed, "2.3", "2.9", 1), "dns: {upstreams: [198.51.100.1]}, additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.17]}], vrrp: {virtualRouterIDs: {ingress: 9}}"), Options{})
 	a, err := before.Bundles()
@@ -286,7 +286,7 @@ func TestOneFileChanges(t *testing.T) {
 	}
 }
 
-// The installer's folder is flat, and no two files have one name.
+// The installer's folder is flat, and no two files share a name.
 func TestInstallDir(t *testing.T) {
 	c := mustLoad(t, input("demo", userManaged, "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, pools: [{name: infra}, {name: x-vipgen}]"), Options{})
 	files, err := new(Renderer).InstallDir(c, Want{})
@@ -301,8 +301,7 @@ func TestInstallDir(t *testing.T) {
 	testkit.Equal(t, want, got)
 }
 
-// What is wrong in one place of vipgen.yaml hides nothing elsewhere in it, and
-// brings no additional complaints.
+// A problem in one place of vipgen.yaml hides no other one, and causes no further ones.
 func TestRefused(t *testing.T) {
 	list := problem.List{{Severity: problem.Error, Field: "spec.vrrp.profile"}, {Severity: problem.Warning, Field: "spec.ports"}}
 	for field, want := range map[string]bool{
@@ -320,8 +319,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Hosts with addresses are peers, by the name that they have or one that no
-// other has; addresses of other networks do not count.
+// Hosts with addresses are peers, by their name or a unique generated one; addresses in other
+// networks do not count.
 func TestPeers(t *testing.T) {
 	const vsphere = `vsphere: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], hosts: [
   {role: bootstrap, networkDevice: {ipAddrs: [192.0.2.9/24]}},
@@ -345,8 +344,8 @@ hosts:
 	testkit.Equal(t, want, got)
 }
 
-// Elsewhere than on OpenShift there are no credentials of its kubelet or its
-// installer to pull the agent's image with, and no MachineConfigs.
+// On other systems than OpenShift there are no credentials of kubelet or of the installer to
+// pull the agent's image with, and no MachineConfigs.
 func TestOtherSystems(t *testing.T) {
 	for os, want := range map[string]bool{ignition.OpenShift: true, ignition.FCOS: false, ignition.Flatcar: false} {
 		c, list, err := Load(Sources{InstallConfig: File{Name: "install-config.yaml", Data: benchInput(1)}}, Options{OS: os})

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// VIPs that the installer chooses are no VIPs that the file gives.
+// VIPs that the installer chooses do not count as given by the file.
 func TestGivenVIPs(t *testing.T) {
 	const text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {openstack: {apiVIPs: [192.0.2.9]}}\n"
 	c, list, err := render.Load(render.Sources{InstallConfig: render.File{Name: "ic.yaml", Data: []byte(text)}}, render.Options{})
@@ -22,7 +22,8 @@ func TestGivenVIPs(t *testing.T) {
 	testkit.Equal(t, map[string]bool{"api [192.0.2.9]": true, "ingress [192.0.2.7]": false}, got)
 }
 
-// Unpinned images come last, once, with a place; old spellings come once for a file.
+// Warnings about unpinned images are last, once, with a position; those about old spellings
+// appear once per file.
 func TestUnpinnedImagesComeLast(t *testing.T) {
 	const text = `apiVersion: v1
 baseDomain: example.com

@@ -16,12 +16,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// shared are the folders that a pod or unit may write to and that hold files of
+// shared are the folders that a pod or unit may write to and that contain files of
 // MachineConfigs.
 var shared = []string{"/etc", "/etc/keepalived", "/etc/systemd/system"}
 
-// TestHardCase57RunTimeWrites: whatever a node's pods and units write while it runs is no
-// file of a MachineConfig, the operator's or vipgen's, in every kind of cluster and release.
+// TestHardCase57RunTimeWrites: the files that a node's pods and units write at run time are not
+// files of MachineConfigs, the operator's or vipgen's, in every kind of cluster and release.
 func TestHardCase57RunTimeWrites(t *testing.T) {
 	writable, holds := map[string]bool{}, map[string]bool{}
 	for _, s := range setups() {
@@ -82,7 +82,7 @@ func laid(b ignition.Bundle) (out []string) {
 	return out
 }
 
-// volume is one that a unit gives to its container, by the path on the node.
+// volume matches a volume that a unit mounts into its container, by the path on the node.
 var volume = regexp.MustCompile(`--volume (\S+):/host\S*?(:ro)?(?:\s|$)`)
 
 // writableBy returns the paths on the node's disk that its pods and units may write to.

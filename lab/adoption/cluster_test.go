@@ -30,7 +30,7 @@ const goldenCase = "../../golden/cases/baremetal-usermanaged/expected/files/"
 // host returns the address of a host.
 func host(n int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("192.168.111.%d/24", n)) }
 
-// node is a node of a cluster, which runs the agent as its pod does.
+// node is a node of a cluster that runs the agent as in its pod.
 type node struct {
 	*daemon.Host
 	t      *testing.T
@@ -39,8 +39,8 @@ type node struct {
 	server kubeapi.Server
 }
 
-// newNode makes a node with an API server and with the files that vipgen rendered, of which
-// config is cluster.yaml. It is not registered and runs no agent yet.
+// newNode makes a node with an API server and with the files that vipgen rendered, with config
+// as cluster.yaml. It is neither registered nor running an agent yet.
 func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role string, config []byte, addresses ...netip.Prefix) *node {
 	t.Helper()
 	ns, err := network.AddNode(name, addresses...)
@@ -48,7 +48,7 @@ func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role str
 	n := &node{Host: daemon.NewHost(t, ns), t: t, name: name, role: role}
 	n.Bind(testkit.Agent(t), "/vipgen/vipgen-agent")
 	n.Write(v1alpha1.ClusterConfigPath, config)
-	n.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet gives it to pods
+	n.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet mounts it into pods
 	n.Write(v1alpha1.ModeFile, testkit.ReadFile(t, goldenCase+"every-pool"+v1alpha1.ModeFile))
 	n.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 	n.admit(a)
@@ -92,7 +92,7 @@ func (n *node) state() (s state.Keepalived, alive bool) {
 	return *p, true
 }
 
-// awaitState waits until the job has published such a state.
+// awaitState waits until the published state meets a condition.
 func (n *node) awaitState(what string, ok func(state.Keepalived) bool) {
 	n.t.Helper()
 	testkit.Await(n.t, n.name+" to say: "+what, func() bool {
@@ -114,7 +114,7 @@ func (n *node) has(a netip.Addr) (has bool) {
 	return has
 }
 
-// awaitGone waits until the node has noted on its disk that there is no bootstrap.
+// awaitGone waits until the node has recorded on disk that there is no bootstrap host.
 func (n *node) awaitGone() {
 	n.t.Helper()
 	testkit.Await(n.t, n.name+" to note that the bootstrap is gone", func() bool {
@@ -123,8 +123,8 @@ func (n *node) awaitGone() {
 	})
 }
 
-// checked reports whether a node that takes part in the election of the API VIP knows that its
-// API server is ready.
+// checked reports whether a node in the election of the API VIP has checked that its API server
+// is ready.
 func (n *node) checked() bool {
 	n.t.Helper()
 	s, alive := n.state()
@@ -143,9 +143,8 @@ func (m *mixed) holders(vip netip.Addr) []string {
 // settled is the time without a change after which an election is over.
 const settled = time.Second
 
-// awaitHolder waits until a node holds the first VIP alone, and continues doing so with the
-// checks of all at an end: what is still to be found out of an API server moves the VIP once
-// more.
+// awaitHolder waits until a node holds the first VIP alone, after the first checks of all
+// nodes: the first result about an API server moves the VIP once more.
 func (m *mixed) awaitHolder(name string) {
 	m.t.Helper()
 	var last, unchecked []string

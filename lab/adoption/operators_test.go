@@ -20,17 +20,18 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// preemption is how long two of the operator's own hold a VIP when a better one comes:
-// until the first receives the other's first advert.
+// preemption is how long two of the operator's nodes hold a VIP when a better one joins: until
+// the first receives the other's first advertisement.
 const preemption = 300 * time.Millisecond
 
-// lateSplitBrain is explained by a late machine: a holder that got no time for
-// its adverts receives those of its successor, once a second with classic, when it has.
+// lateSplitBrain is the split brain that a late machine explains: a holder without CPU time for
+// its advertisements receives those of its successor, once a second with classic, when it runs
+// again.
 const lateSplitBrain = 2 * time.Second
 
-// operatorsCheck is after what time an operator's node knows one that the cluster has listed:
-// its monitor has then looked three times, 10 s apart, or 5 s on the bootstrap host, and had
-// looked just before that. On nodes its list was 5 s old.
+// operatorsCheck is how long an operator's node takes to know one that the cluster has listed:
+// its monitor polls three times, 10 s apart, or 5 s on the bootstrap host, after it had polled
+// just before. On nodes its list was 5 s old.
 var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 34 * time.Second, v1alpha1.RoleBootstrap: 14 * time.Second}
 
 // mixed is a cluster of nodes with the operator's keepalived and of nodes with vipgen's agent.
@@ -40,28 +41,28 @@ type mixed struct {
 	api   *daemon.API
 	nodes map[string]*node
 	vips  []netip.Addr
-	// config is the rendered cluster.yaml, conf what it says.
+	// config is the rendered cluster.yaml, conf its content.
 	config []byte
 	conf   *v1alpha1.ClusterConfig
-	// at are the addresses of nodes that the cluster lists, of each family the one of kubelet.
+	// at holds the addresses of listed nodes, of each family kubelet's.
 	at map[string][]netip.Prefix
 
 	mu        sync.Mutex
 	operators map[string]*operatorsNode
 	watch     *watch.Watch
-	began     time.Time // the watch
+	began     time.Time // start of the watch
 	machine   *testkit.Stopwatch
 }
 
-// operatorsNode runs the operator's keepalived.
+// operatorsNode is a node with the operator's keepalived.
 type operatorsNode struct {
 	*node
 	keepalived *daemon.Process
 	peers      []string
 }
 
-// newMixed makes a cluster, with what vipgen renders for a golden case that is not kept whole,
-// whose nodes start like the operator's.
+// newMixed makes a cluster from a golden case whose files are not kept completely, whose nodes
+// start beside the operator's keepalived.
 func newMixed(t *testing.T, golden string) *mixed {
 	t.Helper()
 	m := &mixed{t: t, net: daemon.NewNetwork(t), api: daemon.NewAPI(t), nodes: map[string]*node{}, at: map[string][]netip.Prefix{}, operators: map[string]*operatorsNode{}}
@@ -77,8 +78,8 @@ func newMixed(t *testing.T, golden string) *mixed {
 	return m
 }
 
-// join makes a node. The first address of each family is kubelet's; the node has the others
-// too, as OVN-Kubernetes lists them.
+// join creates a node. The first address of each family is kubelet's; the node has the others
+// as well, as OVN-Kubernetes lists them.
 func (m *mixed) join(name, role string, addresses ...netip.Prefix) *node {
 	m.t.Helper()
 	n := newNode(m.t, m.net, m.api, name, role, m.config, addresses...)
@@ -91,8 +92,8 @@ func (m *mixed) join(name, role string, addresses ...netip.Prefix) *node {
 	return n
 }
 
-// list has the cluster list a node; operators' nodes make it a peer when their monitors have
-// looked often enough.
+// list adds a node to the cluster's list; operators' nodes make it a peer when their monitors
+// have polled often enough.
 func (m *mixed) list(n *node, all ...netip.Prefix) {
 	m.t.Helper()
 	m.api.SetNode(n.name, n.role, lists.Map(m.at[n.name], func(p netip.Prefix) string { return p.Addr().String() })...)
@@ -126,9 +127,9 @@ func (m *mixed) reload(o *operatorsNode, peers []string) {
 	}
 }
 
-// operatorsConf returns the configuration of the operator's keepalived: from and to kubelet's addresses,
-// whatever other addresses nodes have. Of the checks of the API, the local API server's alone
-// succeeds, as for the agents here.
+// operatorsConf returns the configuration of the operator's keepalived: from and to kubelet's
+// addresses, whatever other addresses nodes have. Of the API's checks only that of the local
+// API server succeeds, as for the agents here.
 func (m *mixed) operatorsConf(o *operatorsNode) ([]byte, error) {
 	n := &v1alpha1.Node{Name: o.name, Role: o.role, Interfaces: []v1alpha1.Interface{
 		{Name: netns.DefaultLink, Addresses: m.at[o.name], DefaultRoute4: true, DefaultRoute6: true}}}
@@ -144,7 +145,8 @@ func (m *mixed) operatorsConf(o *operatorsNode) ([]byte, error) {
 	}
 	conf, err := reference.KeepalivedConf(m.conf, n)
 	if len(n.Peers) == 1 && m.conf.Spec.ControlPlane.Replicas == 2 {
-		// With one node, of topologies with two, there is a peer that is none (getSortedBackends).
+		// Topologies with two nodes, while one exists, have a peer without an address
+		// (getSortedBackends).
 		conf = bytes.ReplaceAll(conf, []byte("unicast_peer {\n"), []byte("unicast_peer {\n        0.0.0.0\n"))
 	}
 	for script, result := range map[string]string{"chk_ocp_lb": "false", "chk_ocp_both": "true", "chk_mcs": "false"} {
@@ -153,7 +155,7 @@ func (m *mixed) operatorsConf(o *operatorsNode) ([]byte, error) {
 	return conf, err
 }
 
-// operate starts the operator's keepalived on a node, which knows the others.
+// operate starts the operator's keepalived on a node with the others as peers.
 func (m *mixed) operate(n *node, peers ...string) {
 	m.t.Helper()
 	o := &operatorsNode{node: n, peers: peers}
@@ -166,8 +168,8 @@ func (m *mixed) operate(n *node, peers ...string) {
 	m.operators[n.name] = o
 }
 
-// adopt replaces the operator's keepalived of a node with vipgen's agent, and returns
-// when it takes part for all API VIPs.
+// adopt replaces the operator's keepalived of a node by vipgen's agent, and returns when it
+// takes part for all API VIPs.
 func (m *mixed) adopt(n *node) {
 	m.t.Helper()
 	m.leave(n)
@@ -191,7 +193,7 @@ func (m *mixed) awaitKnown(n *node) {
 	})
 }
 
-// leave ends the operator's keepalived on a node, if that runs there.
+// leave ends the operator's keepalived on a node, if it runs there.
 func (m *mixed) leave(n *node) {
 	m.mu.Lock()
 	o := m.operators[n.name]
@@ -202,7 +204,7 @@ func (m *mixed) leave(n *node) {
 	}
 }
 
-// held waits until each VIP is on one node alone, and stays there for a while.
+// held waits until each VIP has been on one node alone for a while.
 func (m *mixed) held() {
 	m.t.Helper()
 	var last string
@@ -220,8 +222,8 @@ func (m *mixed) held() {
 	}, func() string { return last })
 }
 
-// startWatch begins to watch who holds the VIPs, by packets with the kernel's times: an observer
-// that is late itself sees the same. All nodes are there already.
+// startWatch watches the holders of the VIPs by packets with the kernel's times: an observer
+// that is late sees the same. All nodes exist already.
 func (m *mixed) startWatch() {
 	m.t.Helper()
 	m.began = time.Now()
@@ -235,8 +237,8 @@ func (m *mixed) startWatch() {
 	m.machine = testkit.StartStopwatch()
 }
 
-// judge ends the watch, and fails the test if two nodes sent adverts for a VIP for longer
-// than where the operator's own pre-empt each other.
+// judge ends the watch, and fails the test if two nodes advertised a VIP for longer than when
+// the operator's own pre-empt each other.
 func (m *mixed) judge() watch.Timeline {
 	m.t.Helper()
 	timeline, err := m.watch.End()
@@ -263,7 +265,7 @@ func (m *mixed) awaitPart(n *node) {
 	})
 }
 
-// neverNone fails the test if no node had a VIP for longer than bound, from a time on.
+// neverNone fails the test if no node held a VIP for longer than bound, from a time on.
 func (m *mixed) neverNone(timeline watch.Timeline, from time.Time, bound time.Duration) {
 	m.t.Helper()
 	for _, vip := range m.vips {

@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A cluster comes from the operator's keepalived to vipgen, node by node, and gets a new node
-// meanwhile, which the operator's nodes know only 34 s later (hard case 49). No two nodes
-// hold a VIP for longer than where the operator's own pre-empt each other.
+// A cluster moves from the operator's keepalived to vipgen, node by node, while a new node
+// joins, which the operator's nodes know only 34 s later (hard case 49). No two nodes hold a
+// VIP for longer than when the operator's own pre-empt each other.
 func TestHardCase49Rollout(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -32,8 +32,8 @@ func TestHardCase49Rollout(t *testing.T) {
 				return out
 			}
 			var nodes []*node
-			// The address of the new node is the lowest: of two that hold a VIP, and do not both
-			// hear each other, the others keep it.
+			// The new node has the lowest address: of two holders that do not both receive the
+			// other's advertisements, the other nodes keep theirs.
 			const last = 10
 			for i := range 4 {
 				nodes = append(nodes, m.join(fmt.Sprintf("cp-%d", i+1), v1alpha1.RoleMaster, at([]int{11, 12, 13, last}[i])...))
@@ -57,9 +57,9 @@ func TestHardCase49Rollout(t *testing.T) {
 }
 
 // Two nodes with fencing are installed by OpenShift's own bootstrap host, which becomes the
-// second of them. Its keepalived has the first node and a peer that is none. The VIP has a
-// holder at each moment: the bootstrap, then the first node alone, also where that learns
-// only later that the cluster does without the bootstrap.
+// second of them. Its keepalived has the first node and a peer without an address. The VIP has
+// a holder at each moment: the bootstrap host, then the first node alone, even if that learns
+// only later that the bootstrap host is gone.
 func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -77,8 +77,8 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			first.start()
 			m.awaitPart(first)
 			m.awaitHolder("bootstrap")
-			// Before, the bootstrap's keepalived has read that it has peers, and does without
-			// the VIP for 3.7 s then, as it does beside OpenShift's own nodes.
+			// Measured from here: before, the bootstrap's keepalived is restarted with its new
+			// peers, and does not hold the VIP for 3.7 s, as beside OpenShift's own nodes.
 			both := time.Now()
 
 			leave := func() {
@@ -96,7 +96,7 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 				leave()
 			}
 
-			// The host boots anew, with the same address and another name.
+			// The host reboots with the same address and another name.
 			delete(m.nodes, boot.name)
 			boot.name, boot.role = "cp-2", v1alpha1.RoleMaster
 			m.nodes["cp-2"], m.at["cp-2"] = boot, m.at["bootstrap"]
@@ -106,7 +106,8 @@ func TestHardCase60TwoNodesWithFencing(t *testing.T) {
 			m.awaitPart(boot)
 			first.awaitState("the second is a peer", func(s state.Keepalived) bool { return len(s.Instances) > 0 && len(s.Instances[0].Peers) == 1 })
 			m.awaitHolder("cp-1")
-			// A holder that ends announces that, and the first node takes over within the skew of an advert.
+			// A holder that stops sends priority 0, and the first node takes over within the
+			// skew time.
 			m.neverNone(m.judge(), both, time.Second)
 		})
 	}

@@ -25,7 +25,7 @@ func newNode(t *testing.T, addresses ...string) node {
 	return nodeIn(t, daemon.NewNetwork(t), "master-0", addresses...)
 }
 
-// nodeIn is one of several nodes of a network.
+// nodeIn adds a node to a network.
 func nodeIn(t *testing.T, network *netns.Network, name string, addresses ...string) node {
 	t.Helper()
 	h, err := host.New(daemon.AddNode(t, network, name, addresses...), t.TempDir())
@@ -58,8 +58,8 @@ func (n node) expect(path, want string) {
 	}
 }
 
-// images are made of this machine's programs; the agent's holds the agent alone.
-// Each is named after what is in it.
+// images are made of this machine's programs; the agent's holds the agent alone. Each is named
+// after its program.
 func images(t *testing.T) map[string]container.Image {
 	t.Helper()
 	return map[string]container.Image{

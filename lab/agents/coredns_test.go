@@ -40,8 +40,8 @@ func (r resolver) awaitState(what string, ok func(state.CoreDNS) bool) state.Cor
 	return s
 }
 
-// ask returns the answer's records without owner and time to live, "-" for none,
-// the code if that is not NOERROR, or "no answer".
+// ask returns the records of the answer without owner and time to live, "-" for none, the code
+// if it is not NOERROR, or "no answer".
 func (r resolver) ask(server, name string, kind uint16) string {
 	r.t.Helper()
 	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
@@ -68,7 +68,7 @@ func (r resolver) ask(server, name string, kind uint16) string {
 	return strings.Join(out, " ")
 }
 
-// asked is ask until there is an answer, of whatever kind.
+// asked repeats ask until there is an answer of any kind.
 func (r resolver) asked(server, name string, kind uint16) (answer string) {
 	r.t.Helper()
 	r.await("an answer for "+name+" from "+server, func() bool {
@@ -83,7 +83,7 @@ func (r resolver) answers(server, name string, kind uint16, want string) {
 	r.await(name+" to be "+want+" at "+server, func() bool { return r.ask(server, name, kind) == want })
 }
 
-// upstream is a name server of the network that knows one answer.
+// upstream starts a name server on the network that has one record.
 func (r resolver) upstream(name, address, answer string) {
 	r.t.Helper()
 	node := daemon.AddNode(r.t, r.network, name, address+"/24")
@@ -116,8 +116,8 @@ func (r resolver) upstream(name, address, answer string) {
 
 func serving(s state.CoreDNS) bool { return s.Serving }
 
-// Hard case 15: names follow the nodes without a reload of CoreDNS, and CoreDNS
-// listens at the address that its own node has now.
+// Hard case 15: names follow the nodes without a reload of CoreDNS, and CoreDNS listens at its
+// node's current address.
 func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	r := newResolver(t)
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -143,9 +143,9 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	}
 }
 
-// On a single node without VIPs, the names of the API and of routes are the node's own
-// address, and follow it when it changes, with the one CoreDNS; nothing else is at
-// the old address then.
+// On a single node without VIPs, the names of the API and of routes resolve to the node's own
+// address, and follow its changes, with one CoreDNS only; nothing else serves at the old
+// address.
 func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/cluster.yaml")
 	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
@@ -163,7 +163,7 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 
 	r.address("192.0.2.77/24")
 	testkit.Run(t, r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0"))
-	// The kernel takes the later addresses of a network away with the first.
+	// The kernel removes the later addresses of a network along with the first.
 	r.Command(t.Context(), "ip", "address", "add", "192.0.2.77/24", "dev", "eth0").Run()
 	for _, name := range names {
 		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.77")
@@ -174,8 +174,8 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 	}
 }
 
-// Hard case 16: upstreams are those of the network at the time, without the node
-// itself, loopback and VIPs.
+// Hard case 16: upstreams are the network's current ones, without the node itself, loopback and
+// VIPs.
 func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
 	r := newResolver(t)
 	r.upstream("first", "192.0.2.201", "198.51.100.1")
@@ -201,12 +201,12 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	r := newResolver(t)
 	first := r.awaitState("CoreDNS to serve", serving)
 	r.put(v1alpha1.CorefileTemplate, template.Template+"\n.:54 {\n    nonsense\n}\n")
-	// On a busy machine CoreDNS' answer may be late for a moment.
+	// On a busy machine CoreDNS may answer late for a moment.
 	s := r.awaitState("the refusal, and CoreDNS to serve", func(s state.CoreDNS) bool { return strings.Contains(s.Problem, "nonsense") && s.Serving })
 	if s.Restarts != 0 || s.PID != first.PID || s.LastRefusal == nil {
 		t.Errorf("%+v", s)
 	}
-	// What CoreDNS finds out only when it is to serve: the port is another's.
+	// CoreDNS detects only when it is to serve that another program has the port.
 	var taken net.Listener
 	if err := r.Do(func() (err error) {
 		taken, err = net.Listen("tcp", "127.0.0.1:5454")

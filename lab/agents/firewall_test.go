@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// Hard case 6: the redirect is there while the haproxy job says that it serves,
-// comes back when it is flushed, and is removed with the job that publishes it or with this one.
+// Hard case 6: the redirect exists while the haproxy job reports that HAProxy serves, is
+// restored after a flush, and is removed when that job or this one ends.
 func TestHardCase06RedirectFollowsHAProxy(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")

@@ -80,8 +80,8 @@ func (b balancer) awaitState(what string, ok func(state.HAProxy) bool) state.HAP
 	return s
 }
 
-// up waits until exactly these backends are up, and the agent is through with having HAProxy
-// read them: HAProxy logs that first.
+// up waits until exactly these backends are up, and the agent's reload of HAProxy is complete,
+// which HAProxy logs first.
 func (b balancer) up(backends ...string) state.HAProxy {
 	b.t.Helper()
 	return b.awaitState(fmt.Sprintf("backends %v", backends), func(s state.HAProxy) bool {
@@ -107,7 +107,7 @@ func (b balancer) dial() (c net.Conn, err error) {
 	return c, err
 }
 
-// asked returns the server that a connection reaches, as named in naming.
+// asked returns the server that a connection reaches, by naming.
 func asked(c net.Conn) (server byte, err error) {
 	c.SetDeadline(time.Now().Add(waitTime))
 	if _, err := c.Write([]byte("ping")); err != nil {
@@ -124,8 +124,8 @@ func echoes(c net.Conn) error {
 	return err
 }
 
-// daemons waits until there are a master and a worker of HAProxy, and nothing else: a worker
-// from before a reload ends when its connections have, and one that checks a file soon.
+// daemons waits until one master and one worker of HAProxy run, and no other process: a worker
+// from before a reload ends with its connections, and a check of a file soon.
 func (b balancer) daemons() (pids []string) {
 	b.t.Helper()
 	b.await("one master and one worker", func() bool {
@@ -137,9 +137,9 @@ func (b balancer) daemons() (pids []string) {
 
 const m0, m1, m2 = "master-0=192.0.2.10:6443", "master-1=192.0.2.11:6443", "master-2=192.0.2.12:6443"
 
-// TestHardCase28FileCapability: the agent can check with, and run, a HAProxy that has a
-// file capability, as in OpenShift's image; without that capability in the container's
-// bounding set the kernel executes it not at all.
+// TestHardCase28FileCapability: the agent can check with, and run, a HAProxy with a file
+// capability, as in OpenShift's image; without that capability in the container's bounding set
+// the kernel refuses to execute it.
 func TestHardCase28FileCapability(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
@@ -157,8 +157,8 @@ func TestHardCase28FileCapability(t *testing.T) {
 	}
 }
 
-// TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and
-// none that is made meanwhile is refused.
+// TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and no new one is
+// refused meanwhile.
 func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -203,7 +203,7 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	}
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
 	b.up(m0, m1, m2)
-	// Hard case 15: one keeps its name and has another address.
+	// Hard case 15: a backend keeps its name and changes its address.
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.12")
 	last := b.up(m0, "master-1=192.0.2.12:6443")
 	close(stop)
@@ -217,8 +217,8 @@ func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
 	t.Logf("%d connections kept, %d made during %d reloads, %d failed", len(open), made.Load(), last.Reloads-first.Reloads, failed.Load())
 }
 
-// What HAProxy would refuse, and what does not load, leaves the last good
-// configuration in place, and the state says why.
+// A configuration that HAProxy refuses, or that does not load, leaves the last good one in
+// place, and the state has the reason.
 func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 		{v1alpha1.ClusterConfigPath, "a: [", string(cluster), "yaml"},
 	} {
 		b.put(bad.path, bad.data)
-		// On a busy machine HAProxy's answer may be late for a moment.
+		// On a busy machine HAProxy may answer late for a moment.
 		s := b.awaitState("the refusal, and HAProxy to serve", func(s state.HAProxy) bool { return strings.Contains(s.Problem, bad.want) && s.Serving })
 		if s.Restarts != 0 || s.PID != before.PID {
 			t.Errorf("%s: %d restarts, process %d, before %d", bad.want, s.Restarts, s.PID, before.PID)
@@ -253,7 +253,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b.put(v1alpha1.ClusterConfigPath, "a: [")
 	b.start()
 	b.awaitState("HAProxy with the last good configuration", func(s state.HAProxy) bool { return s.Serving && s.Problem != "" })
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12") // which it follows all the same
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12") // which still follows the nodes
 	b.up(m0, m1, m2)
 }
 
@@ -266,8 +266,8 @@ func TestHAProxyIsStartedAgain(t *testing.T) {
 	b.daemons()
 }
 
-// Its file capability has the kernel forget that HAProxy is to end with its parent:
-// in the pod's container it does because that is process 1.
+// Because of the file capability the kernel forgets that HAProxy is to end with its parent: in
+// the pod's container it ends because its parent is process 1.
 func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
@@ -279,16 +279,16 @@ func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b.up(m0)
 }
 
-// A node that is gone takes no connection along for longer than its silence takes to be
-// noticed: those through it end, in workers from before a reload too, and others do not.
+// A node that is gone keeps connections open only until its silence is detected: those through
+// it are closed, in workers from before a reload too, and others stay.
 func TestConnectionsToASilentServerEnd(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	b.up(m0, m1)
 	var lost, kept []net.Conn // those through master-1, and the others
-	// dial opens connections until there are two more through master-1, and some others. A
-	// busy machine spreads them in its own way: HAProxy takes a server that is late for one
-	// that does not answer.
+	// dial opens connections until there are two more through master-1, and some others. A busy
+	// machine distributes them irregularly: HAProxy treats a late server like one that does not
+	// answer.
 	dial := func() {
 		t.Helper()
 		for want, others := len(lost)+2, len(kept); len(lost) < want || len(kept) == others; {
@@ -334,7 +334,7 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 	}
 }
 
-// A stop lets connections end, and says first that it comes.
+// A stop lets connections end, and is announced first.
 func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")

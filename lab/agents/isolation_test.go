@@ -13,8 +13,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// A daemon that was taken over has neither the agent's credentials nor its files, and
-// its container none of the other jobs'.
+// A compromised daemon has neither the agent's credentials nor its files, and its container has
+// none of the other jobs'.
 func TestDaemonIsIsolated(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestDaemonIsIsolated(t *testing.T) {
 	})
 }
 
-// isolated checks what the daemon of the service's container may do.
+// isolated checks the privileges of the daemon in the service's container.
 func (s *service) isolated(daemon string) {
 	s.t.Helper()
 	user := strconv.Itoa(supervise.DaemonUser)
@@ -39,7 +39,7 @@ func (s *service) isolated(daemon string) {
 		`Uid:\s+` + user + `\s+` + user + `\s+` + user, `Gid:\s+` + user, `Groups:\s*`,
 		`CapPrm:\s+0000000000000400`, `CapEff:\s+0000000000000400`, `NoNewPrivs:\s+1`,
 	}
-	// Not at once: one that ends after a reload, or that only checks a file, is soon gone.
+	// Repeated: processes that end after a reload, or only check a file, are soon gone.
 	var wrong string
 	testkit.AwaitWithin(s.t, waitTime, daemon+" to run with nothing of the agent's", func() bool {
 		pids := s.pids(daemon)
@@ -59,7 +59,7 @@ func (s *service) isolated(daemon string) {
 		wrong = "it does not run"
 		return len(pids) > 0
 	}, func() string { return wrong })
-	// As kubelet leaves it; it has one name in the container and on the host.
+	// As kubelet writes it, with the same path in the container and on the host.
 	testkit.Must(s.t, os.Chmod(s.Path("/var/lib/kubelet/kubeconfig"), 0o600))
 	s.put("/var/lib/kubelet/pods/other/secret", "secret")
 	s.put(v1alpha1.TrackDir+"/lb-path", "0")

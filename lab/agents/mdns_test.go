@@ -60,9 +60,9 @@ func (p publisher) ip(args ...string) {
 	testkit.Run(p.t, p.Command(context.Background(), "ip", args...))
 }
 
-// Hard case 15: the name follows the node's address, to another link too. The
-// peer's resolver, and the host that is found, are avahi; another avahi runs
-// beside the agent, and has port 5353 of the node's own addresses.
+// Hard case 15: the name follows the node's address, also to another link. The peer's resolver,
+// and the discovered host, are avahi; another avahi runs next to the agent, and binds port 5353
+// of the node's own addresses.
 func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -109,9 +109,9 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	}
 }
 
-// Two nodes that differ after the first period, or are called the same by
-// mistake: the second one says who has the name, and starting it again would not
-// help, until the name is free.
+// Two nodes whose names differ after the first period only, or have the same name by mistake:
+// the second one reports the holder of the name, and a restart does not help until the name is
+// free.
 func TestMDNSConflict(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -141,7 +141,7 @@ func TestMDNSConflict(t *testing.T) {
 	second.awaitState("the name to be free", func(s state.MDNS) bool { return s.Announced && s.Conflict == nil })
 }
 
-// cluster.yaml may come and change at any time.
+// cluster.yaml may appear and change at any time.
 func TestMDNSFollowsTheCluster(t *testing.T) {
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "192.0.2.10/24", "198.51.100.10/24")
 	data, err := p.Read(v1alpha1.ClusterConfigPath)
@@ -164,8 +164,7 @@ func TestMDNSFollowsTheCluster(t *testing.T) {
 	p.awaitState("the address in the other network", has("198.51.100.10"))
 }
 
-// Before the API is up, CoreDNS knows the neighbours from mDNS; when it is, it
-// knows what the API says.
+// Before the API is up, CoreDNS takes the neighbours from mDNS; afterwards from the API.
 func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -195,12 +194,12 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	far.address("192.0.2.12/24")
 	answers("master-1", "192.0.2.12")
 	before := r.asked("192.0.2.10", "master-9", dns.TypeA)
-	near.kill() // what it said counts while it lives
+	near.kill() // its state counts while it runs
 	answers("master-1", before)
 	near.start()
 	answers("master-1", "192.0.2.12")
 
-	// The API's list: it knows master-1 by another address, and then not at all.
+	// The API's list has another address of master-1, and then none.
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.71")
 	answers("master-1", "192.0.2.71")
 	r.nodes("master-0 192.0.2.10", "master-2 192.0.2.13")
@@ -212,7 +211,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	}
 }
 
-// Without a list of nodes, and with one that was kept from before.
+// Without a list of nodes, and with a recorded one.
 func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 	network := daemon.NewNetwork(t)
 	near := newPublisher(t, network, "master-0", "192.0.2.10/24")
@@ -233,7 +232,7 @@ func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 	}
 }
 
-// Hard case 25, and what little the pod is allowed to do, from its first moment.
+// Hard case 25, with the pod's few privileges, from its first moment.
 func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "192.0.2.10/24", "2001:db8:0:1::10/64")
 	p.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
@@ -245,7 +244,7 @@ func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
 	}
 }
 
-// The probe of an agent that is stuck fails within the time that kubelet gives.
+// The probe of a stuck agent fails within kubelet's time limit.
 func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()

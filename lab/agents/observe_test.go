@@ -41,7 +41,7 @@ func (s *service) get(port int, path string) (code int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-// awaitHealth waits for an answer of /healthz that has these words.
+// awaitHealth waits for an answer of /healthz with these words.
 func (s *service) awaitHealth(port, code int, words string) {
 	s.t.Helper()
 	s.await(fmt.Sprintf("%d %q from /healthz", code, words), func() bool {
@@ -50,7 +50,7 @@ func (s *service) awaitHealth(port, code int, words string) {
 	})
 }
 
-// metric is the value of a series as it is written, "" if there is none.
+// metric returns the value of a series as text, "" if there is none.
 func (s *service) metric(port int, series string) string {
 	s.t.Helper()
 	_, body := s.get(port, "/metrics")
@@ -66,7 +66,7 @@ func (s *service) awaitMetric(port int, series, want string) {
 	s.await(series+" "+want, func() bool { return s.metric(port, series) == want })
 }
 
-// lint holds all metrics against Prometheus' conventions.
+// lint checks all metrics against Prometheus' conventions.
 func (s *service) lint(port int) {
 	s.t.Helper()
 	_, body := s.get(port, "/metrics")
@@ -93,8 +93,8 @@ func (s *service) signal(name string, sig syscall.Signal) {
 	}
 }
 
-// A refused template raises the refusals and nothing else; a daemon that is
-// stopped makes the job unhealthy; another port is followed.
+// A refused template increments the count of refusals alone; a stopped daemon makes the job
+// unhealthy; a change of the port is followed.
 func TestObserveHAProxy(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -151,8 +151,7 @@ func TestObserveHAProxy(t *testing.T) {
 	b.awaitState("the problem", func(s state.HAProxy) bool { return s.Problem != "" })
 }
 
-// The level of a job that runs is changed from its container, and that of all jobs on
-// the host.
+// The level of a running job is changed from its container, and that of all jobs on the host.
 func TestLogLevelOfARunningJob(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
@@ -188,8 +187,7 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	}
 }
 
-// Flushed rules are counted when they are back, and a job that can do its
-// work is healthy whether HAProxy serves or not.
+// Restored rules are counted, and a working job is healthy whether HAProxy serves or not.
 func TestObserveFirewall(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
@@ -224,7 +222,7 @@ func TestObserveFirewall(t *testing.T) {
 	}
 }
 
-// CoreDNS that is stopped does not answer, which is not health.
+// A stopped CoreDNS does not answer, which is unhealthy.
 func TestObserveCoreDNS(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -242,7 +240,7 @@ func TestObserveCoreDNS(t *testing.T) {
 	s.awaitHealth(port, http.StatusOK, "ok")
 }
 
-// Another program's port is left alone, and costs the job nothing.
+// A port of another program is left alone, and the job works without it.
 func TestMonitorPortIsTaken(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
@@ -278,7 +276,7 @@ func (s *service) listens(port int) (out []string) {
 	return out
 }
 
-// The monitor answers on loopback alone.
+// The monitor serves on loopback alone.
 func TestMonitorIsOnLoopback(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
@@ -292,9 +290,8 @@ func TestMonitorIsOnLoopback(t *testing.T) {
 	}
 }
 
-// Where the cluster wants it, another node reads the metrics at the node's address: at no
-// VIP, at no other address, and nothing but metrics. No more when the cluster wants that no
-// more.
+// If the cluster asks for it, another node reads the metrics at the node's address: not at a
+// VIP or another address, and metrics alone. It ends when the cluster no longer asks for it.
 func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "192.0.2.10/24", "198.51.100.10/24")

@@ -30,8 +30,8 @@ import (
 // waitTime is the time limit for operations that take seconds on an idle machine.
 const waitTime = 2 * time.Minute
 
-// service is a container on a node, with all that its pod's manifest, or its
-// unit, gives it. Nothing but the test starts, probes and ends it.
+// service is a container on a node with the settings of its pod's manifest or its unit. Only
+// the test starts, probes and ends it.
 type service struct {
 	node
 	cfg      container.Config
@@ -97,8 +97,8 @@ func (s *service) start() {
 	s.startAs(s.cfg.Args...)
 }
 
-// restartBelowShell starts the agent again, as a process that can end alone: with
-// the container's first one the kernel ends all others.
+// restartBelowShell restarts the agent as a process that can end alone: when the container's
+// first process ends, the kernel ends all others.
 func (s *service) restartBelowShell() {
 	s.t.Helper()
 	s.kill()
@@ -156,7 +156,7 @@ func (s *service) awaitEnd() (exitCode int) {
 	return s.running.ExitCode()
 }
 
-// run runs a command to its end as the container's, beside it.
+// run runs a command to its end with the container's settings, in a second container.
 func (s *service) run(command ...string) (out, errOut string, code int) {
 	s.t.Helper()
 	cfg := s.cfg
@@ -164,7 +164,7 @@ func (s *service) run(command ...string) (out, errOut string, code int) {
 	return s.node.run(cfg)
 }
 
-// exec runs a command in the container, which has to end well.
+// exec runs a command in the container, which must succeed.
 func (s *service) exec(command ...string) {
 	s.t.Helper()
 	if out, code, err := s.running.Exec(s.t.Context(), command...); err != nil || code != 0 {
@@ -189,8 +189,8 @@ func (s *service) nodes(list ...string) {
 	s.put(nodesFile, string(text))
 }
 
-// published reads what a job published, as another container would; false while
-// there is none or its writer is gone.
+// published reads the published state of a job, as another container would; false while there
+// is none or its writer is gone.
 func published[T state.Job](s *service) (v T, alive bool) {
 	s.t.Helper()
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
@@ -227,7 +227,7 @@ func (s *service) pids(name string) []string {
 	})
 }
 
-// echo serves an API server that never lets go: TLS is not its business.
+// echo serves a stand-in for an API server that keeps connections open, without TLS.
 func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn)) {
 	t.Helper()
 	var l net.Listener

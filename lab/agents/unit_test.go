@@ -40,7 +40,7 @@ func (n node) install() {
 	}
 }
 
-// runUnit runs the unit's command lines as they stand.
+// runUnit runs the unit's command lines unchanged.
 func (n node) runUnit(name string) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), waitTime)
@@ -52,7 +52,7 @@ func (n node) runUnit(name string) {
 
 func TestUnitsRunAsTheyStand(t *testing.T) {
 	t.Parallel()
-	// With a VIP that an unclean exit left behind.
+	// With a VIP left by an unclean exit.
 	h := newNode(t, "192.0.2.5/24", "192.0.2.10/24", "2001:db8:0:1::10/64")
 	h.install()
 	h.put("/run/NetworkManager/resolv.conf", "search example.com\nnameserver 192.0.2.10\nnameserver 192.0.2.53\n")
@@ -74,7 +74,7 @@ func TestUnitsRunAsTheyStand(t *testing.T) {
 	h.expect("/run/resolv-prepender-kni-conf-done", "")
 }
 
-// forwarding of an interface, of both families.
+// forwarding returns the settings of an interface, for both families.
 func (n node) forwarding(link string) string {
 	n.t.Helper()
 	var out []string
@@ -89,8 +89,8 @@ func (n node) forwarding(link string) string {
 	return strings.Join(out, " ")
 }
 
-// TestNodeIPHint: what OpenShift's /etc/default/nodeip-configuration says reaches
-// the agent, and is said where it makes no sense.
+// TestNodeIPHint: the hint of OpenShift's /etc/default/nodeip-configuration reaches the agent,
+// which reports an invalid one.
 func TestNodeIPHint(t *testing.T) {
 	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
 	set := func(env ...string) (string, int) {
@@ -114,7 +114,7 @@ func TestNodeIPHint(t *testing.T) {
 }
 
 // TestNodeIPRegistered: without kubelet's drop-in, as on platform external before 4.17, a
-// running node keeps the address that its Node has (hard case 47).
+// running node keeps the address of its Node object (hard case 47).
 func TestNodeIPRegistered(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
@@ -157,8 +157,8 @@ func TestNodeIPShow(t *testing.T) {
 	}
 }
 
-// TestSIGTERMEndsAtOnce: a unit that waits for an address can be stopped, and
-// leaves nothing half done.
+// TestSIGTERMEndsAtOnce: a unit that waits for an address can be stopped, and leaves no partial
+// file.
 func TestSIGTERMEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t), "nodeip-configuration.service")
@@ -182,8 +182,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestInstall copies the program as an init container does, and runs the copy
-// where there is nothing else.
+// TestInstall copies the program as an init container does, and runs the copy in an otherwise
+// empty container.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/lab/report"
 )
 
-// TestRun has three things happen to vipgen's cluster and to the reference, and
-// asks of what was seen only what holds on any machine.
+// TestRun benchmarks three scenarios with vipgen's cluster and the reference, and checks only
+// what holds on any machine.
 func TestRun(t *testing.T) {
 	testkit.Live(t)
 	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "planned-stop"})
@@ -26,8 +26,8 @@ func TestRun(t *testing.T) {
 		scenarios[i].Limit = settling // the machine may be busy with other tests
 	}
 	cfg := config(t)
-	// The smallest cluster whose VIP moves: both clusters run at once, and the reference's checks,
-	// a shell and curl each second, keep two slow cores busy with five nodes.
+	// The smallest cluster whose VIP moves: both clusters run at once, and the reference's
+	// checks, a shell and curl each second, keep two slow cores busy with five nodes.
 	cfg.Cluster.Replicas = map[string]int{v1alpha1.RoleMaster: 2, v1alpha1.RoleWorker: 1}
 	cfg.Runs, cfg.Scenarios, cfg.Clients = 1, scenarios, 3
 	for _, p := range Profiles() {
@@ -35,8 +35,8 @@ func TestRun(t *testing.T) {
 			cfg.Profiles = append(cfg.Profiles, p)
 		}
 	}
-	// Long enough for a machine with other things to do; the settled cluster of the
-	// reference alone takes half a minute, and its idle watches most of one.
+	// Long enough for a busy machine: the settled cluster of the reference takes half a minute,
+	// and its idle watches almost a minute.
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	r, err := Run(ctx, *cfg)
@@ -69,7 +69,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// checkRun asks whether a run says something, and ends with answers.
+// checkRun checks that a run has results, and ends with answers.
 func checkRun(t *testing.T, s report.Scenario, run report.Run) {
 	t.Helper()
 	if run.Error != "" {
@@ -96,7 +96,7 @@ func checkRun(t *testing.T, s report.Scenario, run report.Run) {
 	}
 }
 
-// checkClients asks whether all kinds of clients were everywhere.
+// checkClients checks that all kinds of clients took part everywhere.
 func checkClients(t *testing.T, all []report.Client) {
 	t.Helper()
 	var got []string

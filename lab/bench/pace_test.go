@@ -34,7 +34,7 @@ func played(ctx context.Context, t *testing.T, after func(runs int)) (b *bench, 
 	return b, steps, err
 }
 
-// Each run says which it is, and how long the others take at the pace so far.
+// Each run is announced, with the remaining time at the pace so far.
 func TestSteps(t *testing.T) {
 	_, steps, err := played(t.Context(), t, func(int) {})
 	testkit.Must(t, err)
@@ -43,7 +43,7 @@ func TestSteps(t *testing.T) {
 	testkit.Equal(t, "often, run 2 of 2, a", steps[4].String())
 }
 
-// What was measured before an interruption is in the report; the run that it hits is not.
+// The report of an interrupted benchmark has the runs before the interruption.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b, _, err := played(ctx, t, func(runs int) {

@@ -31,7 +31,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Whatever number of runs, their moments are apart from each other.
+// For any number of runs, their moments are spaced apart.
 func TestPhase(t *testing.T) {
 	for runs := 2; runs <= 20; runs++ {
 		var list []float64
@@ -78,7 +78,7 @@ func TestOverlap(t *testing.T) {
 	timeline := watch.Timeline{
 		{View: watch.Addresses, VIP: vip, Node: "a", From: 0, To: 100 * ms},
 		{View: watch.Addresses, VIP: vip, Node: "b", From: 60 * ms, To: 200 * ms},
-		{View: watch.Addresses, VIP: vip, Node: "a", From: 195 * ms, To: 300 * ms}, // in passing
+		{View: watch.Addresses, VIP: vip, Node: "a", From: 195 * ms, To: 300 * ms}, // briefly
 		{View: watch.Addresses, VIP: other, Node: "c", From: 0, To: 300 * ms},
 		{View: watch.Capture, VIP: vip, Node: "c", From: 0, To: 300 * ms},
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestStall has the holder stand still. With the virtual profile no VIP may move for
-// VirtualStallMS, whenever in an interval that begins. With the fast profile a second is
-// more than enough: what moves is seen.
+// TestStall suspends the holder. With the virtual profile no VIP may move within
+// VirtualStallMS, whenever in an interval the stall begins. With the fast profile a second is
+// more than enough: the move is observed.
 func TestStall(t *testing.T) {
 	testkit.Measured(t)
 	const promised = v1alpha1.VirtualStallMS * time.Millisecond
@@ -20,7 +20,8 @@ func TestStall(t *testing.T) {
 		phases  []float64
 		moves   bool
 	}{
-		// Just before the next advert is worst; the others are for what else there may be.
+		// Just before the next advertisement is the worst moment; the others cover unknown
+		// effects.
 		{v1alpha1.ProfileVirtual, promised, []float64{0.95, 0.9, 0.5, 0.05, 0.98}, false},
 		{v1alpha1.ProfileFast, time.Second, []float64{0.5}, true},
 	} {

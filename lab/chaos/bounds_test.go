@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/lab"
 )
 
-// The bounds follow from the settings: those of the demo cluster, whose interval is
-// changed to half as much again.
+// The bounds follow from the settings: those of the demo cluster, with one and a half times its
+// interval.
 func TestBounds(t *testing.T) {
 	c, err := lab.Demo()
 	testkit.Must(t, err)

@@ -14,7 +14,7 @@ import (
 // TestChaos breaks a lab for one round.
 func TestChaos(t *testing.T) { breakOnce(t, 2, Limits{AtOnce: DefaultAtOnce}) }
 
-// TestAttacks attacks one for a round that has every kind of attack.
+// TestAttacks attacks a lab for a round with every kind of attack.
 func TestAttacks(t *testing.T) {
 	attacks := []Kind{vrrpFlood, mdnsFlood, oddNode, deletedNode, deletedApart, crowd, crashLoop, oddLink}
 	r := breakOnce(t, 37, Limits{Kinds: attacks, AtOnce: len(attacks)})
@@ -25,9 +25,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// breakOnce breaks a lab for one round. The slack is for machines on which much else
-// runs: what is tested here is that all of it works together, and that nothing is
-// wrong for good.
+// breakOnce breaks a lab for one round. The slack is for busy machines: the test checks that
+// all parts work together, and that no violation is permanent.
 func breakOnce(t *testing.T, seed uint64, limits Limits) *Result {
 	t.Helper()
 	testkit.Live(t)

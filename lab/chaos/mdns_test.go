@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Records of mDNS are as many as they say, and one packet of them is one that is read
-// (RFC 6762 section 17).
+// The number of mDNS records is as declared, and a packet of them can be parsed (RFC 6762
+// section 17).
 func TestMDNS(t *testing.T) {
 	const largest = 9000
 	for _, m := range mdnsKinds {

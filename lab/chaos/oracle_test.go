@@ -197,8 +197,8 @@ func TestLongest(t *testing.T) {
 	testkit.Equal(t, longest{Without: 300 * ms, Overlap: 120 * ms}, got)
 }
 
-// grows is the log of a container that grows by so many bytes a second, from a time to
-// another.
+// grows returns the log of a container that grows by a number of bytes per second in a time
+// span.
 func grows(perSecond int64, from, to time.Duration) (out []logged) {
 	for at := time.Duration(0); at <= 40*second; at += second {
 		spent := min(max(at-from, 0), to-from)

@@ -46,8 +46,8 @@ func TestEveryKindHappens(t *testing.T) {
 	}
 }
 
-// Faults that are there at one time are about different things, and not too many;
-// where a round is not merciless some node stays as it is.
+// Concurrent faults have different targets and a limited number; unless a round is merciless
+// some node is not affected.
 func TestFaultsGoTogether(t *testing.T) {
 	const most = 3
 	several := 0
@@ -96,7 +96,7 @@ func TestKindsAreLimited(t *testing.T) {
 	}
 }
 
-// A shape with nothing for some kinds to happen to gets the others.
+// A shape without a target for some kinds gets the others.
 func TestSmallShapes(t *testing.T) {
 	for _, s := range []clusterShape{{Nodes: 1, ControlPlane: []int{0}}, {Nodes: 2, ControlPlane: []int{0, 1}}, {Nodes: 1}} {
 		for _, r := range newSchedule(1, 10*time.Minute, s, Limits{AtOnce: 4}) {
@@ -111,7 +111,7 @@ func TestSmallShapes(t *testing.T) {
 	}
 }
 
-// Beside a node that was deleted there is one that may hold, in every round.
+// Whenever a node was deleted, another one may hold the VIP, in every round.
 func TestDeletedNodeIsNotAlone(t *testing.T) {
 	seen := 0
 	for _, r := range newSchedule(4, 10*time.Hour, shape, Limits{AtOnce: DefaultAtOnce}) {

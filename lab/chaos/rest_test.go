@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// What is left behind on a node is found, whatever it is.
+// Remains on a node are found, whatever their kind.
 func TestLeaks(t *testing.T) {
 	usual := func() normal {
 		return normal{
@@ -23,7 +23,7 @@ func TestLeaks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*normal)
-		want   string // in the complaint; none if empty
+		want   string // in the message; none if empty
 	}{
 		{"nothing", func(*normal) {}, ""},
 		{"an old worker of HAProxy still has a connection", func(n *normal) { n.proxies++ }, ""},
@@ -48,7 +48,7 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// A file that cannot be used is found, each as those see it who read it.
+// An unusable file is found, by the rules of its readers.
 func TestFiles(t *testing.T) {
 	node := daemon.AddNode(t, daemon.NewNetwork(t), "node")
 	n := &lab.Node{Host: &host.Host{Node: node}}
@@ -80,7 +80,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// This process is on its machine, and its end is not missed.
+// This process is found on its machine, and so is its end.
 func TestProcesses(t *testing.T) {
 	p, ok := readProcess(os.Getpid())
 	if !ok || p.parent != os.Getppid() || p.zombie || p.files == 0 {

@@ -30,7 +30,7 @@ func TestLabBenchUsage(t *testing.T) {
 	}
 }
 
-// Every lab needs CoreDNS, and says how to get it.
+// Every lab needs CoreDNS, and explains how to get it.
 func TestLabsNeedCoreDNS(t *testing.T) {
 	testkit.Fails(t, needCoreDNS(lab.Programs{Agent: "a"}), "name it with --coredns")
 	testkit.Check(t, needCoreDNS(lab.Programs{Agent: "a", CoreDNS: "b"}))

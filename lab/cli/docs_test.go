@@ -16,8 +16,8 @@ var program = commandtest.Program{Root: Command, Run: Run, Docs: "../../docs"}
 
 func TestHelp(t *testing.T) { program.Check(t) }
 
-// TestDocumented: every command line of the lab in a page is of a command that exists, with
-// flags that it has; those that need no root print what they should.
+// TestDocumented: every command line of the lab on a page has an existing command and existing
+// flags; those that need no root print the documented output.
 func TestDocumented(t *testing.T) {
 	found, ran := 0, 0
 	for _, line := range commandtest.Lines(t, "../../README.md", "../../docs/*.md", "../../agent/README.md", "../../agent/*/README.md") {

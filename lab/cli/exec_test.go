@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// TestInside: the agent that a node runs is the lab's, with the node's files; of other
-// machines only the network counts.
+// TestInside: a node runs the lab's agent with the node's files; other machines have only the
+// network in common.
 func TestInside(t *testing.T) {
 	s := &control.Status{
 		Agent:  "/opt/vipgen-agent",

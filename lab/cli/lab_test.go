@@ -58,12 +58,12 @@ func newLabRunner(t *testing.T) *labRunner {
 	t.Helper()
 	coredns := testkit.Tool(t, "coredns")
 	ctx := t.Context()
-	if end, ok := t.Deadline(); ok { // with a minute to clean up
+	if end, ok := t.Deadline(); ok { // less a minute to clean up
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Minute))
 		t.Cleanup(cancel)
 	}
-	bin, err := os.MkdirTemp("", "vipgen-bin-") // that others than root can get at
+	bin, err := os.MkdirTemp("", "vipgen-bin-") // that users other than root can access
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(bin) })
 	testkit.Must(t, os.Chmod(bin, 0o755))
@@ -75,7 +75,7 @@ func newLabRunner(t *testing.T) *labRunner {
 		testkit.Must(t, err)
 	}
 	r := &labRunner{t: t, ctx: ctx, program: filepath.Join(bin, "vipgen"), base: t.TempDir(), coredns: coredns}
-	t.Cleanup(func() { // of what a test that failed left
+	t.Cleanup(func() { // the remains of a failed test
 		r.ctx = context.Background()
 		if out, code := r.run("down"); code != command.OK {
 			t.Errorf("lab down: exit code %d\n%s", code, out)
@@ -90,7 +90,7 @@ func (r *labRunner) command(name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(r.ctx, r.program, line...)
 }
 
-// run runs a command and gives all that it printed.
+// run runs a command and returns all of its output.
 func (r *labRunner) run(name string, args ...string) (out string, code int) {
 	r.t.Helper()
 	return r.output(r.command(name, args...))
@@ -106,7 +106,7 @@ func (r *labRunner) output(cmd *exec.Cmd) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// must runs a command that has to succeed.
+// must runs a command that must succeed.
 func (r *labRunner) must(name string, args ...string) string {
 	r.t.Helper()
 	out, code := r.run(name, args...)
@@ -116,7 +116,7 @@ func (r *labRunner) must(name string, args ...string) string {
 	return out
 }
 
-// await asks for the status until it is as wanted.
+// await polls the status until it is as wanted.
 func (r *labRunner) await(what string, ok func(*control.Status) bool) *control.Status {
 	r.t.Helper()
 	last, code := "", 0
@@ -146,7 +146,7 @@ func allHeld(s *control.Status) bool {
 	return !slices.ContainsFunc(s.VIPs, func(v control.VIP) bool { return len(v.Holders) != 1 })
 }
 
-// remains holds what a lab has on this machine.
+// remains holds everything that a lab has on this machine.
 type remains struct {
 	names     []string
 	processes map[string]string // start times by process ID
@@ -207,7 +207,7 @@ func (r *labRunner) gone(left remains) {
 	}
 	testkit.Lacks(r.t, string(mounts), r.base)
 	for pid, start := range left.processes {
-		// What was killed takes the kernel a while to end when all cores are busy.
+		// The kernel takes a while to end killed processes when all cores are busy.
 		testkit.Await(r.t, "the end of process "+pid, func() bool { return startTime(pid) != start })
 	}
 	if entries, err := os.ReadDir(r.base); err != nil && !errors.Is(err, fs.ErrNotExist) || len(entries) > 0 {
@@ -222,7 +222,7 @@ func run(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errOut.String()
 }
 
-// TestLab builds a lab as a user does, and does to it what there are commands for.
+// TestLab builds a lab like a user, and runs its commands.
 func TestLab(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -299,7 +299,7 @@ func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	}
 }
 
-// testClusterStatus shows a cluster by what its agents print.
+// testClusterStatus shows a cluster from the output of its agents.
 func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	show := func(dir string) (c status.Cluster) {
 		out, code := r.output(exec.CommandContext(r.ctx, r.program, "status", dir, "-o", "json"))
@@ -319,7 +319,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 		}) && !slices.ContainsFunc(c.Nodes, func(n status.Node) bool { return n.Settings == "" || len(n.Jobs) < 3 })
 	}
 	printed := t.TempDir()
-	// Agents publish what changed within a second, once they run.
+	// Running agents publish changes within a second.
 	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
 		for _, n := range s.Nodes {
 			out := r.must("exec", n.Name, "--", "vipgen-agent", "status", "-o", "json")
@@ -337,8 +337,8 @@ func testLabKill(t *testing.T, r *labRunner, printed func() string) {
 	first := r.holder()
 	r.must("kill", first)
 	s := r.await("another holder", func(s *control.Status) bool { return allHeld(s) && s.VIPs[0].Holders[0] != first })
-	// On a machine that is late two nodes may take the VIP, one after the other or at once:
-	// then the last failover is between them, or the time without a holder is unknown.
+	// On a late machine two nodes may take the VIP, one after the other or at once: then the
+	// last failover is between them, or the time without a holder is unknown.
 	vip := s.VIPs[0].Address.String()
 	both := strings.Contains(printed(), vip+": SPLIT BRAIN")
 	if f := s.VIPs[0].Failover; f == nil || f.To != s.VIPs[0].Holders[0] || f.From == first && f.WithoutHolderMS <= 0 && !both {
@@ -428,7 +428,7 @@ func TestLabCrash(t *testing.T) {
 		return left
 	}
 	first := crash()
-	second := crash() // whose lab comes where the first one was
+	second := crash() // whose lab takes the place of the first one
 	testkit.Contains(t, r.must("down"), "had crashed")
 	r.gone(first)
 	r.gone(second)

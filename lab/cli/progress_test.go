@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/lab/bench"
 )
 
-// TestBenchProgress: a line for each run, and the scenarios in their own lines, or in one that
-// is redrawn below and fits the terminal.
+// TestBenchProgress prints a line for each run, and the scenarios in their own lines, or in one
+// that is redrawn below and fits the terminal.
 func TestBenchProgress(t *testing.T) {
 	show := func(p *benchProgress) string {
 		var out bytes.Buffer

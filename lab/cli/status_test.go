@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// TestWatchStatus: without a terminal a block follows another, until the lab or ctx ends.
+// TestWatchStatus: without a terminal blocks follow each other, until the lab or ctx ends.
 func TestWatchStatus(t *testing.T) {
 	ticks := make(chan time.Time, 9)
 	for range cap(ticks) {
@@ -46,7 +46,7 @@ func TestWatchStatus(t *testing.T) {
 	}
 }
 
-// TestPaint: a screen is drawn over the one before, and what does not fit above its foot goes.
+// TestPaint: a screen overwrites the previous one, and is cut to the space above its foot.
 func TestPaint(t *testing.T) {
 	for height, want := range map[int]string{4: "a\x1b[K\r\nb\x1b[K\r\n\x1b[K\r\nfoot", 9: "a\x1b[K\r\nb\x1b[K\r\nc\x1b[K\r\n\x1b[K\r\nfoot", 0: "\x1b[K\r\nfoot"} {
 		var out bytes.Buffer

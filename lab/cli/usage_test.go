@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What is wrong with a command line is said in words, as of vipgen's own commands.
+// Usage errors are explained, as those of vipgen's own commands.
 func TestUsage(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"kil", `unknown command "kil" for "vipgen lab"; did you mean kill?`},

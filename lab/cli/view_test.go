@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/lab/control"
 )
 
-// labStatus is a lab with something of everything.
+// labStatus is a lab with all kinds of content.
 func labStatus(now time.Time) *control.Status {
 	api, ingress := netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("192.0.2.6")
 	lb := state.Term{Name: "lb-path", Points: 20, On: true, Meaning: "HAProxy is ready"}
@@ -63,7 +63,7 @@ fault  no router         ingress`
 	testkit.Equal(t, want, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
 }
 
-// Colours and a narrow terminal change no text but what is cut off.
+// Colours and a narrow terminal change no text except what is cut off.
 func TestLabViewAtTerminal(t *testing.T) {
 	now := time.Now()
 	s := labStatus(now)

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestWaits: only what was due counts, and what has not come is late as well.
+// TestWaits: only due events count, and missing ones are late as well.
 func TestWaits(t *testing.T) {
 	w := &waits{}
 	now := time.Now()
@@ -20,13 +20,13 @@ func TestWaits(t *testing.T) {
 	w.complete(1)
 	w.begin()
 	w.expect(2, now.Add(-time.Hour))
-	w.expect(2, now.Add(-time.Minute)) // it was not made before
+	w.expect(2, now.Add(-time.Minute)) // before it was created
 	w.expect(2, now.Add(-2*time.Second))
 	w.expect(3, now.Add(time.Hour))
 	if got, _ := w.result(); got < 2*time.Second || got > time.Minute {
 		t.Errorf("waiting for the second for %v, want 2s and a little", got)
 	}
-	w.complete(7) // more than there are
+	w.complete(7) // more than exist
 	w.expect(3, now.Add(-time.Hour))
 	if got, lost := w.result(); got < 2*time.Second || got > time.Minute || lost != 0 {
 		t.Errorf("%v, lost %d, want 2s and a little", got, lost)
@@ -39,8 +39,7 @@ func TestWaits(t *testing.T) {
 // machine connects from this machine.
 type machine struct{ net.Dialer }
 
-// TestClients: all kinds of clients work, wait while there is no API server, and work
-// again.
+// TestClients: all kinds of clients work, wait while there is no API server, and work again.
 func TestClients(t *testing.T) {
 	api, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com"})
 	testkit.Must(t, err)
@@ -85,7 +84,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestStuck: what never works again is counted.
+// TestStuck: clients that never work again are counted.
 func TestStuck(t *testing.T) {
 	c := &Clients{stop: func() {}, cancel: func() {}, awaiting: time.Now()}
 	w := &waits{}

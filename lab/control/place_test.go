@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// place is one of a lab that made nothing, and is not there.
+// place returns the place of a lab that created nothing, and does not run.
 func place(t *testing.T, base, name string) Place {
 	t.Helper()
 	p, err := At(base, name)
@@ -20,7 +20,7 @@ func place(t *testing.T, base, name string) Place {
 	return p
 }
 
-// leave makes what a lab leaves that was killed.
+// leave makes the remains of a lab that was killed.
 func leave(t *testing.T, p Place, namespaces ...string) {
 	t.Helper()
 	testkit.Must(t, os.MkdirAll(filepath.Join(p.dir(), "cluster", "nodes"), 0o700))
@@ -91,7 +91,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// What is recorded and cannot be the lab's keeps everything from being removed.
+// A record that cannot be the lab's keeps everything from being removed.
 func TestForeignNamesAreLeftAlone(t *testing.T) {
 	for _, name := range []string{"vg1-1-hub", "host", "../../etc", "vg" + strings.Repeat("9", 9) + "-1-n-a"} {
 		p := place(t, t.TempDir(), "demo")
@@ -105,7 +105,7 @@ func TestForeignNamesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Nothing of an earlier run of the kernel is there still, whatever its name.
+// Nothing of an earlier boot still exists, whatever its name.
 func TestReboot(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	leave(t, p)
@@ -121,7 +121,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// Whoever has the place and does not end is named.
+// A process that has the place and does not end is named.
 func TestDownOfWhatDoesNotEnd(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	lock, _, err := p.acquire()

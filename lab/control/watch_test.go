@@ -11,10 +11,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Each look is a tenth of a second after the one before.
+// Readings are a tenth of a second apart.
 func TestHolders(t *testing.T) {
 	tests := []struct {
-		name, looks string // holders by look
+		name, looks string // holders by reading
 		events      []string
 		failover    *Failover
 	}{

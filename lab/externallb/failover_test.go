@@ -21,8 +21,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
-// tooSlow is less than what a host waits for adverts of the other before it takes
-// over: three of 40 ms and the skew.
+// tooSlow is less than the time after which a backup takes over without advertisements: three
+// intervals of 40 ms and the skew.
 const tooSlow = 60 * time.Millisecond
 
 var allAPIs = []string{"master-0", "master-1", "master-2"}
@@ -41,7 +41,7 @@ func TestExternalTraffic(t *testing.T) {
 	o.serving("master-0")
 }
 
-// reaches: every service at every VIP is the right hosts', for clients in the
+// reaches checks that every service at every VIP reaches the right hosts, for clients in the
 // machine networks and beyond.
 func (o *outside) reaches() {
 	o.t.Helper()
@@ -80,8 +80,8 @@ func (o *outside) reaches() {
 	}
 }
 
-// keepsOut: machine configs are for clients in the machine networks. Others get not
-// a byte.
+// keepsOut checks that only clients in the machine networks get machine configs. Others do not
+// get a byte.
 func (o *outside) keepsOut() {
 	o.t.Helper()
 	for _, vip := range []string{apiVIP, apiVIP6} {
@@ -100,7 +100,7 @@ func (o *outside) keepsOut() {
 	}
 }
 
-// greeted returns the number of bytes a client gets from port 22623 when it begins with TLS.
+// greeted returns the number of bytes that a client gets from port 22623 when it starts TLS.
 func (o *outside) greeted(client *netns.Node, vip string) int {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
@@ -117,7 +117,7 @@ func (o *outside) greeted(client *netns.Node, vip string) int {
 	return conn.read
 }
 
-// counted counts what is read of a connection.
+// counted counts the bytes read from a connection.
 type counted struct {
 	net.Conn
 	read int
@@ -129,8 +129,8 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestExternalFailover takes hosts of the pair away under the load of a client, and
-// prints what the client saw.
+// TestExternalFailover stops hosts of the pair under the load of a client, and prints the
+// client's results.
 func TestExternalFailover(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -168,10 +168,9 @@ func TestExternalFailover(t *testing.T) {
 	})
 }
 
-// TestExternalInstallation: API and machine configs come from the bootstrap host
-// first, then from the control plane, through the same haproxy.cfg, and a client that
-// waits for the API in between gets an answer to every question from the first answer
-// on (seed 001).
+// TestExternalInstallation: API and machine configs are served by the bootstrap host first,
+// then by the control plane, through the same haproxy.cfg, and a client that waits for the API
+// in between has every request answered from the first answer on (seed 001).
 func TestExternalInstallation(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -185,8 +184,7 @@ func TestExternalInstallation(t *testing.T) {
 	}
 }
 
-// install starts the control plane, and ends the bootstrap host as an installation
-// does.
+// install starts the control plane, and ends the bootstrap host like an installation.
 func (o *outside) install(host *netns.Node) {
 	o.t.Helper()
 	bootstrap := host.Name
@@ -202,16 +200,17 @@ func (o *outside) install(host *netns.Node) {
 		o.startControl(node)
 	}
 	o.answers(firstHost, append(slices.Clone(allAPIs), bootstrap)...)
-	// The bootstrap's API server reports its shutdown, and ends when no client asks it any
-	// more. A few answers of others do not tell that: this client is not the only one.
+	// The bootstrap's API server reports its shutdown, and ends when no client uses it any
+	// more. A few answers of other servers do not prove that: this client is not the only one.
 	down := func() int {
 		return strings.Count(o.hosts["lb-0"].proxy.Output(), "Server api/"+bootstrap+" is DOWN")
 	}
 	before := down()
 	o.apis[bootstrap].draining.Store(true)
 	o.await("HAProxy to leave the bootstrap out", func() bool { return down() > before })
-	// What HAProxy sent before may still wait to be accepted. An API server serves on
-	// for its --shutdown-delay-duration; here it is until no client is connected.
+	// Connections that HAProxy opened before may still wait to be accepted. An API server
+	// continues to serve for its --shutdown-delay-duration; here it serves until no client is
+	// connected.
 	o.await("the last connection to the bootstrap to end", func() bool { return o.connections(host, 6443) == 0 })
 	o.apis[bootstrap].end(o.t)
 	o.configs[bootstrap].kill()
@@ -219,8 +218,8 @@ func (o *outside) install(host *netns.Node) {
 	config(allAPIs...)
 }
 
-// connections counts those that are open at a port of a node, with those that no program
-// accepted yet.
+// connections returns the number of open connections at a port of a node, including those that
+// no program has accepted yet.
 func (o *outside) connections(node *netns.Node, port int) int {
 	o.t.Helper()
 	out, err := node.Command(o.t.Context(), "ss", "-Htn", "state", "connected", "exclude", "time-wait", "sport", "=", fmt.Sprint(":", port)).Output()
@@ -228,8 +227,8 @@ func (o *outside) connections(node *netns.Node, port int) int {
 	return bytes.Count(out, []byte("\n"))
 }
 
-// TestExternalReload: HAProxy reads another configuration without losing a
-// connection, as `systemctl reload` and the unit's ExecReload have it do.
+// TestExternalReload: HAProxy loads another configuration without losing a connection, by
+// `systemctl reload` and the unit's ExecReload.
 func TestExternalReload(t *testing.T) {
 	t.Parallel()
 	o := newCluster(t)
@@ -244,9 +243,9 @@ func TestExternalReload(t *testing.T) {
 			before := loaded()
 			host.Write(file, [][]byte{without, with}[i%2])
 			// After a reload the master executes itself once more: a signal that arrives
-			// meanwhile is lost, and whoever sees no worker, or one with the file from
-			// before, sends another one. On a slow machine that is one too many, whose
-			// worker may have read the file before this round and be there after it began.
+			// meanwhile is lost, and a caller that sees no worker, or one with the old file,
+			// sends another one. On a slow machine that is one too many, whose worker may have
+			// read the old file and appear after this round began.
 			var sent time.Time
 			now := [][]string{{"master-0", "master-2"}, allAPIs}[i%2]
 			o.await(fmt.Sprintf("another worker, and answers from %v alone", now), func() bool {
@@ -263,15 +262,15 @@ func TestExternalReload(t *testing.T) {
 	}
 }
 
-// TestExternalDropsRights: the plain haproxy.cfg, which is the one that Ignition
-// writes but for the user, drops root's rights after it bound the ports.
+// TestExternalDropsRights: the plain haproxy.cfg, which Ignition writes with another user,
+// drops root's rights after binding the ports.
 func TestExternalDropsRights(t *testing.T) {
 	h := daemon.NewHost(t, daemon.AddNode(t, daemon.NewNetwork(t), "lb", "192.0.2.251/24"))
 	h.Write("/etc/haproxy/haproxy.cfg", testkit.ReadFile(t, "../../golden/external/one-host/expected/haproxy/every-host/etc/haproxy/haproxy.cfg"))
 	p := h.Start(nil, "haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg")
 	want, err := user.Lookup("haproxy")
 	testkit.Must(t, err)
-	// The worker is still root's when the master has said that it loaded.
+	// The worker is still root's when the master reports that it loaded.
 	testkit.Await(t, "a worker that runs as user haproxy", func() bool {
 		if p.Ended() {
 			t.Fatalf("HAProxy does not start:\n%s", p.Output())

@@ -23,8 +23,8 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
 
-// The pair of the case pair-dual-stack, on one network with the cluster and with
-// clients. The cluster's hosts are stand-ins: what answers is this test's.
+// The pair of the case pair-dual-stack, on one network with the cluster and with clients. The
+// cluster's hosts are this test's stand-ins.
 type outside struct {
 	t       *testing.T
 	network *netns.Network
@@ -36,7 +36,7 @@ type outside struct {
 	inside, beyond *netns.Node
 }
 
-// balancer is a host of the pair, which runs what its units say.
+// balancer is a host of the pair, which runs the commands of its units.
 type balancer struct {
 	*daemon.Host
 	proxy *daemon.Process
@@ -54,7 +54,7 @@ const (
 
 var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVIP6, mgmtVIP, mgmtVIP6}
 
-// newCluster makes a cluster that is installed, and clients.
+// newCluster makes an installed cluster, and clients.
 func newCluster(t *testing.T) *outside {
 	t.Helper()
 	o := newOutside(t)
@@ -86,14 +86,14 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// startControl starts what a host of the control plane serves, or the bootstrap host.
+// startControl starts the services of a control-plane host, or of the bootstrap host.
 func (o *outside) startControl(node *netns.Node) {
 	o.t.Helper()
 	o.apis[node.Name] = o.serve(node, 6443, true, "/readyz")
 	o.configs[node.Name] = o.serve(node, 22623, true, "/healthz")
 }
 
-// balance starts the pair, keepalived after the proxies, so that nothing moves later.
+// balance starts the pair, keepalived after the proxies, so that no VIP moves later.
 func (o *outside) balance(flags ...string) {
 	o.t.Helper()
 	for i, config := range pairConfigs(o.t, flags...) {
@@ -104,8 +104,8 @@ func (o *outside) balance(flags ...string) {
 	}
 }
 
-// balanceAlone starts HAProxy of the first host, and no keepalived: clients use the
-// host's own address, and no machine is too slow to keep a VIP where it is.
+// balanceAlone starts HAProxy of the first host, and no keepalived: clients use the host's own
+// address, and no machine is too slow to keep a VIP in place.
 func (o *outside) balanceAlone(flags ...string) *balancer {
 	o.t.Helper()
 	b := o.host(0, pairConfigs(o.t, flags...)[0])
@@ -113,7 +113,7 @@ func (o *outside) balanceAlone(flags ...string) *balancer {
 	return b
 }
 
-// host adds a host of the pair, with what the real Ignition makes of its config.
+// host adds a host of the pair, with the files that the real Ignition writes from its config.
 func (o *outside) host(i int, config []byte) *balancer {
 	o.t.Helper()
 	name := fmt.Sprintf("lb-%d", i)
@@ -173,7 +173,7 @@ func readUnit(t *testing.T, text string) unitCommand {
 		t.Fatalf("no podman in\n%s", text)
 	}
 	u := unitCommand{program: line[1]}
-	// As systemd splits it, as far as the units go.
+	// Split as systemd does, as far as the units need it.
 	for _, m := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(line[2], -1) {
 		u.args = append(u.args, m[1]+m[2])
 	}
@@ -210,8 +210,8 @@ func (o *outside) await(what string, ok func() bool) {
 	testkit.Await(o.t, what, ok)
 }
 
-// during runs something while a client asks the API at an address every 10 ms, each
-// time over a new connection, and says what the client saw.
+// during calls f while a client requests the API at an address every 10 ms, each time over a
+// new connection, and returns the client's results.
 func (o *outside) during(what, address string, timeout time.Duration, do func()) probe.Result {
 	o.t.Helper()
 	client, err := probe.Start(probe.Config{Target: probe.Target{
@@ -233,7 +233,7 @@ func (o *outside) during(what, address string, timeout time.Duration, do func())
 	return r
 }
 
-// awaitReady waits for a host to say that it can serve.
+// awaitReady waits until a host reports that it is ready.
 func (o *outside) awaitReady(host string) {
 	o.t.Helper()
 	o.await(host+" to be ready", func() bool {
@@ -248,13 +248,13 @@ func (o *outside) together(host string) bool {
 	return !slices.ContainsFunc(allVIPs, func(vip string) bool { return !slices.Equal(o.holders(vip), []string{host}) })
 }
 
-// awaitVIPs waits for a host to be the one with all VIPs.
+// awaitVIPs waits until one host has all VIPs.
 func (o *outside) awaitVIPs(host string) {
 	o.t.Helper()
 	o.await("all VIPs at "+host, func() bool { return o.together(host) })
 }
 
-// holders are the hosts of the pair with an address.
+// holders returns the hosts of the pair with an address.
 func (o *outside) holders(vip string) []string {
 	o.t.Helper()
 	var out []string

@@ -26,8 +26,8 @@ type standIn struct {
 	draining atomic.Bool
 }
 
-// serve answers at a port of a node: 200 at the path of its health, the node's name
-// everywhere else.
+// serve answers at a port of a node: 200 at its health path, and the node's name at every other
+// one.
 func (o *outside) serve(node *netns.Node, port int, secure bool, health string) *standIn {
 	o.t.Helper()
 	l, err := process.ListenAll(node, port)
@@ -62,7 +62,7 @@ func (s *standIn) kill() {
 	s.server.Close()
 }
 
-// end answers what it was asked, and ends.
+// end answers pending requests, and ends.
 func (s *standIn) end(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)

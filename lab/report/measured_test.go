@@ -47,8 +47,7 @@ func TestMeasured(t *testing.T) {
 	testkit.Equal(t, want, got)
 }
 
-// The whole way: the holder of a VIP dies, a client notices, and the report shows
-// it.
+// The whole process: the holder of a VIP fails, a client notices, and the report shows it.
 func TestMeasuredPowerLoss(t *testing.T) {
 	testkit.Measured(t)
 	profiles := map[string]string{"classic": "version 2\n advert_int 1", "fast": "version 3\n advert_int 0.1"}
@@ -56,8 +55,8 @@ func TestMeasuredPowerLoss(t *testing.T) {
 		Title: "The holder loses power", What: "Keepalived alone, on three nodes.", VIP: "192.0.2.5"}}}
 	for _, profile := range r.Profiles {
 		run, alone := powerLoss(t, profiles[profile])
-		// A client that had no time itself may not have noticed, nor one of a node
-		// that happened to give the VIP away at that moment.
+		// A client without CPU time may not have noticed, nor one of a node that happened to
+		// give the VIP up at that moment.
 		if !alone {
 			t.Logf("%s: another node held the VIP as well, or instead", profile)
 		}
@@ -75,14 +74,14 @@ func TestMeasuredPowerLoss(t *testing.T) {
 	run := results[0].Runs[0]
 	for _, s := range run.Spans {
 		if s.To-run.Fault <= shown.From || s.From-run.Fault > shown.To {
-			continue // the first election may have been disputed, long before what the page shows
+			continue // the first election may have been contested, long before the displayed time
 		}
 		testkit.Contains(testkit.In(t, s.Node), page.String(), s.Node+" holds the VIP: ")
 	}
 }
 
-// powerLoss takes the holder's power away under a client's eyes. It says whether
-// that node alone held the VIP then.
+// powerLoss powers the holder off while a client is connected. It reports whether that node
+// alone held the VIP.
 func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 	t.Helper()
 	vip := netip.MustParseAddr("192.0.2.5")
@@ -115,8 +114,8 @@ func powerLoss(t *testing.T, settings string) (run Run, alone bool) {
 		defer cancel()
 		testkit.Must(t, p.Await(ctx, answers))
 	}
-	// The client's kernel keeps what it learned by ARP for a second, whatever it
-	// hears (arp(7), locktime).
+	// The client's kernel keeps an entry learned by ARP for a second, regardless of
+	// announcements (arp(7), locktime).
 	await(300)
 	holder := c.Holder()
 	fault := p.Now()

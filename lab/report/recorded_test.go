@@ -22,7 +22,7 @@ func (d *ms) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// recorded reads what WriteJSON wrote.
+// recorded reads the output of WriteJSON.
 func recorded(t *testing.T, file string) *Report {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -65,8 +65,8 @@ func (r jsonRun) run() Run {
 	return out
 }
 
-// TestRecorded: a benchmark that was measured is read and written again without loss, and
-// its page says what it measured.
+// TestRecorded: a measured benchmark is read and written again without loss, and its page
+// states what it measured.
 func TestRecorded(t *testing.T) {
 	r := recorded(t, "testdata/recorded.json")
 	want, err := os.ReadFile("testdata/recorded.json")
@@ -83,8 +83,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestFailoverPicture: the picture of the front page is drawn from what was measured. With
-// -update it is drawn anew, from -recording.
+// TestFailoverPicture: the picture of the front page is drawn from a measurement. With -update
+// it is redrawn, from -recording.
 func TestFailoverPicture(t *testing.T) {
 	const picture = "../../docs/pictures/failover.svg"
 	var got bytes.Buffer

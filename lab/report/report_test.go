@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "write the expected files anew")
 
 const ms1 = time.Millisecond
 
-// run is one in which master-0 loses the VIP at 1 s and master-1 has it after
-// some time, given in ms.
+// run is a run in which master-0 loses the VIP at 1 s and master-1 acquires it after some time,
+// in ms.
 func run(outage, lost int) Run {
 	gone, back := time.Second, time.Second+time.Duration(outage)*ms1
 	return Run{Outage: back - gone, Lost: lost, Asked: 400 + lost, Slowest: 12500 * time.Microsecond, Run: timeline.Run{Fault: gone,
@@ -35,8 +35,7 @@ func run(outage, lost int) Run {
 	}}
 }
 
-// sample has each form that a result can have, and text that must not become
-// syntax.
+// sample has each kind of result, and text that must not become syntax.
 func sample() *Report {
 	slow := []Run{run(2951, 295), run(3380, 338), run(2890, 289)}
 	quick := []Run{run(331, 33), run(364, 36), run(329, 32), run(342, 34)}
@@ -189,7 +188,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// The list of a VIP that flaps has a limit.
+// The list of a flapping VIP has a limit.
 func TestMoments(t *testing.T) {
 	r := Run{Run: timeline.Run{Fault: time.Second}}
 	for i := range 100 {

@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/page/timeline"
 )
 
-// A window shows all of each run: what a client lost, and the last event.
+// A window shows all of each run: the client's lost requests, and the last event.
 func TestWindow(t *testing.T) {
 	const fault = time.Second
 	w := windowOf("192.0.2.5", []timeline.Run{

@@ -40,7 +40,7 @@ func change(t testing.TB, f source.File, pairs ...string) source.File {
 	return source.File{Name: "c.yaml", Data: []byte(text)}
 }
 
-// facts lists what rendering uses, one line each.
+// facts lists the values that rendering uses, one per line.
 func facts(c *gitops.Cluster) string {
 	var b strings.Builder
 	line := func(name string, values ...string) { b.WriteString(name + " " + strings.Join(values, " ") + "\n") }
@@ -163,7 +163,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A single node has no VIPs, on a platform that has none.
+// A single node has no VIPs, on a platform without them.
 func TestReadSingleNode(t *testing.T) {
 	f := instance(t)
 	data := string(f.Data)
@@ -182,16 +182,16 @@ func TestReadSingleNode(t *testing.T) {
 	}
 }
 
-// What is a cluster's object, and what only has the words of one.
+// Objects of clusters, and text that only contains their keywords.
 func TestHasCluster(t *testing.T) {
 	aci, others := install(t)
 	for text, want := range map[string]bool{
 		string(instance(t).Data):  true,
 		string(aci.Data):          true,
-		string(others[0].Data):    false, // refers to one
+		string(others[0].Data):    false, // a reference to one
 		string(site(t).Data):      true,
 		"kind: ClusterInstance\n": false,
-		// Of another group: an early name of ClusterInstance.
+		// Of another API group: an early name of ClusterInstance.
 		"apiVersion: metaclusterinstall.openshift.io/v1alpha1\nkind: SiteConfig\n": false,
 		"# kind: ClusterInstance\n": false,
 		`{"apiVersion": "siteconfig.open-cluster-management.io/v1alpha1",` + "\n" + `"kind": "ClusterInstance",` + "\n" + `"spec": {}}`: true,
@@ -212,7 +212,7 @@ func TestNames(t *testing.T) {
 }
 
 // All clusters of a SiteConfig have names, and a single node of one has no VIPs; nodes that
-// join it later are not of its installation.
+// join later are not part of its installation.
 func TestReadSiteClusters(t *testing.T) {
 	data := `apiVersion: ran.openshift.io/v1
 kind: SiteConfig
@@ -247,7 +247,7 @@ spec:
 	}
 }
 
-// What to give instead is not said of what may be an install-config.
+// A file that may be an install-config gets no advice on alternatives.
 func TestInstead(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: NMStateConfig\n---\nkind: ClusterDeployment\n": "ClusterDeployment",
@@ -277,8 +277,7 @@ func TestInstead(t *testing.T) {
 	}
 }
 
-// No content of such a file makes the reader panic, and what it
-// says of it has a place.
+// No content of such a file makes the reader panic, and its problems have a position.
 func FuzzRead(f *testing.F) {
 	aci, others := install(f)
 	f.Add(instance(f).Data)

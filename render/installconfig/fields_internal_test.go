@@ -9,14 +9,14 @@ import (
 	"github.com/vipgen/vipgen/assets"
 )
 
-// unlisted reports fields that are read although no installer since 4.12 has them: a DNS VIP,
-// and VIPs on platforms without them, which are reported. Fencing of an arbiter has no use.
+// unlisted reports whether a field is read although no installer since 4.12 has it: a DNS VIP,
+// and VIPs on platforms without them, which are reported. Fencing of an arbiter is unused.
 func unlisted(at, name string) bool {
 	return at == "arbiter" && name == "fencing" || name == "dnsVIP" || name == "dns_vip" || at == "platform.ovirt" && name == "dnsRecordsType" || at == "platform.none" || at == "platform.external"
 }
 
-// TestFieldTable: all that is read is in the table, each mapping of it is read, and its
-// releases are known.
+// TestFieldTable: all fields that are read are in the table, each mapping of it is read, and
+// its releases are known.
 func TestFieldTable(t *testing.T) {
 	walked := map[string]bool{}
 	var walk func(at string, typ reflect.Type)

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// inert is the alphabet that everything from a file is held to.
+// inert is the alphabet of every value from a file.
 var inert = regexp.MustCompile(`^[A-Za-z0-9._:/\[\]-]*$`)
 
 func checkReport(t *testing.T, data []byte, l problem.List) {
@@ -46,8 +46,8 @@ func checkInert(t *testing.T, all ...string) {
 	}
 }
 
-// FuzzReadInstallConfig reads any bytes: nothing may panic, problems lie in
-// the file, and what is returned is inert and usable.
+// FuzzReadInstallConfig reads any bytes: nothing panics, problems have a position in the file,
+// and the result is inert and usable.
 func FuzzReadInstallConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, problems := installconfig.Read("f.yaml", data)

@@ -9,10 +9,10 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// marker stands in every place of secret for something that must not leak.
+// marker is the value of every secret in secret, which must not leak.
 const marker = "hunter2"
 
-// secret has the marker wherever an install-config holds a secret.
+// secret has the marker in every field for a secret.
 const secret = `apiVersion: v1
 metadata: {name: demo}
 baseDomain: example.com

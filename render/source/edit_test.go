@@ -41,7 +41,7 @@ func FuzzSetNumber(f *testing.F) {
 	f.Add("spec:\n  ingress:\n  - name: a\n", "spec.ingress[0].virtualRouterID")
 	f.Fuzz(func(t *testing.T, in, field string) {
 		if out, err := SetNumber([]byte(in), field, 9); err == nil {
-			// SetNumber checks the rest.
+			// SetNumber verifies the rest.
 			if _, list := Parse("x", out); list != nil && strings.TrimSpace(field) != "" {
 				t.Error(list)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// FuzzParse feeds any bytes to Parse and both ways of decoding: none may
-// panic, and every problem must have a place inside the file.
+// FuzzParse feeds any bytes to Parse and both decoders: none panics, and every problem has a
+// position in the file.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "a: b\n---\nc: d\n", "version: 4.20\ncount: 3\n", "apiVIPs: [10.0.0.1, x]\n",
@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// lineCount counts line breaks as YAML 1.1 has them.
+// lineCount counts line breaks as defined by YAML 1.1.
 func lineCount(data []byte) int {
 	count := 1
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {

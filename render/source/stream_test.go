@@ -15,7 +15,7 @@ type named struct {
 	} `json:"metadata"`
 }
 
-// TestParseAll: objects come one by one, each with the lines of the file.
+// TestParseAll: objects are returned one by one, each with the lines of the file.
 func TestParseAll(t *testing.T) {
 	tests := []struct {
 		what, text string
@@ -67,8 +67,8 @@ func TestParseAllRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseAll: nothing may panic, problems have a place in the file, and each
-// object can be given as JSON or says that it cannot.
+// FuzzParseAll: nothing panics, problems have a position in the file, and each object converts
+// to JSON or returns an error.
 func FuzzParseAll(f *testing.F) {
 	for _, seed := range []string{"", "a: b\n---\nc: d\n", "kind: List\nitems: [{a: b}, 1]\n", "{\"kind\":\"List\",\"items\":[{}]}", bomb(), "? {a: b}\n: c\n", "a: .nan\nb: 2001-01-01\n"} {
 		f.Add([]byte(seed))

@@ -40,7 +40,7 @@ func node() *v1alpha1.Node {
 	}}
 }
 
-// What would loop or overflow is left out (hard case 16).
+// Upstreams that would loop or exceed the limit are left out (hard case 16).
 func TestUpstreams(t *testing.T) {
 	var many, first []string
 	for i := range 20 {
@@ -91,7 +91,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// Patterns match the names below a domain and nothing else (hard case 17).
+// Patterns match only names below a domain (hard case 17).
 func TestWildcards(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "blue.example.com")
@@ -109,7 +109,7 @@ func TestWildcards(t *testing.T) {
 	if w := got.Wildcards[4]; !slices.Equal(w.A, testkit.Addrs("192.0.2.9")) || !slices.Equal(w.AAAA, testkit.Addrs("2001:db8::9")) {
 		t.Errorf("%+v", w)
 	}
-	// No address leads back to a record.
+	// No address resolves to the name of a record.
 	wantHosts := []string{
 		"192.0.2.2 [api.demo.example.com api-int.demo.example.com]",
 		"2001:db8::2 [api.demo.example.com api-int.demo.example.com]",
@@ -138,8 +138,8 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// More API VIPs have their own names, and those of the API lead to the first VIPs
-// alone. A name below a wildcard wins over it.
+// Additional API VIPs have their own names, and those of the API resolve to the first VIPs
+// alone. A name below a wildcard overrides it.
 func TestMoreAPINames(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.17"),
@@ -158,8 +158,8 @@ func TestMoreAPINames(t *testing.T) {
 	}
 }
 
-// Nodes are known by both of their names, if they have any; the bootstrap host is none,
-// and other networks than the machines' do not count.
+// Nodes are known by both of their names, if any; the bootstrap host is not a node, and other
+// networks than the machine networks do not count.
 func TestNodes(t *testing.T) {
 	n := node()
 	n.Peers = []v1alpha1.Peer{
@@ -184,7 +184,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// A node that is called as the cluster's own names gets none of them.
+// A node named like one of the cluster's own names gets none of them.
 func TestHardCase40NamesOfTheCluster(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("198.51.100.2"), Names: []string{"api.mgmt.example.net"}})
@@ -217,7 +217,7 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 	}
 }
 
-// Of two nodes that would have a name in common, the control plane's has it.
+// If two nodes share a name, it resolves to the control plane's.
 func TestHardCase40NamesOfNodes(t *testing.T) {
 	n := node()
 	n.Peers = []v1alpha1.Peer{
@@ -232,8 +232,8 @@ func TestHardCase40NamesOfNodes(t *testing.T) {
 	}
 }
 
-// TestExternalRecords: dnsRecordsType External leaves the three names that every
-// cluster has to the site's name servers, and nothing else.
+// TestExternalRecords: dnsRecordsType External leaves the three names of every cluster to the
+// site's name servers, and no others.
 func TestExternalRecords(t *testing.T) {
 	c := cluster()
 	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "shop.example")

@@ -20,8 +20,8 @@ func singleNode() *v1alpha1.ClusterConfig {
 	return c
 }
 
-// Without VIPs, the names of a single node are what the node itself is known by: one
-// address of each family, on the default route, else in a machine network.
+// Without VIPs, the names of a single node resolve to the node's own address: one of each
+// family, on the default route, else in a machine network.
 func TestNamesWithoutVIPs(t *testing.T) {
 	routed := node()
 	routed.Interfaces[1].DefaultRoute4 = true

@@ -70,8 +70,8 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// On a compute node it is for the node's own programs: no other host connects, the backends
-// are the control plane's HAProxy, and no API server is asked whether it is ready.
+// A compute node's HAProxy is for the node's own programs: no other host can connect, the
+// backends are the control plane's HAProxy, and no API server is checked.
 func TestComputeNode(t *testing.T) {
 	n := controlNode("infra", peerAt("m0", "master", "192.0.2.10"), peerAt("w0", "worker", "192.0.2.20"), peerAt("a0", "arbiter", "192.0.2.19"))
 	text, err := Render(Template, withVIPs("192.0.2.2"), n)
@@ -99,8 +99,8 @@ func TestComputeNode(t *testing.T) {
 	testkit.Equal(t, 2, strings.Count(string(text), "    server "))
 }
 
-// Hard case 18: whatever checks find out, clients get a server. The backend that is asked
-// last checks none, and has all of them.
+// Hard case 18: whatever the checks report, clients get a server. The last backend has all
+// servers without checks.
 func TestHardCase18AnyServer(t *testing.T) {
 	text, err := Render(Template, withVIPs("192.0.2.2"), controlNode("master", peerAt("m0", "master", "192.0.2.10"), peerAt("m2", "master", "192.0.2.12")))
 	testkit.Must(t, err)
@@ -138,8 +138,8 @@ func TestNoIPv6(t *testing.T) {
 	}
 }
 
-// HAProxy 2.2 knows nothing of when keep-alive begins, and refuses to start with it
-// (hard case 29); nor is it told by a node whose HAProxy is not known.
+// HAProxy 2.2 does not support a keep-alive idle time, and refuses to start with it (hard case
+// 29); it is also left out on a node with an unknown HAProxy.
 func TestHardCase29Versions(t *testing.T) {
 	for version, want := range map[string]struct{ keepAlive, thread bool }{
 		"": {}, "1.8": {}, "2.2": {}, "2.3": {keepAlive: true}, "2.5": {keepAlive: true}, "2.6": {true, true}, "2.10": {true, true}, "3.0": {true, true},

@@ -16,8 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// HAProxy serves as many connections at once as the configuration says, in every generation.
-// Where the limit of open files allows fewer it starts all the same.
+// HAProxy serves as many connections at once as configured, in every generation. Where the
+// limit of open files allows fewer it starts anyway.
 func TestConnections(t *testing.T) { daemon.EachGeneration(t, testConnections) }
 
 func testConnections(t *testing.T, g daemon.Generation) {
@@ -34,13 +34,13 @@ func testConnections(t *testing.T, g daemon.Generation) {
 	}
 }
 
-// manyConnections are more than a front end of HAProxy takes where nothing is said, 2,000.
-// Each is two files of HAProxy and two of this test, which bounds what machines that lower
-// the limit of files can hold of three generations at once.
+// manyConnections exceeds the default of 2,000 connections of HAProxy's front ends. Each needs
+// two files of HAProxy and two of this test, which limits how many of three generations a
+// machine with a low limit of files can hold at once.
 const manyConnections = 2500
 
-// hold opens connections through HAProxy to servers that return what they get. They go
-// to all addresses of the node, whose ports would not suffice for one.
+// hold opens connections through HAProxy to echo servers. They use all addresses of the node,
+// since the ports of one would not suffice.
 func hold(t *testing.T, lb *daemon.LoadBalancer, n int) (held []net.Conn) {
 	t.Helper()
 	for i := range n {

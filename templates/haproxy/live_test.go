@@ -41,7 +41,7 @@ func cluster(peers int) (*v1alpha1.ClusterConfig, *v1alpha1.Node) {
 	return c, n
 }
 
-// render returns the agent's configuration for a generation's HAProxy.
+// render returns the agent's configuration for the HAProxy of a generation.
 func render(t *testing.T, g daemon.Generation, peers int) []byte {
 	t.Helper()
 	c, n := cluster(peers)
@@ -56,8 +56,8 @@ type apiServer struct {
 	listener net.Listener
 	ready    atomic.Bool
 	checks   atomic.Int32 // requests for /readyz
-	fresh    atomic.Int32 // those of them that were the first over a connection
-	still    sync.RWMutex // held for as long as the server stands still
+	fresh    atomic.Int32 // those that were the first over a connection
+	still    sync.RWMutex // held while the server is suspended
 	mu       sync.Mutex
 	conns    []net.Conn
 }
@@ -81,7 +81,7 @@ func serve(t *testing.T, lb *daemon.LoadBalancer, a netip.Addr, cert tls.Certifi
 	return s
 }
 
-// moves returns once the server does not stand still.
+// moves returns once the server is not suspended.
 func (s *apiServer) moves() {
 	s.still.RLock()
 	defer s.still.RUnlock()
@@ -110,12 +110,12 @@ func (s *apiServer) handle(conn net.Conn) {
 			continue
 		}
 		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
-		io.Copy(conn, r) // a watch: open for as long as the client likes
+		io.Copy(conn, r) // a watch: open for as long as the client wants
 		return
 	}
 }
 
-// die ends the server as a crash does: nothing listens, connections break.
+// die ends the server like a crash: nothing listens, connections break.
 func (s *apiServer) die() {
 	s.listener.Close()
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func up(states ...string) map[string]string {
 	return out
 }
 
-// ready requests one of the paths that report whether HAProxy can serve.
+// ready requests one of the paths with which HAProxy reports its readiness.
 func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	t.Helper()
 	conn, err := lb.Dial("127.0.0.1:9444")
@@ -170,8 +170,8 @@ func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	return resp.StatusCode
 }
 
-// A dead API server is found by the health check, a graceful shutdown by its
-// /readyz, and without any server HAProxy says that it is not ready.
+// A dead API server is detected by the health check, a graceful shutdown by its /readyz, and
+// without any server HAProxy reports that it is not ready.
 func TestHealthChecks(t *testing.T) { daemon.EachGeneration(t, testHealthChecks) }
 
 func testHealthChecks(t *testing.T, g daemon.Generation) {
@@ -196,19 +196,19 @@ func testHealthChecks(t *testing.T, g daemon.Generation) {
 	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
-// slowest is how long a connection may take to which HAProxy has first given a server whose
-// node is gone: 150 ms, and what a busy machine adds.
+// slowest bounds the time of a connection that HAProxy first sends to a server whose node is
+// gone: 150 ms, and the delays of a busy machine.
 const slowest = 400 * time.Millisecond
 
-// A node that lost its power is silent, and its server counts as up until its checks fail.
-// What is given to it meanwhile is answered by another server, soon.
+// A node that lost power is silent, and its server counts as up until its checks fail. New
+// connections to it are soon answered by another server.
 func TestSilentServer(t *testing.T) { daemon.EachGeneration(t, testSilentServer) }
 
 func testSilentServer(t *testing.T, g daemon.Generation) {
 	lb, _ := start(t, g, render(t, g, 1))
 	lb.Await(t, "api-servers", up("UP", "UP"))
-	// Nobody has the third address. Its checks are late here, so that it counts as up. Nor
-	// is anybody asked who has it: the kernel would give up after three seconds, with all
+	// No host has the third address. Its checks are slow here, so that it counts as up. Its
+	// neighbour entry exists: otherwise the kernel would give up after three seconds, with all
 	// connections that wait then.
 	lb.Silent(t, "192.0.2.99")
 	silent := strings.Replace(string(render(t, g, 2)), "192.0.2.23:6443", "192.0.2.99:6443", 1)
@@ -217,8 +217,8 @@ func testSilentServer(t *testing.T, g daemon.Generation) {
 	watch := testkit.StartStopwatch()
 	var took []time.Duration
 	waited := 0
-	// A third error would take the server out. The worker from before the reload knows
-	// nothing of the server, and may take the first connections.
+	// A third error would mark the server down. The worker from before the reload does not know
+	// the server, and may accept the first connections.
 	for waited < 2 && len(took) < 30 {
 		began := time.Now()
 		conn, err := stream(lb)
@@ -240,9 +240,8 @@ func testSilentServer(t *testing.T, g daemon.Generation) {
 	testkit.Promise(t, "the slowest connection", slices.Max(took), slowest, 2*time.Second+10*late, late)
 }
 
-// Hard case 18: while HAProxy reloads again and again, no connection is refused
-// or reset, those from before live on, and so do those of a server that shuts
-// down gracefully.
+// Hard case 18: while HAProxy reloads repeatedly, no connection is refused or reset, existing
+// ones continue, and so do those of a server that shuts down gracefully.
 func TestHardCase18Reload(t *testing.T) { daemon.EachGeneration(t, testReload) }
 
 func testReload(t *testing.T, g daemon.Generation) {
@@ -298,9 +297,9 @@ func testReload(t *testing.T, g daemon.Generation) {
 	t.Logf("%d connections made during 6 reloads, %d kept", made.Load(), len(open))
 }
 
-// Hard case 18: a worker that a reload has started takes a server out by its first failed
-// check. Where those of all servers fail, as on a node that is too busy to answer in time,
-// clients reach an API server all the same, and HAProxy says that it cannot serve.
+// Hard case 18: a worker started by a reload marks a server down by its first failed check. If
+// those of all servers fail, as on a node that is too busy to answer in time, clients still
+// reach an API server, and HAProxy reports that it is not ready.
 func TestHardCase18FirstChecksFail(t *testing.T) { daemon.EachGeneration(t, testFirstChecksFail) }
 
 func testFirstChecksFail(t *testing.T, g daemon.Generation) {
@@ -328,19 +327,20 @@ func testFirstChecksFail(t *testing.T, g daemon.Generation) {
 	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
-// frozenFor is how long all API servers stand still in the test of hard case 45.
+// frozenFor is how long all API servers are suspended in the test of hard case 45.
 const frozenFor = 10 * time.Second
 
-// freeze makes the server stand still, as SIGSTOP would: the kernel keeps taking
-// connections for it, and nothing is answered until thaw is called.
+// freeze suspends the server, like SIGSTOP: the kernel continues to accept connections for it,
+// and nothing is answered until thaw is called.
 func (s *apiServer) freeze() (thaw func()) {
 	s.still.Lock()
 	return s.still.Unlock
 }
 
-// Hard case 45: while all API servers stand still for 10 seconds, or none is ready, no client
-// is better: HAProxy says all the time that it can serve, takes connections, and what was
-// asked meanwhile is answered afterwards. One that dies alone is out as soon as ever.
+// Hard case 45: while all API servers are suspended for 10 seconds, or none is ready, no client
+// has an alternative: HAProxy reports all the time that it is ready, accepts connections, and
+// requests of this time are answered afterwards. A single dead server is marked down as soon as
+// usual.
 func TestHardCase45AllUnready(t *testing.T) { daemon.EachGeneration(t, testAllUnready) }
 
 func testAllUnready(t *testing.T, g daemon.Generation) {

@@ -119,8 +119,8 @@ func TestParticipation(t *testing.T) {
 	}
 }
 
-// A pool of 2,000 in unicast mode: what the holder sends and what is read on
-// every node stay bounded (hard case 26).
+// A pool of 2,000 in unicast mode: the holder's packets and the configuration that every node
+// reads are bounded (hard case 26).
 func TestManyWorkers(t *testing.T) {
 	n := node("worker", 1)
 	n.Interfaces[0].Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/16"), netip.MustParsePrefix("2001:db8::1/64")}
@@ -154,8 +154,7 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-// Both families on one Neutron port move together, with the checks on the group
-// (hard case 14).
+// Both families on one Neutron port move together, with the checks on the group (hard case 14).
 func TestSyncGroups(t *testing.T) {
 	together := func(s *v1alpha1.ClusterConfigSpec) {
 		for i := range s.Groups {
@@ -188,8 +187,8 @@ func TestSyncGroups(t *testing.T) {
 	}
 }
 
-// More API VIPs are a separate group next to the first, with its own terms. The
-// bootstrap has nothing to do with them, and is no company either (hard case 2).
+// Additional API VIPs are a separate group next to the first, with its own terms. The bootstrap
+// host takes no part in it, and does not count as its peer (hard case 2).
 func TestMoreAPIVIPs(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 		s.Groups = append(s.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.17"), Instance: "demo_API_mgmt", VirtualRouterID: 17})
@@ -214,8 +213,8 @@ func TestMoreAPIVIPs(t *testing.T) {
 	}
 }
 
-// A VIP may be in another network than the first ones, where nodes have an interface
-// of their own. One that no peer would receive there takes no part.
+// A VIP may be in another network than the first ones, where nodes have an interface. A node
+// takes no part if no peer would receive its advertisements there.
 func TestVIPInAnotherNetwork(t *testing.T) {
 	const here, elsewhere = "198.51.100.10/24", "198.51.100.11"
 	const stranger, unknown = "other nodes have addresses in the network of 198.51.100.17, and this node has none", "no other node's address in the network of 198.51.100.17 is known"
@@ -275,7 +274,7 @@ func TestVIPInAnotherNetwork(t *testing.T) {
 	}
 }
 
-// A node outside of the network where the control plane and the VIP are stays out.
+// A node outside of the network of the control plane and the VIP takes no part.
 func TestHardCase39RemoteWorkers(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 		s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
@@ -287,8 +286,8 @@ func TestHardCase39RemoteWorkers(t *testing.T) {
 	}
 }
 
-// What a worker says of its addresses pushes no other out of an ingress VIP in a network
-// of its own, and does not make it hold the VIP with no peer but that one.
+// The addresses that a worker reports displace no other node from an ingress VIP in its own
+// network, and no node holds the VIP with this worker as its only peer.
 func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 	const claimed, here = "198.51.100.66", "198.51.100.10/24"
 	none, unheard := "this node has no address in the network of 198.51.100.17", "the other nodes do not know this node's address in the network of 198.51.100.17"
@@ -346,8 +345,8 @@ func TestHardCase39WorkerClaimsAnAddress(t *testing.T) {
 	}
 }
 
-// An address whose prefix the link does not say is in its machine network all the same
-// (hard case 10).
+// An address without a prefix length on the link counts as in its machine network (hard case
+// 10).
 func TestVIPInTheNetworkOfAHostPrefix(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 		s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}
@@ -371,7 +370,7 @@ func TestInstances(t *testing.T) {
 		name     string
 		settings v1alpha1.VRRPSettings
 		node     *v1alpha1.Node
-		want     []Instance // of the API, without what is the same everywhere
+		want     []Instance // of the API, without common fields
 	}{
 		{"the bootstrap may be unknown, and is heard all the same", fast, node("master", 10, "master:12", "master:11", "worker:20"), []Instance{
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11", "192.0.2.12"), FullTTL: true},
@@ -419,7 +418,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// Nodes start with the initial settings of the cluster, until they get others.
+// Nodes start with the initial settings of the cluster, until they have others.
 func TestStart(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.VRRP.Start = &classic })
 	n := node("master", 10, "master:11")
@@ -428,9 +427,9 @@ func TestStart(t *testing.T) {
 	testkit.Equal(t, 3, New(c, n).Instances[0].Version)
 }
 
-// Next to nodes of the operator, adverts go from and to the addresses that the cluster
-// lists, also where the VIP is in another network; after the migration, as everywhere, those of
-// the VIP's network are taken.
+// Beside nodes of the operator, advertisements go between the addresses that the cluster lists,
+// even if the VIP is in another network; after the migration, as usual, between those in the
+// VIP's network.
 func TestHardCase46AsListed(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 		s.VRRP.Start = &classic

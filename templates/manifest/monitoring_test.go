@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// rule is one of a group.
+// rule is a rule of a group.
 type rule struct {
 	Alert       string            `json:"alert,omitempty"`
 	Record      string            `json:"record,omitempty"`
@@ -62,7 +62,7 @@ func (f ruleFile) all() (out []rule) {
 	return out
 }
 
-// promtool runs it on files that hold the values, in their own directory.
+// promtool runs promtool on files with these values, in their own directory.
 func promtool(t *testing.T, files map[string]any, args ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func promtool(t *testing.T, files map[string]any, args ...string) []byte {
 	return out
 }
 
-// Each alert fires on a cluster on which it is to, and not on the one next to it.
+// Each alert fires on a cluster with its condition, and not on a similar one without it.
 func TestRules(t *testing.T) {
 	testkit.Privileged(t)
 	tests := testkit.ReadFile(t, "testdata/rules.test.yaml")
@@ -98,7 +98,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// An alert that no test has fire would be an alert that never fired.
+// An alert without a test that fires it may never fire.
 func TestEveryAlertIsTested(t *testing.T) {
 	data := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	var tests struct {
@@ -126,7 +126,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// Each alert has a section of the runbooks, which says what to do, and each section an alert.
+// Each alert has a section of the runbooks with its remedy, and each section an alert.
 func TestRunbooks(t *testing.T) {
 	page := testkit.ReadFile(t, "../../docs/runbooks.md")
 	var sections, alerts []string
@@ -144,7 +144,8 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// Nodes that are left out by intent raise no alert, whatever group or instance is named; others do.
+// Nodes that are left out intentionally raise no alert, whatever group or instance is named;
+// others do.
 func TestIntendedReasons(t *testing.T) {
 	all := rules(t).all()
 	r := all[slices.IndexFunc(all, func(r rule) bool { return r.Alert == "VipgenNodeLeftOut" })]
@@ -152,7 +153,7 @@ func TestIntendedReasons(t *testing.T) {
 	if m == nil {
 		t.Fatal(r.Expr)
 	}
-	// Prometheus anchors patterns; in a string a backslash is two.
+	// Prometheus anchors patterns; in a string a backslash is doubled.
 	intended := regexp.MustCompile("^(?:" + strings.ReplaceAll(m[1], `\\`, `\`) + ")$")
 	for _, why := range vrrp.LeftOutReasons() {
 		for _, reason := range []string{why.String(), "api: " + why.String(), "demo_API: " + why.String()} {
@@ -163,7 +164,7 @@ func TestIntendedReasons(t *testing.T) {
 	}
 }
 
-// relabelConfig is a relabeling of a PodMonitor, as far as vipgen's has them.
+// relabelConfig is a relabeling of a PodMonitor, with the fields that vipgen's use.
 type relabelConfig struct {
 	Action       string   `json:"action,omitempty"`
 	SourceLabels []string `json:"sourceLabels"`
@@ -172,8 +173,8 @@ type relabelConfig struct {
 	Replacement  string   `json:"replacement,omitempty"`
 }
 
-// The operator makes a scrape configuration of each endpoint, with its relabelings as they
-// are. Prometheus' own service discovery says what becomes of pods.
+// The Prometheus operator derives a scrape configuration from each endpoint, with its
+// relabelings unchanged. Prometheus' own service discovery applies it to pods.
 func TestPodMonitor(t *testing.T) {
 	testkit.Privileged(t)
 	text, err := Render(PodMonitor, Params{Namespace: "openshift-kni-infra", Monitored: []Monitored{{"haproxy", 9454}, {"keepalived", 9555}}})
@@ -220,7 +221,7 @@ func TestPodMonitor(t *testing.T) {
 	var targets []struct {
 		Labels map[string]string `json:"labels"`
 	}
-	// It prints what it found within the time, which may be nothing on a busy machine.
+	// It prints the targets found within the time, which may be none on a busy machine.
 	testkit.Await(t, "promtool to find targets", func() bool {
 		out = promtool(t, map[string]any{"prometheus.yaml": config}, "check", "service-discovery", "--timeout=2s", "prometheus.yaml", "vipgen")
 		if err := json.Unmarshal(out, &targets); err != nil {
@@ -244,7 +245,7 @@ func TestPodMonitor(t *testing.T) {
 // converts all of them.
 var panelTypes = []string{"graph", "singlestat", "table"}
 
-// Every panel is of a type that the console shows, with expressions that Prometheus takes.
+// Every panel has a type that the console supports, with expressions that Prometheus parses.
 func TestDashboard(t *testing.T) {
 	testkit.Privileged(t)
 	text, err := Render(Dashboard, Params{})

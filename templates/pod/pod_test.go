@@ -20,8 +20,7 @@ var images = v1alpha1.Images{
 	CoreDNS:    "registry.example.com/coredns:1",
 }
 
-// Every pod of every role decodes strictly and has what DESIGN section 6 asks
-// of all of them.
+// Every pod of every role decodes strictly and meets the requirements of DESIGN section 6.
 func TestRender(t *testing.T) {
 	node := []string{"/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki"}
 	credentials := map[string][]string{
@@ -43,7 +42,7 @@ func TestRender(t *testing.T) {
 				}
 				want := want
 				if name == MDNS {
-					want = nil // it asks no API
+					want = nil // it uses no API
 				}
 				var got []string
 				for _, m := range main.VolumeMounts {
@@ -69,7 +68,7 @@ func checkPod(t *testing.T, p *corev1.Pod) {
 	if !s.HostNetwork || s.PriorityClassName != "system-node-critical" || len(s.Tolerations) != 1 || s.Tolerations[0].Operator != corev1.TolerationOpExists || s.Tolerations[0].Key != "" {
 		t.Errorf("host network %t, priority %q, tolerations %v", s.HostNetwork, s.PriorityClassName, s.Tolerations)
 	}
-	// Of a static pod kubelet reads the number alone: that of the class.
+	// For a static pod kubelet uses only the number: that of the class.
 	if s.Priority == nil || *s.Priority != 2_000_001_000 {
 		t.Errorf("priority %v", s.Priority)
 	}
@@ -93,7 +92,7 @@ func checkPod(t *testing.T, p *corev1.Pod) {
 				t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
 			}
 		}
-		// What a holder of VIPs takes is never a reason to end it.
+		// A container that no VIP depends on has limits, no other has.
 		if limited := len(c.Resources.Limits) > 0; limited != (c.Name == MDNS) || !c.Resources.Limits.Cpu().IsZero() {
 			t.Errorf("%s: limits %+v", c.Name, c.Resources.Limits)
 		}

@@ -18,7 +18,7 @@ import (
 // security is the page with the table of privileges.
 const security = "../../docs/security.md"
 
-// every is the container of rows that are about all of them.
+// every is the container of rows that apply to all of them.
 const every = "every one"
 
 // privileges returns the privileges of the containers of the pods of a node and of the
@@ -75,7 +75,7 @@ func privilegesOf(p *corev1.PodSpec, c *corev1.Container) (out []string) {
 	return out
 }
 
-// Every privilege of a container stands in the table with a reason, and no other does.
+// Every privilege of a container is in the table with a reason, and no other one.
 func TestPrivilegesAreDocumented(t *testing.T) {
 	page := testkit.ReadFile(t, security)
 	documented := map[string]map[string]bool{}

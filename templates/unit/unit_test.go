@@ -35,7 +35,7 @@ func TestRender(t *testing.T) {
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		u := units[name]
 		testkit.Contains(testkit.In(t, name), u, " "+image+" ")
-		// The image's own user may write nothing on the host (docs/install.md).
+		// The image's own user may not write to the host (docs/install.md).
 		testkit.Contains(testkit.In(t, name), u, " --user 0:0 ")
 		if strings.ContainsAny(u, "%$`") || strings.Contains(strings.ReplaceAll(u, "\\\n", ""), "\\") {
 			t.Errorf("%s has specifiers, variables or escapes:\n%s", name, u)
@@ -45,7 +45,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestHardCase47Hints: the unit hands on the hints that count, and none otherwise.
+// TestHardCase47Hints: the unit passes valid hints on, and no others.
 func TestHardCase47Hints(t *testing.T) {
 	for _, hints := range [][]string{nil, {"NODEIP_HINT"}, {"NODEIP_HINT", "KUBELET_NODEIP_HINT"}} {
 		units, err := Render(Params{AgentImage: image, Hints: hints})
@@ -59,8 +59,8 @@ func TestHardCase47Hints(t *testing.T) {
 	}
 }
 
-// TestHardCase47Registered: the agent gets kubelet's certificate, and never the key; on a first
-// boot it gets none, and the unit does not fail.
+// TestHardCase47Registered: the agent gets kubelet's certificate, and never the key; on the
+// first boot there is none, and the unit does not fail.
 func TestHardCase47Registered(t *testing.T) {
 	_, command, _ := strings.Cut(rendered(t)["nodeip-configuration.service"], "\nExecStartPre=/bin/sh -c '")
 	script, _, _ := strings.Cut(command, "'\n")
@@ -73,7 +73,7 @@ func TestHardCase47Registered(t *testing.T) {
 		}
 		n.put("run/nodeip-configuration/kubelet-server.crt", "from before", 0o644)
 		if pem != "" {
-			// Kubelet's is a link to the last one that it got.
+			// Kubelet's certificate is a link to the latest one.
 			n.put("var/lib/kubelet/pki/kubelet-server-1.pem", pem, 0o600)
 			testkit.Must(t, os.Symlink(n.dir+"/var/lib/kubelet/pki/kubelet-server-1.pem", n.dir+"/var/lib/kubelet/pki/kubelet-server-current.pem"))
 		}
@@ -84,7 +84,7 @@ func TestHardCase47Registered(t *testing.T) {
 	}
 }
 
-// TestVerify: systemd finds nothing to say about the units.
+// TestVerify: systemd reports nothing about the units.
 func TestVerify(t *testing.T) {
 	analyze := testkit.Program(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -99,9 +99,9 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// shell takes the script of a unit's first command, as systemd hands it to
-// /bin/sh: a backslash at the end of a line becomes a space (systemd.syntax(7)),
-// and what is between single quotes is one argument.
+// shell returns the script of a unit's first command, as systemd passes it to /bin/sh: a
+// backslash at the end of a line becomes a space (systemd.syntax(7)), and text in single quotes
+// is one argument.
 func shell(t *testing.T, unit string) string {
 	t.Helper()
 	_, command, _ := strings.Cut(strings.ReplaceAll(unit, "\\\n", " "), "\nExecStart=/bin/sh -c '")
@@ -112,8 +112,8 @@ func shell(t *testing.T, unit string) string {
 	return script
 }
 
-// node is a directory where a unit's script runs, with stand-ins for podman and
-// sleep that say what they were asked to do.
+// node is a directory where a unit's script runs, with stand-ins for podman and sleep that
+// record their arguments.
 type node struct {
 	t   *testing.T
 	dir string
@@ -137,8 +137,8 @@ func (n node) get(path string) string {
 	return string(data)
 }
 
-// run runs a unit's script on the node: podman and sleep are the shell's own text.
-// It returns what was done, one a line.
+// run runs a unit's script on the node, with shell code for podman and sleep. It returns the
+// recorded actions, one per line.
 func (n node) run(unit, podman, sleep string) string {
 	n.t.Helper()
 	n.put("bin/podman", "#!/bin/sh\necho podman >>"+n.dir+"/log\n"+podman+"\n", 0o755)
@@ -152,12 +152,12 @@ func (n node) run(unit, podman, sleep string) string {
 	return n.get("log")
 }
 
-// tries fails that often, then succeeds.
+// tries is shell code that fails a number of times, then succeeds.
 func tries(fail int) string {
 	return "echo x >>tried; [ $(wc -l <tried) -gt " + string(rune('0'+fail)) + " ]"
 }
 
-// TestHardCase31: a registry that is away is no reason to give up.
+// TestHardCase31: an unreachable registry is no reason to give up.
 func TestHardCase31(t *testing.T) {
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		n := newNode(t)
@@ -166,7 +166,7 @@ func TestHardCase31(t *testing.T) {
 			t.Errorf("%s did\n%s", name, got)
 		}
 	}
-	// And whatever waits for the address waits as long (operator contract).
+	// Units that wait for the address wait as long (operator contract).
 	u := rendered(t)["nodeip-configuration.service"]
 	for _, line := range []string{"RequiredBy=kubelet-dependencies.target", "Type=oneshot"} {
 		testkit.Contains(testkit.In(t, line), u, "\n"+line+"\n")
@@ -176,8 +176,8 @@ func TestHardCase31(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile: what changes between the agent's last look and the end of its
-// container is not lost.
+// TestChangedMeanwhile: a change between the agent's last read and the end of its container is
+// not lost.
 func TestChangedMeanwhile(t *testing.T) {
 	for _, path := range []string{"run/NetworkManager/resolv.conf", "run/resolv-prepender/env"} {
 		n := newNode(t)
@@ -189,8 +189,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestChangedAndBack: NetworkManager writes a resolv.conf without domains and, within the agent's
-// run, the one from before again, as it does when br-ex takes over the interface.
+// TestChangedAndBack: NetworkManager writes a resolv.conf without domains and, during the
+// agent's run, restores the previous one, as when br-ex takes over the interface.
 func TestChangedAndBack(t *testing.T) {
 	n := newNode(t)
 	n.put("etc/resolv.conf", "nameserver 192.0.2.10\n", 0o644)
@@ -199,8 +199,8 @@ func TestChangedAndBack(t *testing.T) {
 	testkit.Equal(t, "podman\nsleep 1\npodman\n", n.run(rendered(t)["on-prem-resolv-prepender.service"], rewrite, ""))
 }
 
-// TestHardCase30: the first resolv.conf is there before podman is first asked,
-// and takes nothing but the network's.
+// TestHardCase30: the first resolv.conf exists before the first pull by podman, and uses
+// nothing but the network's settings.
 func TestHardCase30(t *testing.T) {
 	const network = "# of the network\nsearch lan.example\nnameserver 192.0.2.53\n"
 	u := rendered(t)["on-prem-resolv-prepender.service"]
@@ -233,7 +233,7 @@ func TestHardCase30(t *testing.T) {
 		n := newNode(t)
 		n.put("later", network, 0o644)
 		n.put("run/NetworkManager/resolv.conf", "# nothing yet\n", 0o644)
-		// It comes while the unit looks for the third time.
+		// It appears at the unit's third attempt.
 		got := n.run(u, "cp etc/resolv.conf seen", "echo x >>slept; [ $(wc -l <slept) -lt 3 ] || cp later run/NetworkManager/resolv.conf")
 		if got != strings.Repeat("sleep 1\n", 3)+"podman\n" || n.get("seen") != network {
 			t.Errorf("did\n%sand podman saw\n%s", got, n.get("seen"))
@@ -244,7 +244,7 @@ func TestHardCase30(t *testing.T) {
 		n.put("bin/timeout", "#!/bin/sh\nexit 124\n", 0o755) // the minute is over
 		testkit.Equal(t, "podman\nsleep 1\npodman\n", n.run(u, tries(1), ""))
 	})
-	// On a first boot, network-online.target waits for what waits for an image.
+	// On the first boot, network-online.target must not wait for units that wait for an image.
 	for _, word := range []string{"network-online", "NetworkManager-wait-online", "firstboot"} {
 		testkit.Lacks(t, u, word)
 	}

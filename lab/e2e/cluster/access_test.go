@@ -27,8 +27,8 @@ func (c *cluster) administrator(host string) []byte {
 	return c.kubeconfig(host, "admin", "system:masters")
 }
 
-// kubectlAt returns the output of kubectl that asks an API server, or the VIP, from the
-// client's host.
+// kubectlAt runs kubectl against an API server, or the VIP, from the client's host, and returns
+// its output.
 func (c *cluster) kubectlAt(ctx context.Context, addr netip.Addr, args ...string) (string, error) {
 	config := filepath.Join(c.dir, "kubeconfig-"+addr.String())
 	if _, err := os.Stat(config); err != nil {
@@ -62,13 +62,13 @@ func (c *cluster) kubectl(args ...string) string {
 	panic("not reached")
 }
 
-// getNodes is the table that kubectl prints, asked by the VIP.
+// getNodes returns the table that kubectl prints, through the VIP.
 func (c *cluster) getNodes() string {
 	c.t.Helper()
 	return c.kubectl("get", "nodes", "--request-timeout=5s")
 }
 
-// clients are client-go's, as administrator, from the client's host.
+// clients returns client-go's clients as administrator, from the client's host.
 func (c *cluster) clients(addr netip.Addr, timeout time.Duration) *kubernetes.Clientset {
 	c.t.Helper()
 	config := c.restConfig(addr)

@@ -35,29 +35,29 @@ var (
 	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
-// cluster holds what the nodes of a cluster share.
+// cluster holds everything that the nodes of a cluster share.
 type cluster struct {
 	t        *testing.T
 	network  *netns.Network
-	client   *netns.Node // who uses the cluster
+	client   *netns.Node // the host of the cluster's client
 	dir      string
 	vip      netip.Addr // of the API
 	balancer string     // the type of the load balancer in its install-config
 	rendered string     // the directory that vipgen render wrote
 	ca       *authority.Authority
 	admin    authority.KeyPair
-	accounts authority.KeyPair // signs the tokens of service accounts, of which there are none
+	accounts authority.KeyPair // signs the tokens of service accounts; none exist
 	images   map[string]string // archives, by the image's name
-	agents   map[string]string // the agent's program, by the image's name, where it is not the one that was built
+	agents   map[string]string // the agent's program, by the image's name, if it is not the built one
 
 	bootstrap        *node
 	masters, workers []*node
-	routed           bool // there are routers
+	routed           bool // routers run
 }
 
-// newCluster renders a cluster, and makes the network with what its site has: a name
-// server, and a client. With the load balancer that OpenShift manages, the bootstrap
-// host has nothing of vipgen's.
+// newCluster renders a cluster, and makes the network with the services of its site: a name
+// server, and a client. With the load balancer that OpenShift manages, the bootstrap host has
+// no files of vipgen.
 func newCluster(t *testing.T, balancer string) *cluster {
 	t.Helper()
 	c := &cluster{
@@ -87,8 +87,8 @@ func newCluster(t *testing.T, balancer string) *cluster {
 	return c
 }
 
-// render has vipgen render the cluster with an API VIP and with fields of vipgen.yaml's spec, and
-// returns the directory.
+// render runs vipgen render for the cluster with an API VIP and fields of vipgen.yaml's spec,
+// and returns the directory.
 func (c *cluster) render(vip netip.Addr, spec ...string) string {
 	c.t.Helper()
 	dir, err := os.MkdirTemp(c.dir, "rendered-")
@@ -145,13 +145,13 @@ func (c *cluster) holder(vip netip.Addr) (holder *node) {
 	return holder
 }
 
-// add installs a node, which is not booted then.
+// add installs a node without booting it.
 func (c *cluster) add(name, role, addr string) *node {
 	c.t.Helper()
 	return c.addBy((*node).install, name, role, addr)
 }
 
-// install writes the files that an installer writes on a node.
+// install writes the files of an installer to a node.
 func (n *node) install() {
 	if n.role == v1alpha1.RoleBootstrap && n.cluster.balancer == openShiftManaged {
 		n.installOperators()
@@ -160,7 +160,7 @@ func (n *node) install() {
 	}
 }
 
-// addBy is add with another way to give a node its files.
+// addBy is add with another function that installs the node's files.
 func (c *cluster) addBy(install func(*node), name, role, addr string) *node {
 	c.t.Helper()
 	n := &node{cluster: c, role: role, addr: netip.MustParseAddr(addr), control: map[string]*corev1.Pod{}}

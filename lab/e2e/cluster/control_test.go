@@ -17,8 +17,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
-// The control plane is static pods of real programs. On a real cluster its operators
-// write them; here the tests do, and their author has the addresses of all nodes.
+// The control plane consists of static pods of real programs. On a real cluster its operators
+// write them; here the tests do, which have the addresses of all nodes.
 const (
 	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
@@ -27,14 +27,14 @@ const (
 
 var controlPrograms = []string{etcd, apiServer, controllerManager}
 
-// controlNamespace is where their mirror pods are.
+// controlNamespace is the namespace of their mirror pods.
 const controlNamespace = "kube-system"
 
-// controlDir of a node has certificates.
+// controlDir is a node's directory for certificates.
 const controlDir = "/etc/kubernetes/control-plane"
 
-// certificateLifetime is how long certificates of kubelets are valid. Kubelet asks
-// for another one when between 70 and 90 % of it are over.
+// certificateLifetime is how long certificates of kubelets are valid. Kubelet requests another
+// one after 70 to 90 % of it.
 const certificateLifetime = "10m"
 
 func programImage(name string) string { return "localhost/" + name + ":1" }
@@ -87,7 +87,7 @@ func (n *node) runStatic(s static) {
 	n.cluster.must(n.Write(v1alpha1.ManifestDir+"/"+s.name+".yaml", data))
 }
 
-// endStatic takes a pod of the control plane away. Kubelet ends it properly.
+// endStatic removes a pod of the control plane, which kubelet ends gracefully.
 func (n *node) endStatic(name string) {
 	n.cluster.t.Helper()
 	delete(n.control, name)

@@ -20,8 +20,8 @@ func (n *node) etcdURL(port uint16) string {
 	return "https://" + netip.AddrPortFrom(n.addr, port).String()
 }
 
-// startEtcd starts a member of etcd on the node: the first one, or one that is to join
-// others, all of which it must know.
+// startEtcd starts a member of etcd on the node: the first one, or one that joins others, all
+// of which it must know.
 func (n *node) startEtcd(state string, members []*node) {
 	var peers []string
 	for _, m := range members {
@@ -39,7 +39,7 @@ func (n *node) startEtcd(state string, members []*node) {
 		"--listen-peer-urls=https://0.0.0.0:2380", "--initial-advertise-peer-urls=" + n.etcdURL(2380),
 		"--initial-cluster=" + strings.Join(peers, ","), "--initial-cluster-state=" + state,
 		"--listen-metrics-urls=http://127.0.0.1:2381",
-		// All disks are this machine's: what a node has written outlives its power.
+		// All disks are this machine's: written data survives the node's power.
 		"--unsafe-no-fsync",
 	}
 	n.runStatic(static{
@@ -71,14 +71,14 @@ func (c *cluster) etcdClient(members ...*node) *clientv3.Client {
 	return client
 }
 
-// joinEtcd makes a node a member of etcd, as etcd's operator does: it learns what the
-// others have before it counts.
+// joinEtcd makes a node a member of etcd, like etcd's operator: it replicates the data before
+// it votes.
 func (c *cluster) joinEtcd(n *node, members []*node) {
 	c.t.Helper()
 	client := c.etcdClient(members...)
 	defer client.Close()
 	var id uint64
-	c.until("etcd to take "+n.Name+" in", func() bool { // not while another one is new
+	c.until("etcd to take "+n.Name+" in", func() bool { // refused while another one is new
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
 		defer cancel()
 		added, err := client.MemberAddAsLearner(ctx, []string{n.etcdURL(2380)})
@@ -96,7 +96,7 @@ func (c *cluster) joinEtcd(n *node, members []*node) {
 	})
 }
 
-// member is the ID of a node's member of etcd.
+// member returns the ID of a node's member of etcd.
 func (c *cluster) member(client *clientv3.Client, name string) (id uint64) {
 	c.t.Helper()
 	c.patiently(func(ctx context.Context) error {
@@ -127,7 +127,7 @@ func (c *cluster) leaveEtcd(n *node, remaining []*node) {
 	})
 }
 
-// etcdLeader is the node whose member leads.
+// etcdLeader returns the node of the leading member.
 func (c *cluster) etcdLeader() (leader *node) {
 	c.t.Helper()
 	client := c.etcdClient(c.masters...)

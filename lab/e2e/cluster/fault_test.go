@@ -15,25 +15,25 @@ import (
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
-// fault is something that happens to a cluster under load.
+// fault is a fault of a cluster under load.
 type fault struct {
 	name, what string
-	do         func() // returns when it has happened
-	over       func() // waits for what comes of it, beyond that the client has answers again
-	mend       func() // undoes it
+	do         func() // returns when the fault is in effect
+	over       func() // waits for its consequences, in addition to the client's answers
+	mend       func() // ends it
 	// stays is set if the VIP must not move.
 	stays bool
 	// lossless is set if the client must get every answer.
 	lossless bool
-	// at is the node that it happens to, where no other may become not ready by it.
+	// at is the affected node; no other may become not ready.
 	at func() *node
 }
 
-// haproxyLate is how much a machine must be late to move the VIP without a fault: two checks
-// of a HAProxy that answers then have no answer in time (docs/concepts.md).
+// haproxyLate is how late a machine must be to move the VIP without a fault: two checks of a
+// running HAProxy time out (docs/concepts.md).
 const haproxyLate = 2 * 100 * time.Millisecond
 
-// during has a fault happen to a cluster that is well, and mends it.
+// during injects a fault into a healthy cluster, and ends it.
 func (c *cluster) during(f fault) row {
 	c.t.Helper()
 	c.log("%s", f.name)
@@ -77,7 +77,7 @@ func (c *cluster) during(f fault) row {
 	return r
 }
 
-// settle waits until all is well: every pod, node, API server and load balancer, and
+// settle waits until everything is healthy: every pod, node, API server and load balancer, and
 // one holder of each VIP.
 func (c *cluster) settle() {
 	c.t.Helper()
@@ -119,8 +119,8 @@ func (c *cluster) containers() map[string]corev1.ContainerStatus {
 	return out
 }
 
-// restarts returns the containers that were replaced, and how often kubelet says
-// that it has started them again.
+// restarts returns the containers that were replaced, and how often kubelet reports to have
+// restarted them.
 func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
 	changed, of := map[string][]string{}, map[string]int{}
 	for _, key := range slices.Sorted(maps.Keys(after)) {
@@ -145,7 +145,7 @@ func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
 	return out
 }
 
-// awaitNotReady waits until the API says that a node is not ready.
+// awaitNotReady waits until the API reports a node as not ready.
 func (c *cluster) awaitNotReady(n *node) {
 	c.t.Helper()
 	c.until(n.Name+" not to be ready any more", func() bool {

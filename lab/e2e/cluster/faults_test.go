@@ -39,7 +39,7 @@ func (n *node) replaced(pod, container string, old corev1.ContainerStatus) {
 	})
 }
 
-// kill kills containers of a pod, all of their processes at once.
+// kill kills containers of a pod, with all of their processes at once.
 func (c *cluster) kill(name, what, pod string, on func() *node, containers ...string) fault {
 	var n *node
 	old := map[string]corev1.ContainerStatus{}
@@ -69,7 +69,7 @@ func names(pod *corev1.Pod) (out []string) {
 	return out
 }
 
-// faults are all that happens in a whole run, in its order.
+// faults returns all faults of a complete run, in order.
 func (c *cluster) faults() []fault {
 	holder := func() *node { return c.holder(c.vip) }
 	list := []fault{c.powerLoss(), c.kubeletStopped(), c.containerdStopped()}
@@ -145,7 +145,7 @@ func (c *cluster) containerdStopped() fault {
 // busyFor is the time for which all cores are busy.
 const busyFor = time.Minute
 
-// busy keeps all cores busy. Containers have the weight that they request, and no more.
+// busy keeps all cores busy. Containers have the weight of their requests, and no more.
 func (c *cluster) busy() fault {
 	return fault{
 		name: "all cores busy for " + short(busyFor), stays: true,
@@ -162,8 +162,7 @@ func (c *cluster) busy() fault {
 	}
 }
 
-// hang stops processes of pods on the holder where they are. Kubelet finds out by their
-// probes.
+// hang stops processes of pods on the holder. Kubelet detects it by their probes.
 func (c *cluster) hang(processes map[string]string) fault {
 	var n *node
 	before := map[string]corev1.ContainerStatus{}
@@ -210,7 +209,8 @@ func (c *cluster) addressChanged() fault {
 			n.startEtcd("existing", c.masters)
 			n.startAPI(c.masters)
 			c.must(n.PowerOn())
-			// In this order: an address goes with the first of its network.
+			// In this order: the kernel removes an address along with the first one of its
+			// network.
 			c.must(n.Run(nil, "ip", "address", "delete", netip.PrefixFrom(old, 24).String(), "dev", n.Link))
 			c.must(n.AddAddress(n.Link, netip.PrefixFrom(n.addr, 24)))
 			n.boot()
@@ -230,7 +230,7 @@ func (c *cluster) addressChanged() fault {
 	}
 }
 
-// drained restarts a node as one does for an update.
+// drained restarts a node as for an update.
 func (c *cluster) drained() fault {
 	var n *node
 	return fault{
@@ -250,8 +250,7 @@ func (c *cluster) drained() fault {
 	}
 }
 
-// shutDown stops kubelet and asks every container to end, and waits for that, but not
-// for ever.
+// shutDown stops kubelet and all containers, and waits for their end up to a bound.
 func (n *node) shutDown() {
 	c := n.cluster
 	c.t.Helper()
@@ -273,8 +272,9 @@ func (n *node) shutDown() {
 	}
 }
 
-// vipChanged changes the VIP of the API in two steps (docs/change-a-vip.md). In each, one node after
-// the other gets another cluster.yaml, as the machine config operator writes files, and nothing else.
+// vipChanged changes the VIP of the API in two steps (docs/change-a-vip.md). In each, one node
+// after the other gets a new cluster.yaml, as the machine config operator writes files, and no
+// other file.
 func (c *cluster) vipChanged(to netip.Addr) []fault {
 	from := c.vip
 	group := c.config(v1alpha1.RoleMaster).Spec.Groups[0]
@@ -350,7 +350,7 @@ func (c *cluster) rotated() fault {
 	}
 }
 
-// refused takes the agents' rights away and gives them back.
+// refused withdraws the agents' rights and restores them.
 func (c *cluster) refused() fault {
 	manifests := c.rendered + "/manifests"
 	return fault{
@@ -371,7 +371,7 @@ func (c *cluster) refused() fault {
 // apiOutage is the time for which all API servers are stopped.
 const apiOutage = 3 * time.Minute
 
-// apiAway takes all API servers away, and starts an agent again meanwhile.
+// apiAway stops all API servers, and restarts an agent meanwhile.
 func (c *cluster) apiAway() fault {
 	return fault{
 		name: "no API for " + apiOutage.String(),

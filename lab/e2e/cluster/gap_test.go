@@ -13,7 +13,7 @@ type gap struct {
 	good, failed int
 }
 
-// record counts an attempt. A success counts from when it was asked for.
+// record counts an attempt. A success counts from the time of its request.
 func (g *gap) record(asked time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

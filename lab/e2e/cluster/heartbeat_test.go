@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// heartbeats holds the renewals by kubelets: each renews its node's Lease,
-// and a node whose kubelet has not done so for the grace period is not ready any more.
+// heartbeats records the renewals by kubelets: each renews its node's Lease, and a node whose
+// kubelet has not done so for the grace period becomes not ready.
 type heartbeats struct {
 	mu      sync.Mutex
-	renewed map[string]time.Time     // when a kubelet renewed last, by the clock that all nodes share
-	longest map[string]time.Duration // the longest time between two renewals
+	renewed map[string]time.Time     // last renewal of each kubelet, by the clock that all nodes share
+	longest map[string]time.Duration // longest time between two renewals
 	unready map[string]bool          // nodes that were not ready at some time
 }
 
@@ -34,7 +34,7 @@ func (h *heartbeats) renew(node string, at time.Time) {
 	h.renewed[node] = at
 }
 
-// read returns what is known of all nodes but one, and whether that one was not ready.
+// read returns the records of all nodes but one, and whether that one was not ready.
 func (h *heartbeats) read(but string) (longest time.Duration, unready []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,8 +51,8 @@ func (h *heartbeats) read(but string) (longest time.Duration, unready []string) 
 	return longest, unready
 }
 
-// watchNodes observes all nodes and their Leases, by whichever API server answers, and not
-// by the VIP.
+// watchNodes watches all nodes and their Leases through any API server that answers, and not
+// through the VIP.
 func (l *load) watchNodes(ctx context.Context) {
 	first := 0
 	every(ctx, beatEvery, func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
-// measureIdle lets time pass and returns a table of what vipgen's containers used.
+// measureIdle waits and returns a table of the usage of vipgen's containers.
 func (c *cluster) measureIdle(long time.Duration) string {
 	c.t.Helper()
 	c.log("nothing happens for %s", long)

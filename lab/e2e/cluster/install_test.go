@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// install plays an installation through. The client uses the cluster by its VIP from
-// when the bootstrap host holds it, and what it saw is the first row of the report.
+// install runs an installation. The client uses the cluster by its VIP as soon as the bootstrap
+// host holds it, and its results are the first row of the report.
 func (c *cluster) install(r *report, workers int) {
 	c.t.Helper()
 	c.bootstrap = c.add("bootstrap", v1alpha1.RoleBootstrap, "192.0.2.20")
@@ -79,7 +79,7 @@ func masterName(i int) string { return fmt.Sprintf("master-%d", i) }
 
 func masterAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)}) }
 
-// handOver ends the bootstrap host as an installer does: its API server first, properly.
+// handOver ends the bootstrap host like an installer: its API server first, gracefully.
 func (c *cluster) handOver(r *report) {
 	b := c.bootstrap
 	r.rows = append(r.rows, c.during(fault{
@@ -102,7 +102,7 @@ func (c *cluster) handOver(r *report) {
 
 const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"
 
-// prepare makes what others make on a cluster, and what vipgen renders for it.
+// prepare creates the objects of other components, and those that vipgen renders.
 func (c *cluster) prepare() {
 	c.t.Helper()
 	at := c.bootstrap.addr
@@ -111,7 +111,7 @@ func (c *cluster) prepare() {
 	c.kubectlUntil(at, "annotate", "configmap", "etcd-endpoints", "-n", "openshift-etcd", bootstrapAnnotation+"="+at.String())
 }
 
-// kubectlUntil asks an API server until it does what it is asked.
+// kubectlUntil repeats a command against an API server until it succeeds.
 func (c *cluster) kubectlUntil(at netip.Addr, args ...string) {
 	c.t.Helper()
 	c.until("kubectl "+strings.Join(args, " "), func() bool {
@@ -123,7 +123,7 @@ func (c *cluster) kubectlUntil(at netip.Addr, args ...string) {
 	})
 }
 
-// prepareAt makes what others make on a cluster, by an API server.
+// prepareAt creates the objects of other components through an API server.
 func (c *cluster) prepareAt(at netip.Addr) {
 	c.t.Helper()
 	for _, name := range []string{podNamespace, "openshift-etcd", routerNamespace} {

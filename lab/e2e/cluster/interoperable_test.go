@@ -20,9 +20,9 @@ import (
 // bootstrap host.
 const openShiftManaged = "OpenShiftManagedDefault"
 
-// TestHardCase23Interoperable installs a cluster whose bootstrap host runs the
-// operator's own keepalived. vipgen's nodes start like that one, and migrate to the fast
-// profile together when it is gone.
+// TestHardCase23Interoperable installs a cluster whose bootstrap host runs the operator's own
+// keepalived. vipgen's nodes start with its settings, and migrate to the fast profile together
+// once it is gone.
 func TestHardCase23Interoperable(t *testing.T) {
 	c := newCluster(t, openShiftManaged)
 	r := newReport(t, "e2e-run-interoperable.md", "A run on real nodes, with the operator's bootstrap host")
@@ -67,7 +67,7 @@ func (n *node) installOperators() {
 	n.pods, n.control = map[string]*corev1.Pod{pod.Name: pod}, map[string]*corev1.Pod{}
 }
 
-// migrated is the migration to the profile that was asked for.
+// migrated is the migration to the configured profile.
 func (c *cluster) migrated() fault {
 	vrrp := c.config(v1alpha1.RoleMaster).Spec.VRRP
 	return fault{
@@ -83,7 +83,7 @@ func (c *cluster) migrated() fault {
 	}
 }
 
-// ways waits until every node says that it elects in a way.
+// ways waits until every node reports these VRRP settings.
 func (c *cluster) ways(want v1alpha1.VRRPSettings) {
 	c.t.Helper()
 	c.until("all nodes to elect as "+want.String(), func() bool {

@@ -31,21 +31,21 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// Releases that the cluster goes through. The version of vipgen before cannot start
-// keepalived 2.3, so that the first update brings another HAProxy alone.
+// Releases of the cluster. The previous version of vipgen cannot start keepalived 2.3, so that
+// the first update changes HAProxy alone.
 var (
 	firstRelease = release{"4.18", daemon.Installed, daemon.Installed}
 	nextRelease  = release{"4.19", daemon.Installed, daemon.New}
 	lastRelease  = release{"4.20", daemon.New, daemon.New}
 )
 
-// Images of vipgen's agent: of the version before, and of this one.
+// Images of vipgen's agent: of the previous version, and of this one.
 const (
 	agentBefore = "registry.example.com/agent:before"
 	agentNow    = "registry.example.com/agent:now"
 )
 
-// How long the client may be without an answer: while a node that holds the VIP reboots, with
+// Bounds on the client's time without an answer: while the holder of the VIP reboots, with
 // either settings, and in migrations (docs/upgrade.md).
 const (
 	classicHandover = 4 * time.Second
@@ -54,8 +54,8 @@ const (
 	fastToClassic   = 3040 * time.Millisecond
 )
 
-// What measuring adds on a quiet machine, and more than any load explains. A kernel keeps a
-// neighbour that it has just confirmed for a second, whatever is announced
+// The error of the measurement on a quiet machine, and a bound for any load. A kernel keeps a
+// neighbour that it has just confirmed for a second, regardless of announcements
 // (net.ipv4.neigh.*.locktime).
 const (
 	measuring = 150 * time.Millisecond
@@ -63,9 +63,9 @@ const (
 	anyLoad   = time.Minute
 )
 
-// TestLife takes a cluster that OpenShift's own keepalived serves through the whole life with
-// vipgen: adopted, migrated to fast, OpenShift updated, vipgen upgraded, migrated back, removed.
-// One client asks all the time. Afterwards the nodes have the files that they had before.
+// TestLife takes a cluster with OpenShift's own keepalived through its whole life with vipgen:
+// adopted, migrated to fast, OpenShift updated, vipgen upgraded, migrated back, removed, under
+// the load of one client. Afterwards the nodes have their original files.
 func TestLife(t *testing.T) {
 	testkit.Only(t, "e2e-life")
 	old := upgrade.Build(t)
@@ -83,7 +83,7 @@ func TestLife(t *testing.T) {
 	l.compare(before, l.files())
 }
 
-// life is a cluster that goes through it.
+// life is a cluster with the steps of its life.
 type life struct {
 	*cluster
 	operator *machineConfigs
@@ -98,7 +98,7 @@ type life struct {
 // lifeStep lasts until the next one.
 type lifeStep struct {
 	name    string
-	outage  time.Duration // at the longest, as promised
+	outage  time.Duration // promised upper bound
 	reboots int
 	from    time.Duration
 	machine *testkit.Stopwatch
@@ -132,14 +132,14 @@ func newLife(t *testing.T, old upgrade.Programs) *life {
 	return l
 }
 
-// install lays the operator's files on all nodes.
+// install writes the operator's files to all nodes.
 func (l *life) install() {
 	l.t.Helper()
 	marked := release{version: "release"}
 	for _, n := range l.nodes() {
 		l.operator.pods[n.role] = n.operatorsManifests(marked)
 	}
-	if l.operator.pods[v1alpha1.RoleWorker] == nil { // the pool is there without nodes, too
+	if l.operator.pods[v1alpha1.RoleWorker] == nil { // the pool exists without nodes, too
 		l.operator.pods[v1alpha1.RoleWorker] = map[string]string{"keepalived": l.operator.pods[v1alpha1.RoleMaster]["keepalived"]}
 	}
 	l.operator.update(firstRelease)
@@ -178,7 +178,7 @@ func (l *life) bringUp() {
 	l.settle()
 }
 
-// observe begins to ask, and to watch who holds the API VIP.
+// observe starts the client, and the watch of the API VIP's holders.
 func (l *life) observe() {
 	l.t.Helper()
 	since := time.Now()
@@ -204,8 +204,9 @@ func (l *life) vips() []netip.Addr {
 	return []netip.Addr{l.vip}
 }
 
-// step does one thing, and returns when all is well and the client has had answers for three
-// seconds. outage is how long it may have been without one; do returns how many nodes rebooted.
+// step runs one step, and returns when the cluster is healthy and the client has had answers
+// for three seconds. outage bounds the client's time without an answer; do returns the number
+// of rebooted nodes.
 func (l *life) step(name string, outage time.Duration, do func() int) {
 	l.t.Helper()
 	l.log("%s", name)
@@ -220,11 +221,11 @@ func (l *life) step(name string, outage time.Duration, do func() int) {
 	l.log("%s: done after %s", name, short(time.Since(began)))
 }
 
-// either is for run: done, or findings.
+// either is an exit code for run: done, or findings.
 const either = -1
 
-// run runs a vipgen in the adopted directory, which exits with a code, and returns what it
-// printed.
+// run runs a vipgen in the adopted directory, which must exit with a code, and returns its
+// output.
 func (l *life) run(code int, vipgen string, args ...string) string {
 	l.t.Helper()
 	cmd := exec.CommandContext(l.t.Context(), vipgen, args...)
@@ -265,8 +266,8 @@ func (l *life) vipgen(code int, args ...string) string {
 	return l.run(code, testkit.Vipgen(l.t), args...)
 }
 
-// renderBefore has the version before render the adopted input, and returns the directory. It
-// refuses the field by which this version says which release the images are of.
+// renderBefore renders the adopted input with the previous version, and returns the directory.
+// That version rejects the field with the release of the images.
 func (l *life) renderBefore() string {
 	l.t.Helper()
 	in, out := filepath.Join(l.dir, "before"), filepath.Join(l.dir, "rendered-before")
@@ -286,8 +287,8 @@ func (l *life) renderBefore() string {
 	return out
 }
 
-// applyManifests is 'oc apply -f manifests', of which the node disruption policy is the
-// operator's business.
+// applyManifests is 'oc apply -f manifests', except for the node disruption policy, which the
+// operator's stand-in applies.
 func (l *life) applyManifests(dir string) {
 	l.t.Helper()
 	for _, name := range []string{"clusterrole", "clusterrolebinding", "role", "rolebinding"} {
@@ -298,8 +299,8 @@ func (l *life) applyManifests(dir string) {
 	l.must(err)
 }
 
-// adopt plans, writes the directory and follows STEPS.md, with the rendered files of the
-// version before.
+// adopt plans, writes the directory and follows STEPS.md, with the files of the previous
+// version.
 func (l *life) adopt() int {
 	l.t.Helper()
 	l.vipgen(0, "adopt", l.operator.export(), "--dir", l.adopted, "--allow-default-image")
@@ -313,7 +314,7 @@ func (l *life) adopt() int {
 	return reboots
 }
 
-// migrateToFast takes the profile out of vipgen.yaml.
+// migrateToFast removes the profile from vipgen.yaml.
 func (l *life) migrateToFast() int {
 	l.t.Helper()
 	l.edit(func(spec map[string]any) { delete(spec, "vrrp") })
@@ -323,8 +324,8 @@ func (l *life) migrateToFast() int {
 	return reboots
 }
 
-// updateOpenShift brings another release to the nodes, with its images for vipgen's pods, as
-// a version of vipgen renders it.
+// updateOpenShift updates the nodes to another release, with its images for vipgen's pods, as
+// rendered by a version of vipgen.
 func (l *life) updateOpenShift(to release, render func() string) int {
 	l.t.Helper()
 	l.vipgen(0, "adopt", l.operator.export(), "--dir", ".", "--check")
@@ -386,14 +387,14 @@ type removal struct {
 	}
 }
 
-// steps asks vipgen remove.
+// removal runs vipgen remove.
 func (l *life) removal() (r removal) {
 	l.t.Helper()
 	l.must(yaml.Unmarshal([]byte(l.vipgen(0, "remove", l.operator.export(), "-o", "json")), &r))
 	return r
 }
 
-// remove deletes vipgen's MachineConfigs, and cleans up by the commands that are printed.
+// remove deletes vipgen's MachineConfigs, and cleans up by the printed commands.
 func (l *life) remove() int {
 	l.t.Helper()
 	const isDelete, isRest = 3, 4 // of the five steps
@@ -414,7 +415,7 @@ func (l *life) remove() int {
 	return reboots
 }
 
-// cleanUp does what a line of the last step says.
+// cleanUp runs a command of the last step.
 func (l *life) cleanUp(command string) {
 	l.t.Helper()
 	switch {
@@ -433,7 +434,7 @@ func (l *life) cleanUp(command string) {
 	}
 }
 
-// states are not configuration: daemons and kubelet write there as they run.
+// states are not configuration: daemons and kubelet write there at run time.
 var states = []string{"proc", "sys", "dev", "tmp", "var/lib/containerd", "var/lib/kubelet", "var/lib/etcd", "var/log", "var/tmp", "run/containerd", "opt"}
 
 // files returns the files of all nodes: for each node and path, the mode and a digest.
@@ -472,7 +473,8 @@ func (l *life) files() map[string]string {
 	return out
 }
 
-// compare compares the files of all nodes, but for what the update of OpenShift changed.
+// compare compares the files of all nodes, except for those that the update of OpenShift
+// changed.
 func (l *life) compare(before, after map[string]string) {
 	l.t.Helper()
 	updated := map[string]bool{}
@@ -511,13 +513,13 @@ func (l *life) compare(before, after map[string]string) {
 	l.log("%d files and directories are the same, %d changed with the release", same, len(updated))
 }
 
-// answered waits until the client has had so many answers in a row.
+// answered waits until the client has had a number of answers in a row.
 func (l *life) answered(n int) {
 	l.t.Helper()
 	l.patiently(func(ctx context.Context) error { return l.probe.Await(ctx, n) })
 }
 
-// end shows what the client saw in each step.
+// end prints the client's results for each step.
 func (l *life) end() {
 	l.t.Helper()
 	seen := l.probe.End()

@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	beat      = "beat"   // a ConfigMap that changes all the time
-	ticker    = "ticker" // a pod that prints all the time
+	beat      = "beat"   // a ConfigMap that changes constantly
+	ticker    = "ticker" // a pod that prints constantly
 	beatEvery = 250 * time.Millisecond
 	// listEvery is the interval in which the nodes are listed, as by kubectl.
 	listEvery = 250 * time.Millisecond
@@ -40,7 +40,8 @@ const (
 	timeout     = 2 * time.Second
 )
 
-// load holds the clients that use the cluster by its VIPs from the client's host, and who watches.
+// load holds the clients that use the cluster by its VIPs from the client's host, and the
+// watches.
 type load struct {
 	c      *cluster
 	since  time.Time
@@ -54,13 +55,13 @@ type load struct {
 	holders  *watch.Watch
 
 	lists  gap // of the nodes, each over its own connection
-	events gap // of a watch on what changes all the time
+	events gap // of a watch on the changing object
 	lines  gap // of a log that is followed
 	beats  *heartbeats
 
 	mu     sync.Mutex
 	breaks int                         // of the log
-	bad    map[string][2]time.Duration // containers that kubelet said were not ready, and from when to when
+	bad    map[string][2]time.Duration // containers that kubelet reported as not ready, with the time span
 }
 
 // startLoad begins to use the cluster by this VIP.
@@ -105,7 +106,7 @@ func (c *cluster) startLoad(vip netip.Addr) *load {
 	return l
 }
 
-// every calls f again and again, until ctx ends.
+// every calls f repeatedly until ctx ends.
 func every(ctx context.Context, step time.Duration, f func()) {
 	for tick := time.NewTicker(step); ; {
 		f()
@@ -154,7 +155,7 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// change changes an object, by whichever API server answers, and not by the VIP.
+// change changes an object through any API server that answers, and not through the VIP.
 func (l *load) change(ctx context.Context) {
 	n, first := 0, 0
 	every(ctx, beatEvery, func() {
@@ -171,7 +172,7 @@ func (l *load) change(ctx context.Context) {
 	})
 }
 
-// follow watches that object through the VIP, with client-go's own ways.
+// follow watches that object through the VIP, with client-go's own reconnection.
 func (l *load) follow(ctx context.Context) {
 	set := l.c.clients(l.vip, 0)
 	lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", controlNamespace, fields.OneTermEqualSelector("metadata.name", beat))
@@ -183,8 +184,7 @@ func (l *load) follow(ctx context.Context) {
 	}
 }
 
-// download follows the log of a pod through the VIP, from where it was when the
-// connection breaks.
+// download follows the log of a pod through the VIP, and resumes after a broken connection.
 func (l *load) download(ctx context.Context) {
 	set := l.c.clients(l.vip, 0)
 	pod := ticker + "-" + l.c.workers[0].Name
@@ -219,7 +219,7 @@ func (l *load) watchPods(ctx context.Context, n *node) {
 		}
 		pods, err := k.Pods(ctx)
 		if err != nil {
-			return // kubelet does not run; kubectl tells
+			return // kubelet does not run; kubectl shows it
 		}
 		for _, p := range pods {
 			for _, s := range p.Status.ContainerStatuses {
@@ -231,7 +231,7 @@ func (l *load) watchPods(ctx context.Context, n *node) {
 	})
 }
 
-// state is why a container is not ready.
+// state returns the reason why a container is not ready.
 func state(s corev1.ContainerStatus) string {
 	switch {
 	case s.State.Waiting != nil:
@@ -260,7 +260,7 @@ func (l *load) answers() {
 	l.c.patiently(func(ctx context.Context) error { return l.api.Await(ctx, 100) })
 }
 
-// end ends the load and says what it saw.
+// end ends the load and returns its results.
 func (l *load) end() seen {
 	l.c.t.Helper()
 	l.cancel()
@@ -318,5 +318,5 @@ func requests(n int) string {
 	return fmt.Sprintf("%d requests", n)
 }
 
-// crossing is the time that two nodes may both have a VIP during a failover.
+// crossing is how long two nodes may both have a VIP during a failover.
 const crossing = 10 * time.Millisecond

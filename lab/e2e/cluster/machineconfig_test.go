@@ -23,7 +23,7 @@ import (
 )
 
 // machineConfigs stands in for the machine-config operator: it has the MachineConfigs of the
-// cluster, and brings nodes to what these say, one after the other.
+// cluster, and updates nodes to them, one after the other.
 type machineConfigs struct {
 	c        *cluster
 	release  release
@@ -33,15 +33,15 @@ type machineConfigs struct {
 	rendered int                          // how often the pools changed
 }
 
-// laid holds what a node has of its pool's MachineConfigs.
+// laid holds a node's files of its pool's MachineConfigs.
 type laid struct {
 	release release
 	files   map[string]ignition.File
 	units   map[string]ignition.Unit
 }
 
-// enabled are the units that systemd starts, by name: that of the node's address comes
-// before that of its name servers.
+// enabled returns the units that systemd starts, by name: that of the node's address precedes
+// that of its name servers.
 func (l *laid) enabled() (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.units)) {
 		if u := l.units[name]; u.Enabled != nil && *u.Enabled {
@@ -57,7 +57,7 @@ func (l *laid) runsVipgen() bool {
 	return has
 }
 
-// on are the files as they are on the node's disk, units among them.
+// on returns the files on the node's disk, units among them.
 func (l *laid) on() map[string]ignition.File {
 	out := maps.Clone(l.files)
 	for name, u := range l.units {
@@ -103,8 +103,8 @@ func (o *machineConfigs) apply(dir string) {
 	}
 }
 
-// wanted returns what nodes of a role get: of two files or units of the same name, that of the
-// MachineConfig whose name sorts last.
+// wanted returns the files of nodes of a role: of two files or units of the same name, that of
+// the MachineConfig whose name sorts last.
 func (o *machineConfigs) wanted(role string) *laid {
 	o.c.t.Helper()
 	out := &laid{o.release, map[string]ignition.File{}, map[string]ignition.Unit{}}
@@ -126,8 +126,8 @@ func (o *machineConfigs) wanted(role string) *laid {
 	return out
 }
 
-// lay writes what a node gets in the place of what it had, manifests last, and returns which
-// files changed. Directories stay (pkg/daemon/update.go, deleteStaleData).
+// lay replaces a node's files, manifests last, and returns the changed ones. Directories stay
+// (pkg/daemon/update.go, deleteStaleData).
 func (n *node) lay(next *laid) (changed []string) {
 	c := n.cluster
 	c.t.Helper()
@@ -185,8 +185,8 @@ func (n *node) readLaid() {
 	}
 }
 
-// byAgents reports whether the node disruption policy has the operator leave a node alone whose
-// files change.
+// byAgents reports whether the node disruption policy spares a node whose files change a
+// reboot.
 func (o *machineConfigs) byAgents(changed []string) bool {
 	o.c.t.Helper()
 	var p struct {
@@ -207,8 +207,8 @@ func (o *machineConfigs) byAgents(changed []string) bool {
 
 const operatorsAnnotation = "machineconfiguration.openshift.io/"
 
-// rollOut brings every node to what its MachineConfigs say, workers first as the steps that
-// vipgen prints have it, and returns how many were rebooted.
+// rollOut updates every node to its MachineConfigs, workers first as in vipgen's printed steps,
+// and returns the number of reboots.
 func (o *machineConfigs) rollOut() (reboots int) {
 	c := o.c
 	c.t.Helper()
@@ -227,15 +227,15 @@ func (o *machineConfigs) rollOut() (reboots int) {
 	return reboots
 }
 
-// reboot ends what runs on the node as systemd does: kubelet, and all containers at once,
-// for a minute at most. Then it boots.
+// reboot ends all processes on the node like systemd: kubelet, and all containers at once, for
+// a minute at most. Then it boots.
 func (n *node) reboot() {
 	c := n.cluster
 	c.t.Helper()
 	c.patiently(n.Kubelet.Stop)
 	n.endContainers()
 	n.powerOff()
-	c.must(n.Run(nil, "nft", "flush", "ruleset")) // the kernel's, which a reboot ends
+	c.must(n.Run(nil, "nft", "flush", "ruleset")) // the kernel's rules, which a reboot removes
 	c.must(n.PowerOn())
 	if n.bare {
 		n.renderOperators(n.laid.release)
@@ -256,7 +256,7 @@ func (n *node) layManifests() {
 	}
 }
 
-// endContainers asks all containers to end, and waits for that.
+// endContainers stops all containers, and waits for their end.
 func (n *node) endContainers() {
 	c := n.cluster
 	c.t.Helper()
@@ -284,7 +284,7 @@ func (n *node) endContainers() {
 	}
 }
 
-// exportHead is the part of an export that says what the cluster is.
+// exportHead is the part of an export that describes the cluster.
 const exportHead = `apiVersion: config.openshift.io/v1
 kind: ClusterVersion
 metadata: {name: version}
@@ -312,7 +312,7 @@ spec:
           machineNetworks: [192.0.2.0/24]
 `
 
-// export writes what 'oc get' exports of the cluster, as vipgen's documentation has it, and
+// export writes the output of 'oc get' for the cluster, as in vipgen's documentation, and
 // returns the file.
 func (o *machineConfigs) export() string {
 	c := o.c

@@ -27,22 +27,22 @@ const (
 	bootstrapKubeconfig = "/etc/kubernetes/kubeconfig"
 )
 
-// node is a node with what Ignition wrote for its role.
+// node is a node with the files that Ignition wrote for its role.
 type node struct {
 	rig.Node
 	cluster *cluster
 	role    string
 	addr    netip.Addr
-	pods    map[string]*corev1.Pod // those that Ignition wrote, by name
-	control map[string]*corev1.Pod // those of the control plane that run here, by name
+	pods    map[string]*corev1.Pod // written by Ignition, by name
+	control map[string]*corev1.Pod // of the control plane, by name
 	agent   string                 // the agent's image
 	config  machine.KubeletConfig
-	bare    bool  // of vipgen: the operator's own keepalived runs here
+	bare    bool  // the operator's own keepalived runs here, and nothing of vipgen
 	booted  bool  // before
-	laid    *laid // what the machine-config operator's stand-in wrote here; nil where Ignition did
+	laid    *laid // files of the machine-config operator's stand-in; nil where Ignition wrote them
 }
 
-// keepLogs copies what the containers of the node said, if reports are wanted.
+// keepLogs copies the logs of the node's containers, if reports are wanted.
 func (n *node) keepLogs() {
 	if *reports == "" {
 		return
@@ -102,7 +102,7 @@ func (n *node) readPods() {
 	}
 }
 
-// boot does what happens on the node from its network to its pods.
+// boot boots the node, from its network to its pods.
 func (n *node) boot() {
 	c := n.cluster
 	c.t.Helper()
@@ -112,7 +112,7 @@ func (n *node) boot() {
 		ips = n.nodeIPs()
 	}
 	n.config = machine.KubeletConfig{CA: c.ca, NodeIPs: ips}
-	if n.role != v1alpha1.RoleBootstrap { // which is no node
+	if n.role != v1alpha1.RoleBootstrap { // which is not a node
 		n.config.Kubeconfig, n.config.Bootstrap = kubeconfig, bootstrapKubeconfig
 	}
 	var images []string
@@ -123,7 +123,7 @@ func (n *node) boot() {
 	n.booted = true
 }
 
-// powerOff takes the node's power, and sees to it that nothing of it is left.
+// powerOff powers the node off, and makes sure that nothing of it remains.
 func (n *node) powerOff() {
 	n.cluster.t.Helper()
 	n.cluster.must(n.PowerOff())
@@ -137,7 +137,7 @@ func (n *node) powerOn() {
 	n.boot()
 }
 
-// enabled are the node's units that systemd starts.
+// enabled returns the node's units that systemd starts.
 func (n *node) enabled() []string {
 	n.cluster.t.Helper()
 	if n.laid != nil {
@@ -222,12 +222,12 @@ func (n *node) has(vip netip.Addr) bool {
 	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip })
 }
 
-// spare is another address of the network for a control-plane node.
+// spare returns another address of the network for a control-plane node.
 func spare(addr netip.Addr) netip.Addr {
 	bytes := addr.As4()
 	bytes[3] += 50
 	return netip.AddrFrom4(bytes)
 }
 
-// places are the addresses that the node has at one time or another.
+// places returns the addresses that the node has over time.
 func (n *node) places() []netip.Addr { return []netip.Addr{n.addr, spare(n.addr)} }

@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/reference"
 )
 
-// release is one of OpenShift, as far as nodes show it.
+// release is a release of OpenShift, as far as it matters to nodes.
 type release struct {
 	version             string // as "4.18"
 	keepalived, haproxy daemon.Generation
@@ -26,8 +26,8 @@ type release struct {
 // image is the name of one of the release's images.
 func (r release) image(name string) string { return "registry.example.com/" + name + ":" + r.version }
 
-// makeImages makes the release's images: keepalived and HAProxy, with what their scripts
-// run, and CoreDNS.
+// makeImages makes the release's images: keepalived and HAProxy, with the programs of their
+// scripts, and CoreDNS.
 func (c *cluster) makeImages(r release) {
 	c.t.Helper()
 	for name, g := range map[string]daemon.Generation{r.image("keepalived"): r.keepalived, r.image("haproxy"): r.haproxy} {
@@ -37,8 +37,8 @@ func (c *cluster) makeImages(r release) {
 	c.images[r.image("coredns")] = rig.Archive(c.t, dns, err)
 }
 
-// operatorsUnread are files of the operator's whose text an import reads, or that its pods
-// here do not.
+// operatorsUnread are files of the operator whose text neither an import nor its pods here
+// read.
 var operatorsUnread = map[string]string{
 	v1alpha1.ModeFile:           "mode: unicast\n",
 	v1alpha1.HAProxyTemplate:    "frontend main\n  bind :::{{ .LBConfig.LbPort }} v4v6\n",
@@ -49,8 +49,8 @@ var operatorsUnread = map[string]string{
 // operatorsWords are true of the cluster, see assets.Entry.
 var operatorsWords = []string{"baremetal", "vips", "managed"}
 
-// operatorsBundle returns the files that the operator of a release lays on nodes of a pool by the operator
-// contract. manifests are those of its pods of keepalived and HAProxy.
+// operatorsBundle returns the operator's files of a release on nodes of a pool, according to
+// the operator contract. manifests are those of its pods of keepalived and HAProxy.
 func operatorsBundle(r release, role string, manifests map[string]string) ignition.Bundle {
 	b := ignition.Bundle{Role: role}
 	for _, e := range assets.Contract {
@@ -68,7 +68,7 @@ func operatorsBundle(r release, role string, manifests map[string]string) igniti
 		case path.Dir(e.Name) == v1alpha1.ManifestDir && manifests[pod] != "":
 			text = manifests[pod]
 		case path.Dir(e.Name) == v1alpha1.ManifestDir:
-			continue // pods that have nothing to do with VIPs
+			continue // pods unrelated to VIPs
 		case operatorsUnread[e.Name] != "":
 			text = operatorsUnread[e.Name]
 		case strings.HasSuffix(e.Name, ".sh") || strings.Contains(e.Name, "dispatcher.d"):
@@ -79,8 +79,8 @@ func operatorsBundle(r release, role string, manifests map[string]string) igniti
 	return b
 }
 
-// operatorsManifests returns the manifests of the operator's pods on a node, as package lab/testbed/reference
-// has them.
+// operatorsManifests returns the manifests of the operator's pods on a node, from package
+// lab/testbed/reference.
 func (n *node) operatorsManifests(r release) map[string]string {
 	c := n.cluster
 	c.t.Helper()
@@ -99,9 +99,8 @@ func (n *node) operatorsManifests(r release) map[string]string {
 	return out
 }
 
-// renderOperators does what the operator's units and the init containers of its pods do when
-// a node boots: they choose the node's address, write resolv.conf, and render the
-// configurations of the daemons.
+// renderOperators does the work of the operator's units and init containers at boot: they
+// choose the node's address, write resolv.conf, and render the configurations of the daemons.
 func (n *node) renderOperators(r release) {
 	c := n.cluster
 	c.t.Helper()

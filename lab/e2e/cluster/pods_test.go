@@ -16,7 +16,7 @@ import (
 // capabilities have the numbers of capabilities(7), linux/capability.h.
 var capabilities = map[corev1.Capability]uint{"KILL": 5, "SETGID": 6, "SETUID": 7, "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "IPC_LOCK": 14, "SYS_NICE": 23}
 
-// daemons and agents are the processes that probes ask, by pod and container.
+// daemons and agents are the processes that probes query, by pod and container.
 var (
 	daemons = map[string]string{
 		"coredns/coredns":       "coredns",
@@ -35,7 +35,7 @@ var (
 // unprivileged are the daemons that run without the agent's rights.
 var unprivileged = map[string]bool{"coredns": true, "haproxy": true}
 
-// checkPods checks what kubelet and the API server made of the rendered pods.
+// checkPods checks how kubelet and the API server run the rendered pods.
 func (c *cluster) checkPods() {
 	c.t.Helper()
 	for _, n := range c.nodes() {
@@ -44,7 +44,7 @@ func (c *cluster) checkPods() {
 	}
 }
 
-// checkSecurity: what runs has what the manifests give it, and nothing else.
+// checkSecurity: running containers have the privileges of their manifests, and no others.
 func (n *node) checkSecurity() {
 	t := n.cluster.t
 	t.Helper()
@@ -68,8 +68,8 @@ func (n *node) checkSecurity() {
 	}
 }
 
-// wrong returns the processes of a container that lack what they are to have: its
-// capabilities, or those of a daemon without rights.
+// wrong returns the processes of a container without the expected privileges: its capabilities,
+// or those of an unprivileged daemon.
 func (n *node) wrong(containerID string, capable uint64) (out []string) {
 	processes, err := n.Processes(containerID)
 	if err != nil || len(processes) == 0 {
@@ -87,7 +87,7 @@ func (n *node) wrong(containerID string, capable uint64) (out []string) {
 	return out
 }
 
-// checkMirrors: the API server takes the pods of the node's kubelet, with the priority
+// checkMirrors: the API server accepts the mirror pods of the node's kubelet, with the priority
 // of their class.
 func (n *node) checkMirrors() {
 	c := n.cluster

@@ -17,8 +17,8 @@ import (
 type probed struct {
 	Outage   time.Duration
 	Lost, Of int
-	Pause    time.Duration // the longest time for which the probe itself did not run
-	Losses   []string      // each run of lost requests: how many, when, and why the first
+	Pause    time.Duration // longest time for which the probe itself did not run
+	Losses   []string      // each run of lost requests: number, time, and the first one's error
 }
 
 func (p probed) String() string {
@@ -32,7 +32,7 @@ func (p probed) String() string {
 type seen struct {
 	VIP      netip.Addr
 	API, Web probed
-	NoServer time.Duration // the longest time for which no API server answered beside the VIP
+	NoServer time.Duration // longest time without an answer of any API server, not through the VIP
 
 	Lists               time.Duration
 	Listed, ListsFailed int
@@ -44,7 +44,7 @@ type seen struct {
 	Two      time.Duration
 	NotReady []string
 
-	// Of all nodes but the one that it happened to, if it happened to one.
+	// Of all nodes except the affected one, if any.
 	Beat    time.Duration // the longest time between two heartbeats of a kubelet
 	Unready []string      // nodes that were not ready
 }
@@ -57,14 +57,14 @@ type row struct {
 	Before, During, After string // kubectl get nodes
 }
 
-// report collects what happened in a run.
+// report collects the results of a run.
 type report struct {
 	title string
 	rows  []row
 	extra []string
 }
 
-// newReport is shown when the test ends, and written if that was asked for.
+// newReport returns a report that is printed when the test ends, and written on request.
 func newReport(t *testing.T, file, title string) *report {
 	r := &report{title: title}
 	t.Cleanup(func() {
@@ -87,7 +87,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// table is one for Markdown.
+// table returns a Markdown table.
 func (r *report) table() string {
 	var b strings.Builder
 	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | split brain | heartbeats of other nodes, not ready | containers restarted |\n")
@@ -111,7 +111,7 @@ func (r *report) table() string {
 	return b.String()
 }
 
-// bullets are a list under a heading, of the first of many lines.
+// bullets writes a list below a heading, of the first of many lines.
 func bullets(b *strings.Builder, heading string, lines []string) {
 	if len(lines) == 0 {
 		return

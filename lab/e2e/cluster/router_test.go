@@ -10,9 +10,9 @@ import (
 
 const routerNamespace = "openshift-ingress"
 
-// routers are pods of the default ingress controller with a real HAProxy, which
-// answers everything with its node's name, and a pod that prints all the time. They are
-// bound to their nodes by hand, because nothing schedules here.
+// routers are pods of the default ingress controller with a real HAProxy, which answers every
+// request with its node's name, and a pod that prints constantly. They are bound to their nodes
+// by hand, because no scheduler runs.
 const routers = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: router, namespace: ` + routerNamespace + `}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What of a run is done; `make e2e` does all of it.
+// Parts of a run; `make e2e` runs all of them.
 var (
 	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
 	workers    = flag.Int("workers", 1, "number of workers")
@@ -15,8 +15,7 @@ var (
 	reports    = flag.String("reports", "", "directory for reports in Markdown")
 )
 
-// TestCluster installs a cluster, as an installer would, and has things happen to it
-// while a client uses it.
+// TestCluster installs a cluster like an installer, and injects faults while a client uses it.
 func TestCluster(t *testing.T) {
 	c := newCluster(t, "UserManaged")
 	r := newReport(t, "e2e-run.md", "A run on real nodes")

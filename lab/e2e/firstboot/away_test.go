@@ -12,15 +12,15 @@ import (
 // away is how long the registry is away; `make e2e` has it away for three minutes.
 var away = flag.Duration("away", 0, "for how long the registry is away at least; in any case until both units have noticed")
 
-// TestRegistryRefuses: nothing listens at the registry's address.
+// TestRegistryRefuses: no program listens at the registry's address.
 func TestRegistryRefuses(t *testing.T) {
 	testAway(t, "Error: initializing source docker://"+agentImage, 3, 15*time.Second, func(*site) {}, func(*site) {})
 }
 
-// TestRegistrySilent: what is sent to the registry is lost.
+// TestRegistrySilent: packets to the registry are dropped.
 func TestRegistrySilent(t *testing.T) {
 	testkit.Variant(t)
-	// podman waits for a minute, and the kernel for up to 16 s before it asks once more.
+	// podman waits for a minute, and the kernel for up to 16 s before its next attempt.
 	testAway(t, "Failed, retrying in 1s", 1, 31*time.Second,
 		func(s *site) {
 			s.nft("table inet away { chain in { type filter hook input priority 0; tcp dport 5000 drop; }; }")
@@ -34,9 +34,9 @@ func (s *site) nft(rules string) {
 	testkit.Run(s.t, s.registry.Command(s.t.Context(), "nft", rules))
 }
 
-// testAway: the registry is away when a node boots for the first time. Units continue
-// trying, kubelet is not started without an address, and all is well soon after the
-// registry's return (hard case 31).
+// testAway: the registry is unreachable when a node boots for the first time. Units continue
+// trying, kubelet is not started without an address, and the node is ready soon after the
+// registry returns (hard case 31).
 func testAway(t *testing.T, failure string, times int, soon time.Duration, leave, comeBack func(*site)) {
 	s := newSite(t)
 	s.startDHCP(firstLease)

@@ -13,8 +13,8 @@ func resolvConf(addr, domains string, servers ...string) string {
 		"\nnameserver " + addr + "\nnameserver " + strings.Join(servers, "\nnameserver ")
 }
 
-// TestFirstBoot: from an empty disk to what kubelet waits for, with the image pulled by
-// its name (hard case 30).
+// TestFirstBoot: from an empty disk to kubelet's prerequisites, with the image pulled by its
+// name (hard case 30).
 func TestFirstBoot(t *testing.T) {
 	s := newSite(t)
 	s.startDHCP(firstLease)

@@ -9,9 +9,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestNetworkChanges: what the network says of name servers and domains is followed, and
-// an address that changes while the node is off, with the registry away for good: the
-// image is here.
+// TestNetworkChanges: changes of the network's name servers and domains are followed, and an
+// address that changes while the node is off, with the registry gone for good: the image is on
+// the node.
 func TestNetworkChanges(t *testing.T) {
 	s := newSite(t)
 	s.startDHCP(firstLease)
@@ -24,7 +24,7 @@ func TestNetworkChanges(t *testing.T) {
 	changed := lease{addr: nodeAddr, servers: siteAddr + ",192.168.111.9,192.168.111.10", domains: "new.example,other.example"}
 	s.startDHCP(changed)
 	n.run("nmcli", "--wait", "60", "connection", "up", "br-ex")
-	// The last is that of the node's name, which NetworkManager adds.
+	// The last one is the domain of the node's name, which NetworkManager adds.
 	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "new.example other.example site.example", siteAddr, "192.168.111.9"))
 
 	n.off()
@@ -35,8 +35,8 @@ func TestNetworkChanges(t *testing.T) {
 	n.await("/proc/sys/kernel/hostname", "master-0.site.example")
 }
 
-// TestHint: on platforms with VIPs, the network that /etc/default/nodeip-configuration names
-// is one more to choose from, after that of the VIPs (hard case 47).
+// TestHint: on platforms with VIPs, the network in /etc/default/nodeip-configuration is an
+// additional candidate, after that of the VIPs (hard case 47).
 func TestHint(t *testing.T) {
 	testkit.Variant(t)
 	s := newSite(t)
@@ -44,7 +44,7 @@ func TestHint(t *testing.T) {
 	s.startRegistry()
 	n := newNode(s, installConfig, map[string]string{
 		"/etc/default/nodeip-configuration": "NODEIP_HINT=198.51.100.1\n",
-		// br-ex is for the interface with the address; here it is the same one.
+		// br-ex is for the interface with the address; here both are the same.
 		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses,
 		"/etc/configure-ovs.sh": "#!/bin/sh\ntouch /run/nodeip-configuration/br-ex-up\n",
 	})
@@ -53,8 +53,8 @@ func TestHint(t *testing.T) {
 	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
 }
 
-// TestRegistered: a node that kubelet has run on, without its drop-in, keeps the address that
-// its Node has (hard case 47).
+// TestRegistered: a node that kubelet has run on, without its drop-in, keeps the address of its
+// Node object (hard case 47).
 func TestRegistered(t *testing.T) {
 	testkit.Variant(t)
 	s := newSite(t)
@@ -74,7 +74,7 @@ func TestRegistered(t *testing.T) {
 	n.await("/etc/resolv.conf", resolvConf("198.51.100.20", "site.example", siteAddr))
 }
 
-// twoAddresses is the link's connection with an address in another network besides.
+// twoAddresses is the link's connection with an additional address in another network.
 const twoAddresses = `[connection]
 id=eth0
 type=ethernet
@@ -102,8 +102,8 @@ func TestDualStack(t *testing.T) {
 	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
 }
 
-// TestResolved: where /etc/resolv.conf is systemd-resolved's, that learns of the node's
-// own server, and the rest stays with the link's.
+// TestResolved: where systemd-resolved manages /etc/resolv.conf, it gets the node's own server,
+// and the other settings stay with the link.
 func TestResolved(t *testing.T) {
 	s := newSite(t)
 	s.startDHCP(firstLease)

@@ -38,15 +38,15 @@ type node struct {
 	site *site
 }
 
-// newNode makes a node with an empty disk, on which Ignition has written the stand-ins
-// of the operator, more files by their paths, and over them what vipgen renders. Boot
-// starts it for the first time.
+// newNode makes a node with an empty disk, on which Ignition has written the stand-ins of the
+// operator, more files by their paths, and over them vipgen's files. Boot starts it for the
+// first time.
 func newNode(s *site, install string, more map[string]string) *node {
 	s.t.Helper()
 	return s.addNode("master-0", nil, s.render(install), more)
 }
 
-// addNode is newNode for a name, with programs of this machine and what was rendered.
+// addNode is newNode for a name, with programs of this machine and rendered files.
 func (s *site) addNode(name string, programs map[string]string, rendered []byte, more map[string]string) *node {
 	s.t.Helper()
 	n := &node{rig.NewSystem(s.t, s.network, name, programs), s.t, s}
@@ -56,7 +56,7 @@ func (s *site) addNode(name string, programs map[string]string, rendered []byte,
 		"/var/lib/kubelet/config.json":                        `{"auths": {}}`,
 	}
 	maps.Copy(files, more)
-	// As the operator does it: of two files or units of one name the later one stays.
+	// Like the operator: of two files or units of one name the later one stays.
 	config, err := json.Marshal(object{"ignition": object{"version": "3.2.0", "config": object{"merge": []object{
 		dataURL(operatorConfig(s.t, files)), dataURL(rendered),
 	}}}})
@@ -65,7 +65,7 @@ func (s *site) addNode(name string, programs map[string]string, rendered []byte,
 	return n
 }
 
-// render returns what vipgen renders for control-plane nodes.
+// render returns vipgen's rendered config for control-plane nodes.
 func (s *site) render(install string) []byte {
 	s.t.Helper()
 	ignition, err := os.ReadFile(filepath.Join(s.renderAll(install, "images: {agent: "+s.agent+"}"), "ignition/master.ign"))
@@ -73,7 +73,7 @@ func (s *site) render(install string) []byte {
 	return ignition
 }
 
-// renderAll is the directory with all that vipgen renders, with lines of the spec.
+// renderAll returns the directory with everything that vipgen renders, with lines of the spec.
 func (s *site) renderAll(install string, spec ...string) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -90,7 +90,7 @@ func (s *site) renderAll(install string, spec ...string) string {
 
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// run runs a program on the node and returns what it printed; nothing if it fails.
+// run runs a program on the node and returns its output; nothing if it fails.
 func (n *node) run(name string, args ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
@@ -101,26 +101,26 @@ func (n *node) run(name string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// read is a file of the node, also one that is in memory.
+// read returns a file of the node, even one in memory.
 func (n *node) read(path string) string { return n.run("cat", path) }
 
 // active reports whether a unit is active.
 func (n *node) active(unit string) bool { return n.run("systemctl", "is-active", unit) == "active" }
 
-// journal returns the log of a unit since the node was booted, and what systemd has logged
-// of it.
+// journal returns the log of a unit since the node was booted, with systemd's messages about
+// it.
 func (n *node) journal(unit string) string {
 	return n.run("journalctl", "--boot", "--no-pager", "--output=short-precise", "--unit", unit)
 }
 
-// await waits until a file of the node is as it should be.
+// await waits until a file of the node has the wanted content.
 func (n *node) await(path, want string) {
 	n.t.Helper()
 	testkit.AwaitWithin(n.t, testkit.Patience, path+" to be\n"+want, func() bool { return n.read(path) == want }, func() string { return "it is\n" + n.read(path) })
 }
 
-// awaitKubelet waits until kubelet has been started as often as there are lines, with
-// the addresses in them.
+// awaitKubelet waits until kubelet has been started once for each line, with the addresses in
+// it.
 func (n *node) awaitKubelet(lines ...string) {
 	n.t.Helper()
 	n.await(kubeletStarted, strings.Join(lines, "\n"))
@@ -129,8 +129,8 @@ func (n *node) awaitKubelet(lines ...string) {
 	}
 }
 
-// off takes the node's power, if it has not ended, and with it the addresses of its links
-// and the rules of its network.
+// off powers the node off, if it has not ended, and removes the addresses of its links and the
+// rules of its network.
 func (n *node) off() {
 	n.t.Helper()
 	for _, link := range []string{"br-ex", "eth0"} {
@@ -142,7 +142,7 @@ func (n *node) off() {
 	rig.CheckTraces(n.t, n.Machine)
 }
 
-// showJournal shows what happened on a node of a test that failed.
+// showJournal prints the journal of a node of a failed test.
 func (n *node) showJournal() {
 	if n.t.Failed() {
 		cmd := exec.Command("journalctl", "--directory", n.Path("/var/log/journal"), "--no-pager", "--output=short-precise", "--lines=400")

@@ -21,9 +21,8 @@ func dataURL(data []byte) object {
 	return object{"source": "data:;base64," + base64Of(data)}
 }
 
-// operatorConfig is an Ignition config with the stand-ins for what OpenShift's operator
-// lays on a node, and more files by their paths. Units with an [Install] section are
-// enabled.
+// operatorConfig is an Ignition config with the stand-ins for the operator's files, and more
+// files by their paths. Units with an [Install] section are enabled.
 func operatorConfig(t testing.TB, more map[string]string) []byte {
 	t.Helper()
 	var units, files []object
@@ -34,7 +33,7 @@ func operatorConfig(t testing.TB, more map[string]string) []byte {
 			return
 		}
 		mode := 0o644
-		if strings.HasSuffix(name, ".nmconnection") { // which NetworkManager insists on
+		if strings.HasSuffix(name, ".nmconnection") { // required by NetworkManager
 			mode = 0o600
 		} else if strings.HasPrefix(string(data), "#!") {
 			mode = 0o755
@@ -54,7 +53,7 @@ func operatorConfig(t testing.TB, more map[string]string) []byte {
 	return out
 }
 
-// each has the path and the content of every stand-in.
+// each calls do with the path and the content of every stand-in.
 func each(t testing.TB, do func(name string, data []byte)) {
 	t.Helper()
 	root := os.DirFS("operator")
@@ -69,7 +68,7 @@ func each(t testing.TB, do func(name string, data []byte)) {
 	testkit.Must(t, err)
 }
 
-// notOfTheOperator are files that stand in for what others lay on a node.
+// notOfTheOperator are stand-ins for files that are not the operator's.
 var notOfTheOperator = map[string]string{
 	unitDir + "crio-wipe.service":                             "CRI-O's",
 	unitDir + "openvswitch.service":                           "Open vSwitch's",
@@ -79,8 +78,8 @@ var notOfTheOperator = map[string]string{
 	"etc/NetworkManager/system-connections/eth0.nmconnection": "NetworkManager's own",
 }
 
-// TestStandIns: each stands for what the operator contract says is kept or replaced, and
-// names its row.
+// TestStandIns: each stands for a file that the operator contract lists as kept or replaced,
+// and names its row.
 func TestStandIns(t *testing.T) {
 	each(t, func(name string, data []byte) {
 		row := "/" + name

@@ -27,8 +27,8 @@ const (
 	pkiDir    = "/etc/kubernetes/pki"
 	imageDir  = "/var/images"
 	apiServer = "kube-apiserver"
-	// mostPoints is the priority of a node with all that this site has: there is no
-	// machine config server, which would be worth three points more.
+	// mostPoints is the priority of a node with everything that this site has: there is no
+	// machine config server, which would add three points.
 	mostPoints = 65
 )
 
@@ -40,11 +40,11 @@ type controlPlane struct {
 	booted    map[*node]time.Time // when last
 	operators bool                // run there
 	out       string              // the directory of what vipgen rendered
-	rendered  []byte              // of that, what the nodes have
+	rendered  []byte              // the part of it for the nodes
 }
 
-// newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines
-// of vipgen.yaml.
+// newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines of
+// vipgen.yaml.
 func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane {
 	t.Helper()
 	c := &controlPlane{site: newSite(t), booted: map[*node]time.Time{}}
@@ -82,7 +82,7 @@ func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane
 	return c
 }
 
-// give lays images on a node's disk, for containerd to import when it starts.
+// give puts images on a node's disk, for containerd to import when it starts.
 func (c *controlPlane) give(n *node, archives ...string) {
 	c.t.Helper()
 	c.must(n.MkdirAll(imageDir))
@@ -100,7 +100,7 @@ func (c *controlPlane) powerOn(n *node) {
 
 func controlAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 168, 111, byte(20 + i)}) }
 
-// checkScopes: systemd ends containers as it does CRI-O's.
+// checkScopes: systemd ends containers as with CRI-O.
 func (n *node) checkScopes() {
 	n.t.Helper()
 	containers := strings.Split(n.run("systemctl", "show", "cri-containerd-*.scope", "--property=Conflicts,TimeoutStopUSec"), "\n\n")
@@ -109,7 +109,7 @@ func (n *node) checkScopes() {
 	}
 }
 
-// startEtcd starts the etcd of the cluster, which no node takes along.
+// startEtcd starts the cluster's etcd, which runs on no node.
 func (c *controlPlane) startEtcd() {
 	c.t.Helper()
 	url := "http://" + siteAddr + ":2379"
@@ -159,7 +159,7 @@ func (c *controlPlane) files(name string, addr netip.Addr) map[string]string {
 	return out
 }
 
-// kubectl asks an API server until it succeeds, and returns what it says.
+// kubectl repeats a command against an API server until it succeeds, and returns its output.
 func (c *controlPlane) kubectl(args ...string) (last string) {
 	c.t.Helper()
 	config := c.write("admin.kubeconfig", string(rig.Kubeconfig(c.t, c.ca, controlAddr(0).String(), "admin", "system:masters")))
@@ -168,15 +168,16 @@ func (c *controlPlane) kubectl(args ...string) (last string) {
 		defer cancel()
 		out, err := c.host.Command(ctx, rig.Tool(c.t, "kubectl"), append([]string{"--kubeconfig", config}, args...)...).CombinedOutput()
 		last = string(out)
-		// A call that was cut off may have been carried out.
+		// An interrupted call may have been carried out.
 		return err == nil || args[0] == "create" && strings.Contains(last, "AlreadyExists")
 	}, func() string { return last })
 	return last
 }
 
-// register makes the Node of a kubelet, which could do so itself by a bootstrap host that
-// holds the VIP: none is here, and whether a node may hold it is in its Node. It has room from
-// the beginning: kubelet refuses static pods for good that its Node has no room for.
+// register creates the Node of a kubelet, which could do so itself through a bootstrap host
+// with the VIP: there is none, and the Node decides whether a node may hold the VIP. It has
+// capacity from the beginning: kubelet permanently refuses static pods for which its Node has
+// none.
 func (c *controlPlane) register(n *node, addr netip.Addr) {
 	c.t.Helper()
 	const room = `{cpu: "8", memory: 16Gi, ephemeral-storage: 64Gi, pods: "110"}`
@@ -190,8 +191,8 @@ status:
 `, n.Name, addr, room)))
 }
 
-// awaitBoth waits until each node could hold the VIP as well as the other, by what its
-// keepalived says of its priority.
+// awaitBoth waits until both nodes are equally good holders of the VIP, by the priorities in
+// their keepalived's state.
 func (c *controlPlane) awaitBoth() {
 	c.t.Helper()
 	want := fmt.Sprintf(" to %d\" daemon=keepalived", mostPoints)
@@ -209,11 +210,11 @@ func (c *controlPlane) awaitBoth() {
 	}
 }
 
-// operatorsImage has all that the operator's pods run.
+// operatorsImage has all programs of the operator's pods.
 const operatorsImage = "localhost/operators:1"
 
-// becomeOperators has the nodes run the operator's keepalived and HAProxy from their next
-// boot on, as they are from 4.12 to 4.21: a stand-in, see docs/testing.md.
+// becomeOperators makes the nodes run the operator's keepalived and HAProxy from their next
+// boot on, as from 4.12 to 4.21: a stand-in, see docs/testing.md.
 func (c *controlPlane) becomeOperators() {
 	c.t.Helper()
 	archive := rig.OperatorsArchive(c.t, operatorsImage)
@@ -231,8 +232,8 @@ func (c *controlPlane) becomeOperators() {
 	c.operators = true
 }
 
-// installOperators writes to a node what the operator's keepalived and HAProxy are there, and
-// their pods' manifests.
+// installOperators writes the files of the operator's keepalived and HAProxy, and their pods'
+// manifests, to a node.
 func (c *controlPlane) installOperators(n *node, i int) {
 	c.t.Helper()
 	data, err := n.Read(v1alpha1.ClusterConfigPath)

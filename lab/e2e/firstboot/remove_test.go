@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// rebootGap is the time that a client may be without an answer while a holder reboots with
-	// the settings of OpenShift's own keepalived: the skew time of VRRPv2, and a second for
-	// which a kernel keeps a neighbour that it has just confirmed.
+	// rebootGap is how long a client may be without an answer while a holder reboots with the
+	// settings of OpenShift's own keepalived: the skew time of VRRPv2, and a second for which a
+	// kernel keeps a neighbour that it has just confirmed.
 	rebootGap = 2 * time.Second
-	// anyLoad is more than any load explains.
+	// anyLoad is a bound for any load.
 	anyLoad = time.Minute
-	// crossing is the time that an address may be seen at two nodes as it moves.
+	// crossing is how long an address may be seen on two nodes as it moves.
 	crossing = 150 * time.Millisecond
 )
 
-// TestRemove: nodes with systemd run vipgen with the settings of OpenShift's own keepalived,
-// as `vipgen remove` wants it. Then vipgen's files and units go node by node, as the
-// machine-config operator takes them when the MachineConfigs are deleted, and each node
-// reboots. A client asks all the time. Nothing of vipgen's is left.
+// TestRemove: nodes with systemd run vipgen with the settings of OpenShift's own keepalived, as
+// `vipgen remove` requires. Then vipgen's files and units are removed node by node, as the
+// machine-config operator does when the MachineConfigs are deleted, and each node reboots,
+// under a client's load. Nothing of vipgen is left.
 func TestRemove(t *testing.T) {
 	testkit.Only(t, "e2e")
 	managed := rig.InstallConfig("192.168.111.0/24", apiVIP.String(), "192.168.111.4", "OpenShiftManagedDefault")
@@ -84,7 +84,7 @@ type removal struct {
 	Steps     []struct{ Do []string }
 }
 
-// export holds the cluster's objects besides vipgen's MachineConfigs, for `vipgen remove`.
+// export holds the cluster's objects except for vipgen's MachineConfigs, for `vipgen remove`.
 const export = `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfigPool
 metadata: {name: master}
@@ -113,7 +113,7 @@ spec:
 ---
 %s`
 
-// removal asks `vipgen remove` about the Nodes as they are, and files of MachineConfigs.
+// removal runs `vipgen remove` with the current Nodes, and files of MachineConfigs.
 func (c *controlPlane) removal(machineConfigs ...string) (r removal) {
 	c.t.Helper()
 	text := fmt.Sprintf(export, operatorConfig(c.t, nil), c.kubectl("get", "nodes", "-o", "yaml"))
@@ -133,9 +133,9 @@ func (c *controlPlane) removal(machineConfigs ...string) (r removal) {
 	return r
 }
 
-// removeFrom does on a node what the machine-config operator does when vipgen's MachineConfig
-// of its pool is deleted (pkg/daemon/update.go): the operator's files and units of the same
-// name come back, the others go, their directories stay, and the node reboots.
+// removeFrom changes a node as the machine-config operator does when vipgen's MachineConfig of
+// its pool is deleted (pkg/daemon/update.go): the operator's files and units of the same name
+// return, the others are removed, their directories stay, and the node reboots.
 func (c *controlPlane) removeFrom(n *node, i int, archive string) {
 	c.t.Helper()
 	c.give(n, archive)
@@ -156,7 +156,8 @@ func (c *controlPlane) removeFrom(n *node, i int, archive string) {
 			c.t.Fatalf("%s is a unit of vipgen's alone", u.Name)
 		}
 		c.must(n.Write(host.UnitDir+"/"+u.Name, []byte(back.Contents)))
-		// As operators before OCPBUGS-33694, which do not disable it by its old contents first.
+		// Like operators before OCPBUGS-33694, which do not first disable it by its old
+		// contents.
 		n.mustRun("systemctl", map[bool]string{true: "enable", false: "disable"}[*back.Enabled], u.Name)
 	}
 	c.installOperators(n, i)
@@ -169,7 +170,7 @@ func (c *controlPlane) removeFrom(n *node, i int, archive string) {
 		switch {
 		case has:
 			c.must(n.WriteMode(f.Path, back.Contents, os.FileMode(back.Mode)))
-		case bytes.Equal(now, f.Contents): // else it is the operator's by now
+		case bytes.Equal(now, f.Contents): // otherwise it is already the operator's
 			c.must(os.Remove(n.Path(f.Path)))
 		}
 	}
@@ -206,8 +207,8 @@ func (n *node) mustRun(name string, args ...string) {
 	}
 }
 
-// checkRemoved: nothing of vipgen's is left but what programs keep of their own: logs, and images until kubelet wants
-// their space.
+// checkRemoved: nothing of vipgen is left except for other programs' data: logs, and images
+// until kubelet's garbage collection.
 func (n *node) checkRemoved() {
 	n.t.Helper()
 	testkit.Equal(testkit.In(n.t, n.Name), "", n.run("systemctl", "list-units", "--failed", "--plain", "--no-legend"))

@@ -19,21 +19,21 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
-// shutdowns is the number of shutdowns of the holder in each way; `make e2e` does five.
+// shutdowns is the number of shutdowns of the holder of each kind; `make e2e` does five.
 var shutdowns = flag.Int("shutdowns", 1, "how often the holder of the API VIP is shut down in each way; by default once, in the first way alone")
 
 const (
 	// shutdownGap is the time that clients may be without an answer, in the median.
 	shutdownGap = 100 * time.Millisecond
-	// atOnceGap is the same where every process gets SIGTERM at once (docs/concepts.md).
+	// atOnceGap is the same if every process gets SIGTERM at once (docs/concepts.md).
 	atOnceGap = 200 * time.Millisecond
 	// drainSeen is the longest time until HAProxy detects that an API server drains.
 	drainSeen = 800 * time.Millisecond
-	// shutdownDelay is how long an API server that drains serves (its manifest).
+	// shutdownDelay is how long an API server that drains continues to serve (its manifest).
 	shutdownDelay = 10 * time.Second
 )
 
-// way is one of shutting a node down.
+// way is a way to shut a node down.
 type way struct {
 	name string
 	verb string // of systemctl
@@ -41,7 +41,7 @@ type way struct {
 	graceful bool
 	// operators is set if the nodes run the operator's keepalived and HAProxy.
 	operators bool
-	promised  time.Duration // the median of the longest times without an answer; 0 for none
+	promised  time.Duration // median of the longest times without an answer; 0 for none
 }
 
 var ways = []way{
@@ -52,9 +52,9 @@ var ways = []way{
 	{"the operator's, reboot, systemd ends the scopes", "reboot", false, true, 0}, // the last: nodes stay the operator's
 }
 
-// Hard case 43: the holder of the API VIP is rebooted and powered off by systemctl, with
-// all that runs on it, its API server too, which drains. A client asks every 10 ms over
-// new connections.
+// Hard case 43: the holder of the API VIP is rebooted and powered off by systemctl, with all of
+// its processes, including its API server, which drains. A client sends a request every 10 ms
+// over new connections.
 func TestHardCase43RebootAndPowerOff(t *testing.T) {
 	c := newControlPlane(t, installConfig)
 	for _, w := range ways[:min(len(ways), max(1, (*shutdowns-1)*len(ways)))] {
@@ -114,8 +114,8 @@ func (c *controlPlane) shutDownBy(w way) {
 	}
 }
 
-// graceful are the lines of kubelet's configuration that make it hold shutdowns up, as
-// OpenShift has them from 4.22.
+// graceful are the lines of kubelet's configuration that make it delay shutdowns, as in
+// OpenShift from 4.22 on.
 const graceful = "shutdownGracePeriod: 90s\nshutdownGracePeriodCriticalPods: 60s\n"
 
 // gracefully configures whether kubelet ends the pods when its node shuts down.
@@ -139,7 +139,7 @@ func (c *controlPlane) gracefully(want bool) {
 	}
 }
 
-// shutDown shuts the holder of the VIP down, waits for its end, and switches it on again.
+// shutDown shuts the holder of the VIP down, waits for its end, and powers it on again.
 func (c *controlPlane) shutDown(w way) seen {
 	t := c.t
 	t.Helper()
@@ -150,8 +150,7 @@ func (c *controlPlane) shutDown(w way) seen {
 	p := c.ask(since)
 	holders, err := watch.Start(watch.Config{Network: c.network, Nodes: []*netns.Node{holder.Node, other.Node}, VIPs: []netip.Addr{apiVIP}, Since: since})
 	c.must(err)
-	// Later than the client's kernel keeps to what it learned by ARP before (arp(7),
-	// locktime).
+	// Longer than the client's kernel keeps an entry learned by ARP (arp(7), locktime).
 	c.must(p.Await(t.Context(), 200))
 	machine := testkit.StartStopwatch()
 	began := p.Now()
@@ -198,7 +197,7 @@ func (c *controlPlane) shutDown(w way) seen {
 	return s
 }
 
-// lost is when the VIP left the node.
+// lost returns when the VIP left the node.
 func (n *node) lost(timeline watch.Timeline) (at time.Duration) {
 	for _, span := range timeline.In(watch.Addresses) {
 		if span.Node == n.Name {
@@ -208,8 +207,8 @@ func (n *node) lost(timeline watch.Timeline) (at time.Duration) {
 	return at
 }
 
-// checkEnd: the machine ended as it was told to, by systemd, and kubelet and the
-// keepalived job had their part in it.
+// checkEnd: the machine was shut down in the given way by systemd, and kubelet and the
+// keepalived job took part.
 func (n *node) checkEnd(w way, since time.Time) {
 	n.t.Helper()
 	out, err := exec.Command("journalctl", "--directory", n.Path("/var/log/journal"), "--no-pager", fmt.Sprintf("--since=@%d", since.Unix())).CombinedOutput()
@@ -218,7 +217,8 @@ func (n *node) checkEnd(w way, since time.Time) {
 		n.t.Errorf("%s did not end by %s:\n%s", n.Name, w.verb, tail(string(out)))
 	}
 	if !w.operators && w.graceful {
-		// HAProxy's end takes points as well, so the VIP may have left before keepalived's own hand-over.
+		// The end of HAProxy lowers the priority as well, so the VIP may have left before
+		// keepalived's own hand-over.
 		log := n.podLog(since, "keepalived", "keepalived")
 		if running, _, _ := strings.Cut(log, "msg=Stopping daemon=keepalived"); !strings.Contains(running, "Entering BACKUP STATE") {
 			n.t.Errorf("%s did not hand its VIP over before keepalived stopped:\n%s", n.Name, tail(log))
@@ -226,7 +226,7 @@ func (n *node) checkEnd(w way, since time.Time) {
 	}
 }
 
-// drained is when the API server of the node began to shut down, after a time.
+// drained returns when the node's API server began to shut down, after a time.
 func (n *node) drained(since time.Time) time.Duration {
 	n.t.Helper()
 	log := n.podLog(since, apiServer, apiServer)
@@ -239,8 +239,7 @@ func (n *node) drained(since time.Time) time.Duration {
 	return 0
 }
 
-// podLog returns the log of a container of a static pod since a time, as the node's disk
-// has it.
+// podLog returns the log of a container of a static pod since a time, from the node's disk.
 func (n *node) podLog(since time.Time, pod, container string) string {
 	n.t.Helper()
 	paths, err := filepath.Glob(n.Path("/var/log/pods/*_" + pod + "-" + n.Name + "_*/" + container + "/*.log"))
@@ -259,14 +258,14 @@ func (n *node) podLog(since time.Time, pod, container string) string {
 	return strings.Join(lines, "")
 }
 
-// logTime is the time at which a container printed a line.
+// logTime returns the time stamp of a container's line.
 func logTime(line string) time.Time {
 	stamp, _, _ := strings.Cut(line, " ")
-	at, _ := time.Parse(time.RFC3339Nano, stamp) // the last line may not be whole yet
+	at, _ := time.Parse(time.RFC3339Nano, stamp) // the last line may be incomplete
 	return at
 }
 
-// ask begins to ask through the VIP.
+// ask starts a client of the VIP.
 func (c *controlPlane) ask(since time.Time) *probe.Probe {
 	c.t.Helper()
 	p, err := probe.Start(probe.Config{Since: since, Target: probe.Target{
@@ -276,7 +275,7 @@ func (c *controlPlane) ask(since time.Time) *probe.Probe {
 	return p
 }
 
-// awaitServers waits until the VIP leads to both API servers.
+// awaitServers waits until the VIP reaches both API servers.
 func (c *controlPlane) awaitServers() {
 	c.t.Helper()
 	var names map[string]bool

@@ -34,15 +34,15 @@ const (
 	agentImage   = registryHost + "/vipgen/vipgen-agent"
 )
 
-// site is the network that a node is plugged into, with the services that are there
-// before it: a name server and a DHCP server on one host, a registry on another.
+// site is the network of a node, with the services that precede it: a name server and a DHCP
+// server on one host, a registry on another.
 type site struct {
 	t              *testing.T
 	dir            string
 	network        *netns.Network
 	host, registry *netns.Node
 	ca             *authority.Authority
-	serving        *process.Process // the registry; nil while it is away
+	serving        *process.Process // the registry; nil while it is down
 	dhcp           *process.Process
 	agent          string // vipgen's image, by digest
 }
@@ -70,7 +70,7 @@ func (s *site) write(name, text string) string {
 	return path
 }
 
-// start starts a program on a host of the site. It ends with the test.
+// start starts a program on a host of the site until the test ends.
 func (s *site) start(on *netns.Node, program string, args ...string) *process.Process {
 	s.t.Helper()
 	name := filepath.Base(program)
@@ -86,7 +86,7 @@ func (s *site) start(on *netns.Node, program string, args ...string) *process.Pr
 	return p
 }
 
-// tail is the end of a long text.
+// tail returns the end of a long text.
 func tail(text string) string { return text[max(0, len(text)-8000):] }
 
 // startNames starts CoreDNS with the names of the site, the registry's among them, and
@@ -105,7 +105,7 @@ func (s *site) startNames() {
 	}, p.Output)
 }
 
-// lease is the lease that the DHCP server gives to the node.
+// lease is the lease of the DHCP server for the node.
 type lease struct {
 	addr    string
 	servers string // name servers, separated by commas
@@ -116,8 +116,8 @@ type lease struct {
 // firstLease is the node's default lease.
 var firstLease = lease{addr: nodeAddr, servers: siteAddr, domains: "site.example"}
 
-// startDHCP starts dnsmasq, in place of the one that ran: the node's lease is another
-// one the next time it asks.
+// startDHCP starts dnsmasq, in place of the running one: the node gets another lease at its
+// next request.
 func (s *site) startDHCP(l lease) {
 	s.t.Helper()
 	if s.dhcp != nil {
@@ -158,7 +158,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fillRegistry makes a registry that is away, with vipgen's image in it.
+// fillRegistry makes a stopped registry with vipgen's image in it.
 func (s *site) fillRegistry() {
 	s.t.Helper()
 	var err error

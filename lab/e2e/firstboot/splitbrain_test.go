@@ -13,9 +13,9 @@ import (
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
-// Hard case 57: what the runbook of VipgenSplitBrain tells to do on a holder releases the
-// VIP, lasts while kubelet starts the pod again and over a reboot, is undone, and leaves the
-// files of the MachineConfigs as they are, which the machine config daemon checks.
+// Hard case 57: the commands of the runbook of VipgenSplitBrain release the VIP on a holder,
+// last over a restart of the pod and a reboot, can be undone, and do not change the files of
+// the MachineConfigs, which the machine config daemon verifies.
 func TestHardCase57TakenOut(t *testing.T) {
 	c := newControlPlane(t, installConfig)
 	c.gracefully(false)
@@ -46,7 +46,7 @@ func TestHardCase57TakenOut(t *testing.T) {
 	c.awaitHolder(other)
 	c.checkFiles(holder)
 
-	// It takes part again: the VIP comes back when the other one is taken out.
+	// It takes part again: the VIP returns when the other node is excluded.
 	holder.mustRun("rm", v1alpha1.UserModeFile)
 	c.awaitBoth()
 	other.mustRun("sh", "-c", "echo 'without: ["+other.Name+"]' | tee "+v1alpha1.UserModeFile)
@@ -67,7 +67,7 @@ func (c *controlPlane) awaitHolder(want *node) {
 	})
 }
 
-// awaitTakenOut waits until the agent says, since a time, that its mode file names it.
+// awaitTakenOut waits until the agent logs, since a time, that its mode file excludes it.
 func (n *node) awaitTakenOut(since time.Time) {
 	n.t.Helper()
 	var log string
@@ -80,7 +80,7 @@ func (n *node) awaitTakenOut(since time.Time) {
 	}
 }
 
-// killKeepalivedPod has kubelet start the pod's container again.
+// killKeepalivedPod makes kubelet restart the pod's container.
 func (n *node) killKeepalivedPod() {
 	n.t.Helper()
 	list := n.run("ctr", "--namespace", "k8s.io", "containers", "list")
@@ -93,8 +93,8 @@ func (n *node) killKeepalivedPod() {
 	n.t.Fatalf("%s has no container of keepalived:\n%s", n.Name, list)
 }
 
-// checkFiles: the files of vipgen's MachineConfig are on the node, with its contents and
-// modes, and beside them what is known to be written at run time alone.
+// checkFiles: the files of vipgen's MachineConfig are on the node, with their contents and
+// modes, and apart from them only known files of run time.
 func (c *controlPlane) checkFiles(n *node) {
 	c.t.Helper()
 	laid := map[string]bool{v1alpha1.UserModeFile: true} // by hand

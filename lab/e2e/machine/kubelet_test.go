@@ -19,7 +19,7 @@ import (
 
 const aliveFile = "/var/lib/alive/file"
 
-// alivePod lives as long as a file of its node does.
+// alivePod runs as long as a file of its node exists.
 const alivePod = `apiVersion: v1
 kind: Pod
 metadata:
@@ -49,8 +49,8 @@ spec:
   volumes: [{name: alive, hostPath: {path: /var/lib/alive, type: DirectoryOrCreate}}]
 `
 
-// checkProcesses: what of a manifest's security context is in force can be read, and
-// is told apart from what a container has without one.
+// checkProcesses: the effective parts of a manifest's security context can be read, and differ
+// from a container without one.
 func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
 	t.Helper()
 	plain := n.Await(t, "running", "alive", "plain", rig.Running)
@@ -60,7 +60,8 @@ func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
 	}{{alive, false, true, false}, {plain, true, false, true}} {
 		var list []machine.Process
 		var err error
-		// The runtime's process becomes the container's, and the shell its last command.
+		// The runtime's process becomes the container's, and the shell becomes its last
+		// command.
 		testkit.AwaitWithin(t, rig.Patience, tt.status.Name+" to be sleep alone", func() bool {
 			list, err = n.Processes(rig.ContainerID(tt.status))
 			return err == nil && len(list) == 1 && list[0].Name == "sleep"
@@ -82,13 +83,14 @@ func checkProcesses(t *testing.T, n rig.Node, alive corev1.ContainerStatus) {
 
 const aliveManifest = "/etc/kubernetes/manifests/alive.yaml"
 
-// checkManifests: what is no pod ends the pod whose manifest it replaces, if only when kubelet next
-// lists the manifests, and the pod returns with its manifest. Files come as the operator writes them.
+// checkManifests: an invalid manifest ends the pod that it replaces, at the latest when kubelet
+// next lists the manifests, and the pod returns with its manifest. Files are written as the
+// operator does.
 func checkManifests(t *testing.T, n rig.Node) {
 	t.Helper()
 	file := n.Path(aliveManifest)
 	replace := func(text string) {
-		hidden := filepath.Join(filepath.Dir(file), ".alive") // which kubelet leaves out
+		hidden := filepath.Join(filepath.Dir(file), ".alive") // which kubelet ignores
 		testkit.Must(t, os.WriteFile(hidden, []byte(text), 0o644))
 		testkit.Must(t, os.Rename(hidden, file))
 	}
@@ -117,8 +119,8 @@ func config(ca *authority.Authority, i int) machine.KubeletConfig {
 	return machine.KubeletConfig{CA: ca, NodeIPs: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})}}
 }
 
-// Two machines each run a pod; kubelet restarts it when its probe fails, and the
-// power of one machine is no other's.
+// Two machines each run a pod; kubelet restarts it when its probe fails, and a power loss of
+// one machine does not affect the other.
 func TestKubelet(t *testing.T) {
 	ca, err := authority.New("signer")
 	testkit.Must(t, err)
@@ -127,7 +129,7 @@ func TestKubelet(t *testing.T) {
 	var nodes []rig.Node
 	for i := range 2 {
 		m := rig.NewMachine(t, network, fmt.Sprintf("node-%d", i), fmt.Sprintf("192.0.2.1%d/24", i), map[string]string{"kubelet": rig.Tool(t, "kubelet")})
-		// The file is there from the start: the first probe may come before the shell's turn.
+		// The file exists from the start: the first probe may precede the shell's command.
 		for path, text := range map[string]string{aliveFile: "", aliveManifest: alivePod} {
 			testkit.Must(t, m.Write(path, []byte(text)))
 		}

@@ -61,7 +61,7 @@ func TestMachine(t *testing.T) {
 		}
 	}
 
-	// What it writes is in its directory, and what is written there is on it.
+	// The machine's files are in its directory, and vice versa.
 	output(t, m, "sh", "-c", "echo a >/etc/a; mkdir -p /sys/fs/cgroup/pids/kubepods")
 	testkit.Must(t, m.Write("/etc/b", []byte("b\n")))
 	if got, err := m.Read("/etc/a"); err != nil || string(got) != "a\n" || output(t, m, "cat", "/etc/b") != "b" {
@@ -75,14 +75,14 @@ func TestMachine(t *testing.T) {
 	testPower(t, m, other)
 }
 
-// reach has a machine refused by another, at a port where nothing listens.
+// reach checks that another machine refuses a connection at a closed port.
 func reach(t *testing.T, m *machine.Machine, addr string) {
 	t.Helper()
 	_, err := m.Output(t.Context(), "bash", "-c", ": </dev/tcp/"+addr+"/9")
 	testkit.Fails(testkit.In(t, m.Name, addr), err, "Connection refused")
 }
 
-// testPower: the power of one machine is no other's.
+// testPower: a power loss of one machine does not affect the other.
 func testPower(t *testing.T, m, other *machine.Machine) {
 	sleeper := m.Command(t.Context(), "sleep", "infinity")
 	testkit.Must(t, sleeper.Start())

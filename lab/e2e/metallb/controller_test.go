@@ -15,8 +15,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// MetalLB's own controller gives the Service of every case the addresses that were
-// asked for, from the pool that was made for them.
+// MetalLB's own controller assigns the requested addresses to the Service of every case, from
+// the pool that was rendered for them.
 func TestController(t *testing.T) {
 	s := newServer(t)
 	controller := s.controller("metallb-system")
@@ -58,8 +58,8 @@ func TestController(t *testing.T) {
 	t.Run("a Service elsewhere does not get it", func(t *testing.T) { s.in(t).checkReserved(cases["l2"]) })
 }
 
-// checkReserved: a Service of another namespace that asks for the address does not
-// get it, though it is free; the API's does then.
+// checkReserved: a Service of another namespace that requests the address does not get it,
+// although it is free; the API's Service does afterwards.
 func (s *server) checkReserved(objects []*unstructured.Unstructured) {
 	var service *unstructured.Unstructured
 	for _, o := range objects {
@@ -100,7 +100,7 @@ func (s *server) event(namespace, name, reason string) bool {
 	})
 }
 
-// wanted are the addresses that a Service asks for.
+// wanted returns the addresses that a Service requests.
 func wanted(service *unstructured.Unstructured) []string {
 	for _, prefix := range []string{"metallb.io", "metallb.universe.tf"} {
 		if list := service.GetAnnotations()[prefix+"/loadBalancerIPs"]; list != "" {
@@ -110,7 +110,7 @@ func wanted(service *unstructured.Unstructured) []string {
 	return nil
 }
 
-// given are the addresses that it has.
+// given returns its assigned addresses.
 func (s *server) given(service *unstructured.Unstructured) (out []string) {
 	s.Helper()
 	o, err := s.resource(service).Get(s.Context(), service.GetName(), metav1.GetOptions{})

@@ -15,10 +15,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// What nodes answer for and forward, and what a client of the same network sees who
-// checks the address: on a worker the real kube-proxy and MetalLB's speaker, MetalLB's
-// controller, and a real API server behind the address. Where OVN-Kubernetes forwards,
-// it is Kubernetes all the same that says which slices and ports belong to a Service.
+// The addresses that nodes announce and forward, and the answers to a client of the same
+// network that checks the address: on a worker the real kube-proxy and MetalLB's speaker,
+// MetalLB's controller, and a real API server behind the address. With OVN-Kubernetes, too,
+// Kubernetes determines the slices and ports of a Service.
 func TestForwards(t *testing.T) {
 	l := newLAN(t)
 	objects := l.vipgen("metallb", "../../../golden/cases/baremetal-agent/install-config.yaml", "--address", newAddress, "--node", "master-0="+masterAddress)
@@ -30,10 +30,10 @@ func TestForwards(t *testing.T) {
 		name, patch string
 		want        []string
 	}{
-		// Nodes answer for the address, since there are endpoints, and forward nothing.
+		// Nodes announce the address, since there are endpoints, and forward nothing.
 		{"another name of the port", `[{"op": "replace", "path": "/ports/0/name", "value": "api-server"}]`, refused},
 		{"no name of the port", `[{"op": "remove", "path": "/ports/0/name"}]`, refused},
-		// Without an endpoint no node answers for it.
+		// Without an endpoint no node announces it.
 		{"no label", `[{"op": "remove", "path": "/metadata/labels/kubernetes.io~1service-name"}]`, silent},
 		{"not ready", `[{"op": "replace", "path": "/endpoints/0/conditions/ready", "value": false}]`, silent},
 	} {
@@ -41,14 +41,14 @@ func TestForwards(t *testing.T) {
 			l := lan{l.in(t), l.worker, l.client}
 			l.kubectl("", "patch", "endpointslice", "api-vip-ipv4", "--namespace", "openshift-config", "--type", "json", "--patch", tt.patch)
 			l.sees(tt.want...)
-			l.kubectl(objects, "apply", "--filename", "-") // as the pages say
+			l.kubectl(objects, "apply", "--filename", "-") // as on the pages
 			l.sees(well)
 		})
 	}
 }
 
-// lan is a network with an API server, a worker that speaks for MetalLB and
-// forwards, and a client.
+// lan is a network with an API server, a worker with MetalLB's speaker and kube-proxy, and a
+// client.
 type lan struct {
 	*server
 	worker, client *netns.Node
@@ -80,8 +80,8 @@ func newLAN(t *testing.T) lan {
 	return l
 }
 
-// cluster holds what kubelet would have made: the worker, with an address, which kube-proxy
-// waits for, and the pod that the speaker takes itself for.
+// cluster holds the objects that kubelet would create: the worker with an address, which
+// kube-proxy waits for, and the speaker's own pod.
 const cluster = `apiVersion: v1
 kind: Node
 metadata: {name: worker-0}
@@ -93,7 +93,7 @@ metadata: {name: speaker, namespace: metallb-system}
 spec: {nodeName: worker-0, containers: [{name: speaker, image: speaker}]}
 `
 
-// vipgen runs the program, and returns what it prints.
+// vipgen runs the program, and returns its output.
 func (l lan) vipgen(args ...string) string {
 	l.Helper()
 	cmd := exec.Command(testkit.Vipgen(l.T), args...)
@@ -103,8 +103,8 @@ func (l lan) vipgen(args ...string) string {
 	return string(out)
 }
 
-// kubectl runs it at the client, until it succeeds: what the server serves it
-// says that it serves a moment later.
+// kubectl runs on the client until it succeeds: the server announces a kind a moment before it
+// serves it.
 func (l lan) kubectl(input string, args ...string) {
 	l.Helper()
 	var last string
@@ -130,10 +130,10 @@ func (l lan) sees(words ...string) {
 		}
 	})
 	l.await("a client to see "+strings.Join(words, " or "), func() bool {
-		// It asks for the address anew, as one does that was not there before.
+		// It resolves the address anew, like a client that has just started.
 		testkit.Must(l, l.client.Command(l.Context(), "ip", "neighbour", "flush", "all").Run())
 		check := l.client.Command(context.Background(), testkit.Vipgen(l.T), "check-endpoint", newAddress, "--server-name", "api."+domain, "--ca", filepath.Join(l.dir, "ca.crt"), "--timeout", "1s")
-		out, _ := check.CombinedOutput() // it fails where something is wrong
+		out, _ := check.CombinedOutput() // it fails if something is wrong
 		last = string(out)
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(last, w) })
 	})

@@ -32,8 +32,8 @@ var types = map[string]func() any{
 	"config.openshift.io/v1, Kind=APIServer":  func() any { return &configv1.APIServer{} },
 }
 
-// goldenCases are the objects of each golden case of `vipgen metallb`, as its own
-// tests expect them, with its APIServer object last.
+// goldenCases returns the objects of each golden case of `vipgen metallb`, from the expected
+// output, with its APIServer object last.
 func goldenCases(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	dirs, err := filepath.Glob("../../../golden/metallb/*/expected")
@@ -80,8 +80,8 @@ func moduleDir(t *testing.T, module string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Every object is what MetalLB's, Kubernetes' and OpenShift's own types hold, and
-// nothing else.
+// Every object decodes into MetalLB's, Kubernetes' and OpenShift's own types without unknown
+// fields.
 func TestTypes(t *testing.T) {
 	seen := map[string]bool{}
 	for name, objects := range goldenCases(t) {

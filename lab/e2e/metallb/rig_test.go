@@ -53,7 +53,7 @@ type server struct {
 	dynamic.Interface
 }
 
-// in is the server as a subtest has it, which cannot fail for another one.
+// in returns the server for a subtest, which cannot fail on behalf of another one.
 func (s server) in(t *testing.T) *server {
 	s.T = t
 	return &s
@@ -113,7 +113,7 @@ func (s *server) install() {
 		if _, err := crds.Create(s.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
 			s.Fatal(err)
 		}
-		// What the server knows to be established it serves a moment later.
+		// The server serves an established kind only a moment later.
 		served := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 		objects := s.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: crd.Spec.Versions[served].Name, Resource: crd.Spec.Names.Plural})
 		s.await(crd.Name+" to be established and served", func() bool {
@@ -143,7 +143,7 @@ func freePort(t *testing.T) uint16 {
 	return port
 }
 
-// tool is the path of a program that the project builds at a pinned version.
+// tool returns the path of a program that the project builds at a pinned version.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../../.cache/bin", name))
@@ -172,13 +172,13 @@ func (s *server) resource(o *unstructured.Unstructured) dynamic.ResourceInterfac
 	return r.Namespace(o.GetNamespace())
 }
 
-// apply makes an object as `oc apply --server-side --validate=strict` does.
+// apply creates an object like `oc apply --server-side --validate=strict`.
 func (s *server) apply(o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, err
 	}
-	// The client's own Apply has no word for validation.
+	// The client's own Apply does not support validation.
 	return s.resource(o).Patch(s.Context(), o.GetName(), "application/apply-patch+yaml", data, metav1.PatchOptions{FieldManager: "vipgen", FieldValidation: "Strict"})
 }
 
@@ -193,7 +193,7 @@ func (s *server) remove(o *unstructured.Unstructured) {
 	})
 }
 
-// controller runs MetalLB's, beside the API server.
+// controller runs MetalLB's controller on the API server's machine.
 func (s *server) controller(namespace string) *process.Process {
 	s.Helper()
 	cmd := s.command(s.node, "metallb-controller", "--namespace", namespace, "--webhook-mode", "disabled", "--port", fmt.Sprint(freePort(s.T)))
@@ -212,7 +212,7 @@ func (s *server) command(node *netns.Node, name string, args ...string) *exec.Cm
 	return cmd
 }
 
-// start runs a program until the test ends, and shows what it says if that fails.
+// start runs a program until the test ends, and prints its output if that fails.
 func (s *server) start(name string, cmd *exec.Cmd) *process.Process {
 	s.Helper()
 	p, err := process.Start(name, cmd, filepath.Join(s.dir, name+".log"))
@@ -226,7 +226,7 @@ func (s *server) start(name string, cmd *exec.Cmd) *process.Process {
 	return p
 }
 
-// administrator writes the kubeconfig of one, and beside it the CA, ca.crt.
+// administrator writes the administrator's kubeconfig, and the CA next to it, ca.crt.
 func (s *server) administrator(addr netip.AddrPort, ca, client []byte) string {
 	s.Helper()
 	file := func(name string, data []byte) string {

@@ -37,7 +37,7 @@ func readCRD(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinitio
 	return crd
 }
 
-// schemas check objects against the CRDs, by kind as GroupVersionKind writes it.
+// schemas validate objects against the CRDs, by kind in the form of GroupVersionKind.
 type schemas map[string]func(o *unstructured.Unstructured) []string
 
 func readSchemas(t *testing.T) schemas {
@@ -91,14 +91,14 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// An object that is wrong is found to be: by the types, the schema, or both.
+// An invalid object is rejected by the types, the schema, or both.
 func TestWrongObjects(t *testing.T) {
 	cases, all := goldenCases(t), readSchemas(t)
 	tests := []struct {
 		kind           string
 		field          []string
 		value          any
-		types, schemas bool // who finds it
+		types, schemas bool // rejected by
 	}{
 		{"IPAddressPool", []string{"spec", "adresses"}, []any{"192.0.2.1/32"}, true, true},
 		{"IPAddressPool", []string{"spec", "addresses"}, "192.0.2.1/32", true, true},
@@ -128,7 +128,7 @@ func TestWrongObjects(t *testing.T) {
 	}
 }
 
-// first is an object of a kind: of the case that has routers, a list of nodes, and a
+// first returns an object of a kind: of the case with routers, a list of nodes, and a
 // certificate.
 func first(t *testing.T, cases map[string][]*unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	t.Helper()

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A real API server, with MetalLB's and OpenShift's own CRDs, takes every object as
-// it is written; applied again, nothing changes.
+// A real API server, with MetalLB's and OpenShift's own CRDs, accepts every object as written;
+// applied again, nothing changes.
 func TestServer(t *testing.T) {
 	s := newServer(t)
 	cases := goldenCases(t)
@@ -50,8 +50,8 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// differences returns what got lacks of want, or has otherwise. It may have more: there
-// are defaults.
+// differences returns the fields of want that got lacks, or in which it differs. It may have
+// more fields: defaults.
 func differences(path string, want, got any) (out []string) {
 	switch want := want.(type) {
 	case map[string]any:

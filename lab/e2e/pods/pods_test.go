@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kubelet takes every rendered pod, and takes it as it is written.
+// Kubelet accepts every rendered pod, unchanged.
 func TestKubeletTakes(t *testing.T) {
 	all := pools(t)
 	count := 0
@@ -41,7 +41,7 @@ func TestKubeletTakes(t *testing.T) {
 	t.Logf("%d pods of %d pools", count, len(all))
 }
 
-// compare returns the differences of the pod that kubelet made of a manifest.
+// compare returns the differences between a manifest and the pod that kubelet read from it.
 func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	t.Helper()
 	var written map[string]any
@@ -59,7 +59,7 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	if pod.Spec.NodeName != nodeName {
 		problems = append(problems, "spec.nodeName is "+pod.Spec.NodeName)
 	}
-	// What kubelet adds, at the end.
+	// Added by kubelet, at the end.
 	if n := len(pod.Spec.Tolerations); n == 0 || pod.Spec.Tolerations[n-1].Effect != corev1.TaintEffectNoExecute {
 		problems = append(problems, "it would be evicted")
 	} else {
@@ -74,14 +74,14 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
-	delete(written, "apiVersion") // of the decoder's business, as is
+	delete(written, "apiVersion") // consumed by the decoder, like the kind
 	delete(written, "kind")
 	return append(problems, differences("", written, got)...)
 }
 
-// priority checks a pod's priority. When the node shuts down kubelet goes
-// by the number alone, which no admission fills in for a static pod; and the API server refuses
-// a mirror pod whose number is not that of its class.
+// priority checks a pod's priority. When the node shuts down, kubelet uses the number alone,
+// which no admission plug-in fills in for a static pod; and the API server refuses a mirror pod
+// whose number differs from that of its class.
 func priority(pod *corev1.Pod) []string {
 	for _, class := range schedulingv1.SystemPriorityClasses() {
 		if class.Name != pod.Spec.PriorityClassName {
@@ -95,8 +95,8 @@ func priority(pod *corev1.Pod) []string {
 	return []string{"its priority class is none of the system's"}
 }
 
-// differences returns what got lacks of want, or has otherwise. It may have more: there
-// are defaults.
+// differences returns the fields of want that got lacks, or in which it differs. It may have
+// more fields: defaults.
 func differences(path string, want, got any) (out []string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -124,7 +124,7 @@ func differences(path string, want, got any) (out []string) {
 	return nil
 }
 
-// A pod that is not right is none for kubelet, or one that the comparison finds.
+// Kubelet rejects an invalid pod, or the comparison detects it.
 func TestKubeletRefuses(t *testing.T) {
 	good := pools(t)["baremetal-usermanaged/master"]["keepalived.yaml"]
 	tests := []struct{ name, old, new, complaint string }{

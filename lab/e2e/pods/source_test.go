@@ -36,7 +36,7 @@ type source struct {
 	log     *log
 }
 
-// TestMain makes the source.
+// TestMain creates the source.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "vipgen-pods-")
 	if err != nil {
@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 
 var kubelet source
 
-// read returns what kubelet makes of the files of a directory, and what it says
-// about those that it does not take.
+// read returns the pods that kubelet reads from the files of a directory, and its messages
+// about the files that it rejects.
 func (s source) read(t *testing.T, files map[string][]byte) (pods []*corev1.Pod, complaint string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,8 +71,8 @@ func (s source) read(t *testing.T, files map[string][]byte) (pods []*corev1.Pod,
 	if err := os.Rename(s.link+".new", s.link); err != nil {
 		t.Fatal(err)
 	}
-	// The channel has no buffer: one update at most was made of what was there
-	// before. While the second is waited for, the log may be cut short.
+	// The channel has no buffer: at most one update has the previous files. While the second
+	// one is awaited, the log may be cut short.
 	s.update(t)
 	s.log.reset()
 	s.update(t)
@@ -126,11 +126,11 @@ func (l *log) reset() {
 	l.data.Reset()
 }
 
-// trees has all files of every golden case, as `make test-e2e` has them written.
+// trees has all files of every golden case, as written by `make test-e2e`.
 const trees = "../../../.cache/golden"
 
-// pools are the manifests that the nodes of each pool of each golden case have, as
-// vipgen's own tests expect them, by case and pool, then by file name.
+// pools returns the expected manifests on the nodes of each pool of each golden case, by case
+// and pool, then by file name.
 func pools(t *testing.T) map[string]map[string][]byte {
 	t.Helper()
 	const every = "every-pool"

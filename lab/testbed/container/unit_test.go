@@ -38,7 +38,7 @@ func TestParsePodman(t *testing.T) {
 	}
 }
 
-// The units that vipgen renders are understood.
+// The units that vipgen renders can be parsed.
 func TestParseRenderedUnits(t *testing.T) {
 	units, err := unit.Render(unit.Params{AgentImage: "registry.example.com/agent:1", AuthFile: "/var/lib/kubelet/config.json"})
 	testkit.Must(t, err)

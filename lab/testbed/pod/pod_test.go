@@ -41,7 +41,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// start starts the kubelet; r.stop ends it, and so does the test's end.
+// start starts the kubelet; r.stop ends it, and so does the end of the test.
 func (r *rig) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -86,7 +86,7 @@ func (r *rig) awaitLog(c *Container, want string) {
 	testkit.Await(r.t, want+" in the log of "+c.Name, func() bool { return strings.Contains(c.Log(), want) })
 }
 
-// What the container finds is what the manifest says: nothing more, nothing less.
+// The container has the settings of the manifest: no more, no less.
 func TestContainer(t *testing.T) {
 	r := newRig(t)
 	testkit.Must(t, r.Host.Write("/etc/there/file", []byte("of the host")))
@@ -167,8 +167,8 @@ const sleeper = `
     env: [{name: VERSION, value: "1"}]
 `
 
-// A killed container is started again, one that does not heed SIGTERM is killed
-// after its grace period, a manifest that changes makes another pod.
+// A killed container is restarted, one that ignores SIGTERM is killed after its grace period,
+// and a changed manifest creates another pod.
 func TestLifecycle(t *testing.T) {
 	r := newRig(t)
 	r.put("sleeper", sleeper)
@@ -202,7 +202,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// A container that was prepared has what kubelet gives it, and runs when it is started.
+// A prepared container has kubelet's settings, and runs when it is started.
 func TestPrepare(t *testing.T) {
 	r := newRig(t)
 	text := manifest("prepared", `
@@ -258,8 +258,8 @@ func TestLivenessProbe(t *testing.T) {
 	}
 }
 
-// When the power goes everything ends at once, and nothing is left; with the
-// power the pods come back, and their new log is told apart from the old one.
+// At a power loss everything ends at once, and nothing is left; afterwards the pods return, and
+// their new logs are distinguished from the old ones.
 func TestPower(t *testing.T) {
 	r := newRig(t)
 	r.put("sleeper", strings.Replace(sleeper, "echo up", "cat /proc/sys/kernel/random/uuid", 1))
@@ -270,7 +270,7 @@ func TestPower(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, r.Host.PowerOff())
 	r.stop()
-	// What was killed takes the kernel a while to end when all cores are busy.
+	// The kernel takes a while to end killed processes when all cores are busy.
 	testkit.Await(t, "the end of the container's process", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 	left, _ := filepath.Glob("/sys/fs/cgroup/*" + r.Host.Cgroup() + "/*/cgroup.procs")
 	testkit.Empty(t, left)

@@ -62,8 +62,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A server that ends takes connections along, which is not missed even if no client
-// has asked since.
+// A server that ends takes its connections along, which is detected even if no client has sent
+// a request since.
 func TestHoldBroken(t *testing.T) {
 	testkit.Live(t)
 	server, client := newNodes(t)
@@ -101,7 +101,7 @@ func TestHoldCounts(t *testing.T) {
 	}
 }
 
-// What opening and holding 2,000 connections costs, server included.
+// The cost of opening and holding 2,000 connections, server included.
 func BenchmarkHold(b *testing.B) {
 	server, client := newNodes(b)
 	newServer(b, server, "192.0.2.1:6443", "master-0", ok)

@@ -41,8 +41,7 @@ func certificate(t testing.TB, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// newServer serves at an address of a node, https if it has a name for its
-// certificate.
+// newServer serves at an address of a node, with TLS if it has a name for its certificate.
 func newServer(t testing.TB, node *netns.Node, address, name string, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -135,7 +134,7 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
-// What is lost, and why; and that it is over when answers come again.
+// Lost requests with their errors, and the end of an outage.
 func TestOutage(t *testing.T) {
 	testkit.Live(t)
 	server, client := newNodes(t)
@@ -165,7 +164,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A VIP that no node has: as many requests hang as may, and more are not sent.
+// A VIP on no node: a bounded number of requests hang, and no more are sent.
 func TestBounded(t *testing.T) {
 	testkit.Live(t)
 	_, client := newNodes(t)
@@ -198,8 +197,8 @@ func TestUnanswered(t *testing.T) {
 
 func TestResult(t *testing.T) {
 	ms := time.Millisecond
-	// Each letter is a request, sent every 10 ms from 1 s on: answered after 2 ms, or
-	// after 30 ms, or lost.
+	// Each letter is a request, sent every 10 ms from 1 s on: answered after 2 ms, or after 30
+	// ms, or lost.
 	result := func(letters string) Result {
 		var r Result
 		for i, letter := range letters {
@@ -270,7 +269,7 @@ func processTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// What 100 requests a second cost, server included, and how evenly they are sent.
+// The cost of 100 requests a second, server included, and how evenly they are sent.
 func BenchmarkProbe(b *testing.B) {
 	server, client := newNodes(b)
 	newServer(b, server, "192.0.2.1:6443", "master-0", ok)

@@ -27,7 +27,7 @@ var (
 	control = []string{"master:10", "master:11", "master:12"}
 )
 
-// plane is a control plane that runs today's files, with a client outside.
+// plane is a control plane with OpenShift's current files, with a client outside.
 type plane struct {
 	t        *testing.T
 	machines []*machine
@@ -49,7 +49,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-// holder waits until one machine holds a VIP, none else, and it is none of not.
+// holder waits until one machine alone holds a VIP, which must not be one of not.
 func (p *plane) holder(vip netip.Addr, not ...*machine) *machine {
 	p.t.Helper()
 	var found *machine
@@ -74,8 +74,8 @@ func (p *plane) holder(vip netip.Addr, not ...*machine) *machine {
 	return found
 }
 
-// balanced waits until two API servers have answered at a VIP. Without the
-// redirect to HAProxy it would be the holder's alone.
+// balanced waits until two API servers have answered at a VIP. Without the redirect to HAProxy
+// only the holder's would.
 func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 	p.t.Helper()
 	seen := map[string]bool{}
@@ -87,8 +87,8 @@ func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
 	})
 }
 
-// TestReference runs a control plane as it is today: one node holds the VIP, and
-// another one does after what fails there.
+// TestReference runs a control plane of OpenShift without vipgen: one node holds the VIP, and
+// another one takes it after a fault.
 func TestReference(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -131,8 +131,8 @@ func TestReference(t *testing.T) {
 	testkit.Await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
 }
 
-// change configures another pair of API VIPs and one more peer on all nodes, and HAProxy back
-// to the one that lost it; no pod is replaced.
+// change configures another pair of API VIPs and an additional peer on all nodes, and restores
+// HAProxy on the one that lost it; no pod is replaced.
 func (p *plane) change() {
 	p.t.Helper()
 	pods := map[*pod.Pod]bool{}
@@ -150,7 +150,7 @@ func (p *plane) change() {
 		testkit.Await(p.t, "HAProxy and the redirect on "+m.Name, m.redirects)
 		testkit.Await(p.t, "HAProxy to read its other configuration on "+m.Name, func() bool {
 			c, err := m.kubelet.Container("haproxy", "haproxy")
-			// One that was asked before it could hear has started with it.
+			// One that was signalled before it could handle it started with the new file.
 			return err == nil && (strings.Count(c.Log(), "Loading success.") > 1 || c.Status().Restarts > 0)
 		})
 		for _, one := range m.kubelet.Pods() {
@@ -160,8 +160,7 @@ func (p *plane) change() {
 	testkit.Empty(p.t, pods)
 }
 
-// The bootstrap holds the VIP until its API server has ended, and again when that
-// comes back.
+// The bootstrap host holds the VIP until its API server has ended, and again when that returns.
 func TestBootstrap(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -176,7 +175,7 @@ func TestBootstrap(t *testing.T) {
 	testkit.Await(t, "the VIP to come back", func() bool { return m.holds(api) && m.holds(api6) })
 }
 
-// What an unclean end left on an interface goes before keepalived starts.
+// A VIP that an unclean end left on an interface is removed before keepalived starts.
 func TestStaleVIP(t *testing.T) {
 	t.Parallel()
 	network := daemon.NewNetwork(t)
@@ -200,8 +199,8 @@ func TestStaleVIP(t *testing.T) {
 	})
 }
 
-// The ingress VIP is where the default ingress controller has a router, else where
-// any router answers, else nowhere.
+// The ingress VIP is on a node with a router of the default ingress controller, else on one
+// whose router answers, else on none.
 func TestIngress(t *testing.T) {
 	t.Parallel()
 	network := daemon.NewNetwork(t)
@@ -229,7 +228,7 @@ func TestIngress(t *testing.T) {
 	first, second := p.machines[0], p.machines[1]
 	first.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) succeeded")
 	second.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) failed")
-	// Of equals, the higher address would hold it.
+	// At equal priority, the higher address would hold it.
 	p.holder(ingress, second)
 	routers[0]()
 	p.holder(ingress, first)
@@ -237,8 +236,8 @@ func TestIngress(t *testing.T) {
 	testkit.Await(t, "the ingress VIP to go", func() bool { return !first.holds(ingress) && !second.holds(ingress) })
 }
 
-// answerPods lists a router of the default ingress controller on worker-20, to
-// clients with a certificate that ask for it as a kubelet may.
+// answerPods lists a router of the default ingress controller on worker-20, to clients with a
+// certificate that may do so, like kubelet.
 func answerPods(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {

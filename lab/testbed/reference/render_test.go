@@ -21,8 +21,7 @@ import (
 // images of the tests; both are this machine's programs.
 var images = v1alpha1.Images{Keepalived: "registry.example.com/keepalived:1", HAProxy: "registry.example.com/haproxy:1"}
 
-// cluster is dual-stack, and asks for vipgen's own VRRP settings, which makes
-// no difference here.
+// cluster is dual-stack, with vipgen's own VRRP settings, which make no difference here.
 func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 	worker := map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
 	c := &v1alpha1.ClusterConfig{
@@ -49,7 +48,7 @@ func cluster(change func(*v1alpha1.ClusterConfigSpec)) *v1alpha1.ClusterConfig {
 	return c
 }
 
-// prefixes are the addresses of node n.
+// prefixes returns the addresses of node n.
 func prefixes(n int) []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/24", n)),
@@ -57,7 +56,7 @@ func prefixes(n int) []netip.Prefix {
 	}
 }
 
-// node is node n of a role, with the given peers as "role:number".
+// node returns node n of a role, with the given peers as "role:number".
 func node(role string, n int, peers ...string) *v1alpha1.Node {
 	out := &v1alpha1.Node{Name: fmt.Sprintf("%s-%d", role, n), Role: role, Interfaces: []v1alpha1.Interface{{Name: "eth0", Addresses: prefixes(n)}}}
 	for _, p := range peers {
@@ -79,8 +78,8 @@ func rendered(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) map[str
 	return out
 }
 
-// settings lists the lines of keepalived.conf that decide about timing and
-// election, those of a block after its name.
+// settings returns the lines of keepalived.conf that affect timing and election, those of a
+// block after its name.
 func settings(conf string) (out []string) {
 	var block string
 	for line := range strings.Lines(conf) {
@@ -96,7 +95,7 @@ func settings(conf string) (out []string) {
 	return out
 }
 
-// block returns the words of the first block of that kind in an instance.
+// block returns the words of the first block of a kind in an instance.
 func block(t *testing.T, conf, instance, kind string) []string {
 	t.Helper()
 	_, rest, ok := strings.Cut(conf, "vrrp_instance "+instance+" {")
@@ -185,7 +184,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// The checks of instances that move together are their group's.
+// The checks of instances that move together belong to their group.
 func TestTogether(t *testing.T) {
 	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].Together = true })
 	conf := rendered(t, c, masterNode)[v1alpha1.KeepalivedConf]
@@ -256,7 +255,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// parse has bash read a script without running it.
+// parse makes bash parse a script without running it.
 func parse(t *testing.T, path, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script")

@@ -25,7 +25,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
-// machine is a host that runs today's pods.
+// machine is a host with OpenShift's current pods.
 type machine struct {
 	*host.Host
 	t       *testing.T
@@ -35,8 +35,8 @@ type machine struct {
 	stop    func()
 }
 
-// newMachine makes the host of a node with today's files, and with an API server
-// unless it is a worker.
+// newMachine makes the host of a node with its files, and with an API server unless it is a
+// worker.
 func newMachine(t *testing.T, network *netns.Network, facts *v1alpha1.Node) *machine {
 	t.Helper()
 	ns, err := network.AddNode(facts.Name, facts.Interfaces[0].Addresses...)
@@ -115,7 +115,7 @@ func (m *machine) boot() {
 	m.t.Cleanup(m.stop)
 }
 
-// dump logs what the machine's containers said.
+// dump logs the output of the machine's containers.
 func (m *machine) dump() {
 	for _, p := range m.kubelet.Pods() {
 		for _, c := range p.Containers {
@@ -141,7 +141,7 @@ func (m *machine) holds(vip netip.Addr) bool {
 	return slices.ContainsFunc(have, func(p netip.Prefix) bool { return p.Addr() == vip })
 }
 
-// said waits until a container has printed something.
+// said waits until a container has printed a text.
 func (m *machine) said(podName, name, text string) {
 	m.t.Helper()
 	testkit.Await(m.t, fmt.Sprintf("%q from %s on %s", text, name, m.Name), func() bool {
@@ -162,7 +162,7 @@ func (m *machine) redirects() bool {
 	return true
 }
 
-// remove takes a manifest away and waits until its pod has gone.
+// remove removes a manifest and waits until its pod has gone.
 func (m *machine) remove(name string) {
 	m.t.Helper()
 	p, err := m.kubelet.Pod(name)
@@ -173,8 +173,8 @@ func (m *machine) remove(name string) {
 	<-p.Gone()
 }
 
-// ask asks for /readyz at an address, from a node, and returns which API server
-// answered, or nothing.
+// ask requests /readyz at an address, from a node, and returns the API server that answered, or
+// "".
 func ask(node *netns.Node, at netip.Addr) string {
 	client := http.Client{
 		Timeout: 5 * time.Second,

@@ -27,7 +27,7 @@ func newNode(t *testing.T) *netns.Node {
 	return node
 }
 
-// get returns what a URL of the node answers.
+// get returns the answer to a URL on the node.
 func get(t *testing.T, node *netns.Node, url, host string) (int, string, error) {
 	t.Helper()
 	client := &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
@@ -100,7 +100,7 @@ func TestWeb(t *testing.T) {
 	ask("with it again")
 }
 
-// A service that stops lets go of its connections at once.
+// A service that stops closes its connections at once.
 func TestStopBreaksOff(t *testing.T) {
 	testkit.Live(t)
 	node := newNode(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// The programs of the version before are in the history, can be built and run.
+// The programs of the previous version are in the history, can be built and run.
 func TestBuild(t *testing.T) {
 	testkit.Only(t, "lab-upgrade")
 	p := Build(t)

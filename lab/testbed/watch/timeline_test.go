@@ -56,7 +56,7 @@ func TestOverlaps(t *testing.T) {
 	testkit.Equal(t, 7, tests[len(tests)-1].timeline.SplitBrain(0))
 }
 
-// Who had the VIP for a moment only, as one of two that reach for it at once, is left out.
+// A brief holder, as one of two that take the VIP at once, is left out.
 func TestHolders(t *testing.T) {
 	on := func(node string, from, to time.Duration) Span { return Span{Addresses, vip1, node, from, to} }
 	timeline := Timeline{on("a", 0, 10), on("a", 10, 15), on("b", 15, 17), on("c", 15, 30), {Capture, vip1, "b", 0, 30}, {Addresses, vip2, "b", 0, 30}, on("a", 30, 40)}

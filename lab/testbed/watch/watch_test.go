@@ -54,8 +54,7 @@ vrrp_instance api {
 `, version, priority, settings, netip.PrefixFrom(vip, vip.BitLen()))
 }
 
-// pair is two nodes with keepalived, of which master-1 has the higher priority,
-// under watch.
+// pair is two nodes with keepalived, master-1 with the higher priority, under a watch.
 type pair struct {
 	*daemon.Cluster
 	*Watch
@@ -159,8 +158,8 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// A holder that loses power ends with its last advert, and with the word of who
-// switched it off.
+// A holder that loses power ends with its last advertisement, and with the report of the test
+// that powered it off.
 func TestPowerLoss(t *testing.T) {
 	p := fast(t)
 	p.awaitAlone("master-1", "master-0")
@@ -175,7 +174,7 @@ func TestPowerLoss(t *testing.T) {
 	if s, _ := p.last(Capture, "master-1"); s.To > gone {
 		t.Errorf("master-1 claimed the VIP at %v, and was gone at %v", s.To, gone)
 	}
-	// What is on its link does not count until it has power again. It may be there still:
+	// An address on its link does not count until it has power again. It may still exist:
 	// keepalived was killed while it was removing it.
 	testkit.Run(t, p.Node("master-1").Command(t.Context(), "ip", "address", "replace", p.vip.String()+"/32", "dev", "eth0"))
 	testkit.Await(t, "the address to be noted", func() bool {
@@ -192,7 +191,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// Two nodes that do not hear each other both hold the VIP.
+// Two nodes that do not receive each other's advertisements both hold the VIP.
 func TestSplitBrain(t *testing.T) {
 	p := fast(t)
 	p.awaitAlone("master-1", "master-0")
@@ -221,7 +220,7 @@ func (p *pair) deafen(node, rules string) {
 	testkit.Run(p.t, cmd)
 }
 
-// A VIP that a dead keepalived left behind is claimed by the node that is asked for it.
+// A VIP that a dead keepalived left behind is still claimed by its node, which answers for it.
 func TestLeftBehind(t *testing.T) {
 	n := daemon.NewNetwork(t)
 	var nodes []*netns.Node
