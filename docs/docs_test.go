@@ -138,9 +138,9 @@ func TestHardCasesAreListed(t *testing.T) {
 	}
 }
 
-// TestPathsAreCalls: each line of the two paths of architecture.md names a function of its
+// TestPathsMatchCalls: each line of the two paths of architecture.md names a function of its
 // package.
-func TestPathsAreCalls(t *testing.T) {
+func TestPathsMatchCalls(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| \\d+ \\| `([^`]+)` \\| `(\\w+)` \\|").FindAllStringSubmatch(read(t, "architecture.md"), -1)
 	if len(rows) < 30 {
 		t.Fatalf("%d calls", len(rows))

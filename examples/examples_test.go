@@ -90,7 +90,7 @@ func TestExamplesAreFake(t *testing.T) {
 		}
 		for _, s := range secret.FindAllStringSubmatch(string(data), -1) {
 			if s[1] != "REPLACE-ME" && s[1] != `'{"auths": {}}'` {
-				t.Errorf("%s: %s looks like a secret", name, s[1])
+				t.Errorf("%s: %s resembles a secret", name, s[1])
 			}
 		}
 	}

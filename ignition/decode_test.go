@@ -201,7 +201,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 	}
 }
 
-func TestDecodeReadsWhatIsEncoded(t *testing.T) {
+func TestDecodeEncoded(t *testing.T) {
 	for _, s := range supported {
 		e := NewEncoder(s.Target)
 		ign, err := e.Ignition(sample())

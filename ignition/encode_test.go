@@ -253,6 +253,6 @@ func decoded(t *testing.T, raw []byte) (v map[string]any) {
 func mustValidate(t *testing.T, raw []byte) {
 	t.Helper()
 	if _, r, err := ignition.Parse(raw); err != nil || len(r.Entries) > 0 {
-		t.Errorf("Ignition says %v %s of %s", err, r, raw)
+		t.Errorf("Ignition reports %v %s about %s", err, r, raw)
 	}
 }

@@ -105,7 +105,7 @@ func (c *cluster) record() *slog.Logger {
 	c.top.Cleanup(func() {
 		file.Close()
 		if c.top.Failed() {
-			c.top.Logf("what happened to pods:\n%s", tail(c.events, 200))
+			c.top.Logf("events of pods:\n%s", tail(c.events, 200))
 		}
 	})
 	return slog.New(slog.NewTextHandler(file, nil))

@@ -238,7 +238,7 @@ func (d *diagnosed) judge(r *doctor.Report) (right, wrong int) {
 			right++
 			continue
 		}
-		d.t.Logf("what was recorded:\n%s", d.recordsOf(f))
+		d.t.Logf("records:\n%s", d.recordsOf(f))
 	}
 	return right, wrong
 }

@@ -47,7 +47,7 @@ func TestIngressConnections(t *testing.T) {
 			listeners[keepAlive] = c.toRouter(t, keepAlive).ended()
 		}
 		successor := c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.API == nil && n != holder })]
-		testkit.Await(t, successor.Name+" to be told of the connections to the holder", func() bool {
+		testkit.Await(t, successor.Name+" to be notified of connections to the holder", func() bool {
 			s, err := Published[state.Keepalived](successor.Node)
 			return err == nil && s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == ingress && i.Clients == 3 })
 		})

@@ -98,7 +98,7 @@ func (c *cluster) placed(t *testing.T, layout string) {
 		own := slices.Contains(strings.Fields(layout), k.name)
 		for _, vip := range k.vips {
 			if !own {
-				testkit.Await(t, fmt.Sprintf("nobody to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
+				testkit.Await(t, fmt.Sprintf("no node to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
 				lines = append(lines, fmt.Sprintf("%v of %s: nobody", vip, k.name))
 				continue
 			}

@@ -54,7 +54,7 @@ func testObserved(t *testing.T, c *cluster) {
 	}
 	for _, vip := range c.vips {
 		var want, got []string
-		testkit.Await(t, fmt.Sprintf("the metrics to say who holds %v", vip), func() bool {
+		testkit.Await(t, fmt.Sprintf("the metrics to show the holder of %v", vip), func() bool {
 			want, got = []string{c.holder(t, vip).Name}, c.heldByMetrics(vip)
 			return slices.Equal(got, want)
 		}, func() string { return fmt.Sprintf("%v according to the metrics, and %v", got, want) })

@@ -139,7 +139,7 @@ func (w *watches) without(t *testing.T, gone *node) {
 				t.Errorf("a connection to the API server of %s hangs", one.server)
 			}
 		case <-time.After(testkit.Patience):
-			t.Errorf("a connection to the API server of %s, which is gone, goes on", one.server)
+			t.Errorf("a connection to the API server of %s, which is gone, continues", one.server)
 		}
 	}
 	if works == 0 {

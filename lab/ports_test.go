@@ -60,7 +60,7 @@ func testPorts(t *testing.T, c *cluster) {
 			}
 		}
 		if sent == 0 && n.Role == "master" { // the one worker has no peers
-			t.Errorf("the guard of %s lets nobody send", n.Name)
+			t.Errorf("the guard of %s accepts no sender", n.Name)
 		}
 		show(t, n.Name+"$ ss -lntu, without loopback", fmt.Sprint(len(seen), " ports, all of them opened by vipgen ports --role ", n.Role))
 	}

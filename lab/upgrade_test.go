@@ -78,7 +78,7 @@ func (x *exchanged) jobsUnderstandEachOther() {
 	x.cluster.t.Helper()
 	for _, in := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
 		var said string
-		testkit.Await(x.cluster.t, "the agent in "+in+" on "+x.Name+" to say that every job is well", func() bool {
+		testkit.Await(x.cluster.t, "the agent in "+in+" on "+x.Name+" to report every job as healthy", func() bool {
 			out, code, err := x.container(in, in).Exec(x.cluster.t.Context(), "/vipgen/vipgen-agent", "status", "-o", "json")
 			said = fmt.Sprint(out, code, err)
 			var r state.Report

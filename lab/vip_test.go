@@ -91,7 +91,7 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 	if h := c.holder(t, api); h != n {
 		t.Fatalf("%s holds the VIP", h.Name)
 	}
-	testkit.Await(t, n.Name+" to say that it has the two others as peers", func() bool {
+	testkit.Await(t, n.Name+" to report the two others as peers", func() bool {
 		s, alive := published[state.Keepalived](n)
 		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
 	})

@@ -354,7 +354,7 @@ func TestRangeOfReleases(t *testing.T) {
 	for _, file := range append(files, pages...) {
 		for _, m := range ranges.FindAllStringSubmatch(string(testkit.ReadFile(t, file)), -1) {
 			if m[1] == last[0].Version {
-				t.Errorf("%s says %s: the newest is %s", file, m[0], last[1].Version)
+				t.Errorf("%s has %s: the newest is %s", file, m[0], last[1].Version)
 			}
 		}
 	}

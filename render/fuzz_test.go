@@ -218,7 +218,7 @@ func FuzzLoadClusterConfig(f *testing.F) {
 		testkit.Must(t, err)
 		again, err := v1alpha1.LoadClusterConfig("cluster.yaml", written)
 		if err != nil {
-			t.Fatalf("what was written is refused: %v\n%s", err, written)
+			t.Fatalf("the written file is refused: %v\n%s", err, written)
 		}
 		testkit.Equal(t, c, again, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 		for _, role := range []string{"bootstrap", "master", "worker", "arbiter", "infra"} {

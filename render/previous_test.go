@@ -103,7 +103,7 @@ func TestPreviousAdvertisements(t *testing.T) {
 			}
 			for i := range now {
 				if !now[i].Receives(&before[i]) || !before[i].Receives(&now[i]) {
-					t.Errorf("%s: master-%d of the version before and master-%d of this one do not hear each other: %+v, %+v", name, pair[0], pair[1], before[i], now[i])
+					t.Errorf("%s: master-%d of the version before and master-%d of this one do not receive each other's advertisements: %+v, %+v", name, pair[0], pair[1], before[i], now[i])
 				}
 			}
 		}

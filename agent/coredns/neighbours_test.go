@@ -111,7 +111,7 @@ func TestNeighboursAreBounded(t *testing.T) {
 	}
 }
 
-func TestNeighboursUntilTheAPITellsOfANode(t *testing.T) {
+func TestNeighboursUntilTheAPIListsANode(t *testing.T) {
 	tests := []struct {
 		name  string
 		list  string // nodes in the API's list; empty without an API server

@@ -113,7 +113,7 @@ func TestCheckers(t *testing.T) {
 }
 
 // The trial run listens on other ports than the running CoreDNS.
-func TestCorefileTrialListensElsewhere(t *testing.T) {
+func TestCorefileTrialUsesOtherPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
 	defer taken.Close()

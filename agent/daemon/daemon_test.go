@@ -155,7 +155,7 @@ func TestApply(t *testing.T) {
 }
 
 // After a restart of the agent the daemon is a new process, perhaps of another version.
-func TestApplyChecksWhatAnEarlierRunLeft(t *testing.T) {
+func TestApplyChecksLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []struct {
 		text    string

@@ -148,6 +148,6 @@ func TestLaterCluster(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "spec.later"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, log)
+		t.Errorf("logged %d times:\n%s", n, log)
 	}
 }

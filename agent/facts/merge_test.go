@@ -70,7 +70,7 @@ func TestMerge(t *testing.T) {
 }
 
 // A node with the name of a placeholder remains a separate node.
-func TestMergeNamesLikeMadeUpOnes(t *testing.T) {
+func TestMergePlaceholderNames(t *testing.T) {
 	named := peers("m1 192.0.2.11", "w 192.0.2.20")
 	named[1].Name = "host-2"
 	got := merge("host-1", testkit.Addrs("192.0.2.10"), named, peers("host-1 192.0.2.11", "host-2 192.0.2.12", "host-3 192.0.2.10"))
@@ -100,7 +100,7 @@ func TestBootstraps(t *testing.T) {
 			got := bootstraps(known, tt.b)
 			testkit.Equal(t, tt.want, describe(got))
 			if describe(known) != describe(peers(tt.known...)) {
-				t.Error("it changed what it was given")
+				t.Error("it modified its input")
 			}
 		})
 	}

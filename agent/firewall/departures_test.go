@@ -105,7 +105,7 @@ func (c *connection) ends() error {
 
 // Idle clients, remote ones and programs on the node itself, are notified that their VIP has
 // left the node. Connections to VIPs that the node still holds are kept.
-func TestHardCase43ListenersLearnOfTheDeparture(t *testing.T) {
+func TestHardCase43IdleClientsAreReset(t *testing.T) {
 	l := newLab(t)
 	l.ensure(api)
 	log := slog.New(slog.DiscardHandler)

@@ -63,7 +63,7 @@ func TestEstablishedConnectionsStay(t *testing.T) {
 
 // Without rules that need connection tracking the kernel translates nothing. On a node,
 // kube-proxy or the network plugin always has such rules.
-func TestRedirectedConnectionsOutliveTheTableBesideOtherNAT(t *testing.T) {
+func TestRedirectedConnectionsSurviveTheTableWithOtherNAT(t *testing.T) {
 	l := newLab(t)
 	l.load(foreign)
 	k := l.placed()

@@ -21,7 +21,7 @@ func (l *lab) placed() *keeperProc {
 	return k
 }
 
-func TestHardCase06FlushedRulesComeBack(t *testing.T) {
+func TestHardCase06FlushedRulesAreRestored(t *testing.T) {
 	l := newLab(t)
 	k := l.placed()
 	for i, command := range []string{"flush ruleset", "delete table inet vipgen", "flush chain inet vipgen prerouting", "flush ruleset"} {
@@ -88,7 +88,7 @@ func TestRulesEndWithTheProcess(t *testing.T) {
 		t.Errorf("ended with %v", k.cmd.ProcessState)
 	}
 	if k.state().InPlace {
-		t.Error("the last state says that the redirect is in place")
+		t.Error("the last state reports the redirect as in place")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestNextProcessTakesOver(t *testing.T) {
 	k = l.keep()
 	k.redirect(api)
 	k.serving(false)
-	testkit.Await(t, "the end of what was left", func() bool { return l.present(Redirect{}) })
+	testkit.Await(t, "the end of the remaining connections", func() bool { return l.present(Redirect{}) })
 	k.end(syscall.SIGTERM)
 	if l.tableIsThere() {
 		t.Error("the table outlived the process")

@@ -74,7 +74,7 @@ func TestComputeNode(t *testing.T) {
 
 // A local connection that was opened while the VIP was on another node survives the arrival and
 // the departure of the VIP, and the withdrawal of the redirect.
-func TestOwnConnectionsOutliveMoves(t *testing.T) {
+func TestLocalConnectionsSurviveMoves(t *testing.T) {
 	l := newLab(t)
 	l.leave(vips...)
 	l.ensure(alsoOwn)

@@ -73,7 +73,7 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 	l.do(remove) // nothing to do
 }
 
-func TestWhereTheVIPIsElsewhereNothingChanges(t *testing.T) {
+func TestRedirectAppliesToLocalVIPsOnly(t *testing.T) {
 	l := newLab(t)
 	// The other node has the rules and no VIP; both listeners are on the holder.
 	testkit.Must(t, l.client.Do(func() error { _, err := ensure(api); return err }))
@@ -200,7 +200,7 @@ func TestHardCase06EachRuleIsMissed(t *testing.T) {
 		}
 	}
 	if missed != 8 { // two hooks, two families, two VIPs each
-		t.Errorf("%d rules looked at", missed)
+		t.Errorf("checked %d rules", missed)
 	}
 }
 

@@ -37,10 +37,10 @@ func TestMerge(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if got := Merge([]Group{one}, []Group{anybody}); len(got) != 1 || !equal(got, Merge([]Group{anybody})) {
-		t.Errorf("anybody and some are %+v", got)
+		t.Errorf("merged any sender with some: %+v", got)
 	}
 	if len(one.Senders[0].From) != 2 || one.Senders[0].From[0] != addr("192.0.2.12") {
-		t.Errorf("what was merged is changed: %+v", one)
+		t.Errorf("an input of merge is modified: %+v", one)
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *rig) passes(from, to string, ttl int, payload ...byte) bool {
 	before := r.dropped()
 	testkit.Must(r.t, r.sender.Do(func() error { return sendTo(from, to, ttl, payload) }))
 	came := false
-	testkit.Await(r.t, fmt.Sprintf("a packet from %s to %s with TTL %d to come or to be dropped", from, to, ttl), func() bool {
+	testkit.Await(r.t, fmt.Sprintf("a packet from %s to %s with TTL %d to arrive or to be dropped", from, to, ttl), func() bool {
 		c.SetReadDeadline(time.Now().Add(time.Millisecond))
 		_, _, err := c.ReadFromIP(make([]byte, 100))
 		came = err == nil
@@ -205,7 +205,7 @@ func TestFragments(t *testing.T) {
 	})
 	testkit.Must(t, err)
 	came := false
-	testkit.Await(t, "the packet to come or to be dropped", func() bool {
+	testkit.Await(t, "the packet to arrive or to be dropped", func() bool {
 		r.heard.SetReadDeadline(time.Now().Add(time.Millisecond))
 		_, _, err := r.heard.ReadFromIP(make([]byte, 100))
 		came = err == nil

@@ -23,7 +23,7 @@ func TestHardCase29Reload(t *testing.T) {
 			worker, err := m.reload(ctx)
 			testkit.Must(t, err)
 			if now, err := m.processes(ctx); err != nil || now.worker != worker || now.failed != 0 || seen[worker] {
-				t.Errorf("worker %d after a reload; seen before: %t; the master says %+v, %v", worker, seen[worker], now, err)
+				t.Errorf("worker %d after a reload; seen before: %t; the master reports %+v, %v", worker, seen[worker], now, err)
 			}
 			seen[worker] = true
 		}

@@ -16,7 +16,7 @@ import (
 
 // A check that is recreated because a group was added or removed keeps its last result: a
 // single failed probe then moves no VIP.
-func TestCheckGoesOn(t *testing.T) {
+func TestCheckContinues(t *testing.T) {
 	tests := map[string]struct {
 		before  bool
 		bad     int // number of failing probes at first

@@ -117,7 +117,7 @@ func (f *fragile) Set(name string, on bool) (bool, error) {
 	return false, nil
 }
 
-func TestMonitorTriesAgain(t *testing.T) {
+func TestMonitorRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(ticker.UntilNext(time.Second))
 		files := &fragile{failures: 7}
@@ -142,7 +142,7 @@ type sealed struct{ fragile }
 func (s *sealed) Repeat() error { return errors.New("read-only file system") }
 
 // A round without a file to write does not prove that files are writable again.
-func TestMonitorDoesNotCallUnwrittenFilesWritable(t *testing.T) {
+func TestMonitorProbesOnlyByWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		m := &Monitor{

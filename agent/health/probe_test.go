@@ -107,7 +107,7 @@ func TestHungService(t *testing.T) {
 	testkit.Check(t, h.Probe(ctx))
 }
 
-func TestWhatIsNotReady(t *testing.T) {
+func TestNotReady(t *testing.T) {
 	s := newService(t, false)
 	gone := newService(t, false)
 	gone.Close()
@@ -136,7 +136,7 @@ func TestConnect(t *testing.T) {
 	testkit.Check(t, probe(context.Background()))
 	s.Close()
 	if err := probe(context.Background()); err == nil {
-		t.Error("nobody listens")
+		t.Error("no listener")
 	}
 }
 
@@ -167,7 +167,7 @@ func probeInside(ipv6, address string, _ bool) error {
 	}
 	refused := NewHTTP("http://localhost:1/").Probe(context.Background())
 	if refused == nil || !strings.Contains(refused.Error(), "connection refused") {
-		return fmt.Errorf("nobody listens, and the error is %v", refused)
+		return fmt.Errorf("without a listener: error %v", refused)
 	}
 	l, err := net.Listen("tcp", address+":0")
 	if err != nil {

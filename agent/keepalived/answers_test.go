@@ -55,7 +55,7 @@ func TestAnswers(t *testing.T) {
 			}}}
 			a.use(list)
 			err = errors.New("not noted")
-			testkit.Await(t, "a probe that comes soon after the answer", func() bool {
+			testkit.Await(t, "a probe soon after the answer", func() bool {
 				asked = false
 				if tt.noted && (tt.before != nil || tt.now != nil) {
 					testkit.Must(t, writer.Answers(state.HAProxy{}).Record())

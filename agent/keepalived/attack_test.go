@@ -75,7 +75,7 @@ func TestHardCase35Strangers(t *testing.T) {
 				}
 			}
 			if n := strings.Count(holder.agent.Output(), "dropped VRRP packets"); n == 0 || n > 5 {
-				t.Errorf("%d lines in the log say that packets were dropped, want one a minute", n)
+				t.Errorf("%d log lines report dropped packets, want one a minute", n)
 			}
 		})
 	}

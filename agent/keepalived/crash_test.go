@@ -112,7 +112,7 @@ func testChecks(t *testing.T, root string) *checks {
 }
 
 // While the track files of a change cannot be created, the previous checks keep theirs current.
-func TestHardCase42ChecksGoOn(t *testing.T) {
+func TestHardCase42ChecksContinue(t *testing.T) {
 	root := t.TempDir()
 	c := testChecks(t, root)
 	spec := &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Instance: "demo_INGRESS", VirtualRouterID: 79}}}

@@ -32,7 +32,7 @@ func (n *node) queue(iface string, ipv6 bool) (bytes int) {
 // Advertisements continue to dead peers: one that is only cut off from the API would otherwise
 // take the VIP. However many there are, the living ones receive theirs. The kernel's previous
 // limits are restored when the agent ends, and kept on disk for when it is killed.
-func TestDeadPeersKeepNobodyFromHearing(t *testing.T) {
+func TestDeadPeersDelayNoAdverts(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	for name, l := range families {

@@ -15,7 +15,7 @@ import (
 
 // An advertisement with the new settings that another host forges with a peer's address
 // migrates no node before the agreed instant.
-func TestForgedAdvertMovesNobody(t *testing.T) {
+func TestForgedAdvertMigratesNoNode(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)

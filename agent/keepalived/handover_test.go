@@ -26,5 +26,5 @@ func TestHardCase43HandOver(t *testing.T) {
 	testkit.Contains(testkit.In(t, first), ends(first), "VIPs handed over before the end", "gone=true")
 	c.holder(second)
 	testkit.Contains(testkit.In(t, second), ends(second), "gone=false")
-	testkit.Await(t, "nobody to hold the VIP", func() bool { return len(c.holders()) == 0 })
+	testkit.Await(t, "no node to hold the VIP", func() bool { return len(c.holders()) == 0 })
 }

@@ -46,7 +46,7 @@ func TestHardCase01StaleVIP(t *testing.T) {
 
 // A killed keepalived leaves its VIP behind, and the cluster has another VIP when the next one
 // starts.
-func TestHardCase01VIPOfBefore(t *testing.T) {
+func TestHardCase01PreviousVIP(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)

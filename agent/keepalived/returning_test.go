@@ -111,7 +111,7 @@ func TestHardCase36DeletedWhileCutOff(t *testing.T) {
 					c.list.RemoveNode(gone.name)
 					gone.awaitState("it is in doubt", isLeftOut("no API server says that the cluster has it"))
 					c.holder(c.others(gone.name)...)
-					t.Logf("it held the VIP beside another for %v", stop())
+					t.Logf("it and another node held the VIP for %v", stop())
 					if what == "a backup" {
 						return
 					}

@@ -23,7 +23,7 @@ func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known 
 
 // The last list of routers on this node stays in force while the API is unreachable: the router
 // of another controller must not count as the group's own then (hard case 21).
-func TestHardCase21APIAway(t *testing.T) {
+func TestHardCase21APIUnreachable(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}

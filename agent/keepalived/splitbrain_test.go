@@ -33,7 +33,7 @@ func TestHardCase51SplitBrain(t *testing.T) {
 				testkit.Await(t, "the VIP to be on one node", func() bool { return len(c.holders()) == 1 })
 				c.holder(c.others(gone.name)...)
 				both, late := stop(), machine.End()
-				t.Logf("it held the VIP beside another for %v", both)
+				t.Logf("it and another node held the VIP for %v", both)
 				testkit.Promise(t, "split brain", both, time.Second, 3*time.Second, late)
 			})
 		}

@@ -162,7 +162,7 @@ func TestHardCase08BootstrapOutlivesItsAnnotation(t *testing.T) {
 
 // A lone node whose agent restarts while no API server answers continues without the bootstrap
 // host, which it knew to be gone.
-func TestHardCase13OneOfTwoStartsAnew(t *testing.T) {
+func TestHardCase13OneOfTwoRestarts(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	c := newCluster(t)

@@ -95,7 +95,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestWhatEndsWithTheHost(t *testing.T) {
+func TestGoodbye(t *testing.T) {
 	r := newRecords("master-0", testkit.Addrs("192.0.2.1"))
 	for _, rr := range goodbye(r.own()).Answer {
 		if rr.Header().Ttl != 0 || rr.Header().Name == enumerated {

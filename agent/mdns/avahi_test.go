@@ -66,7 +66,7 @@ func TestHardCase15AvahiFollowsAChangeOfAddress(t *testing.T) {
 	until(t, "the address there", func() bool { return peer.Resolves("-4", "master-0") == "192.0.2.8" })
 }
 
-func TestWeResolveAvahi(t *testing.T) {
+func TestAvahiIsResolved(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64")

@@ -48,7 +48,7 @@ func TestCacheFollowsAHost(t *testing.T) {
 	testkit.Equal(testkit.In(t, c), 0, len(c.all)+len(c.byID)+len(c.sets)+len(c.senders)+len(c.targets))
 }
 
-func TestCacheExpiresAndAsksAgain(t *testing.T) {
+func TestCacheExpiresAndQueriesAgain(t *testing.T) {
 	c := newCache()
 	c.learn(response(newRecords("master-0", testkit.Addrs("192.0.2.1")), nil), neighbour, epoch)
 	var asked []dns.Question
@@ -70,7 +70,7 @@ func TestCacheExpiresAndAsksAgain(t *testing.T) {
 	}
 }
 
-func TestCacheAsksForWhatIsMissing(t *testing.T) {
+func TestCacheQueriesMissingRecords(t *testing.T) {
 	tests := []struct {
 		name string
 		in   []string

@@ -111,7 +111,7 @@ func (j *Job) others(hosts []state.Host) []state.Host {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h state.Host) bool { return h.Name == j.host })
 }
 
-// replace sets the value in a channel of capacity 1, of which it is the only sender.
+// replace sets the value in a channel of capacity 1; it must be its only sender.
 func replace[T any](to chan T, v T) {
 	select {
 	case <-to:

@@ -85,11 +85,11 @@ func TestProbe(t *testing.T) {
 	}
 	all := heard()
 	if len(all) == 0 {
-		t.Error("the other node heard nothing at all")
+		t.Error("the other node received no packet")
 	}
 	for _, in := range all {
 		if in.from.Port() != port {
-			t.Errorf("the other node heard the probe: %v", in.msg)
+			t.Errorf("the other node received the probe: %v", in.msg)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (l *lab) listen(node *netns.Node, address string) (heard func() []packet) {
 	}
 }
 
-func TestWhyNothingIsPublished(t *testing.T) {
+func TestReasonNotPublished(t *testing.T) {
 	tests := []struct {
 		name, host string
 		addresses  []string
@@ -159,7 +159,7 @@ func TestWhyNothingIsPublished(t *testing.T) {
 	}
 }
 
-func TestLogSaysOnceWhatChanged(t *testing.T) {
+func TestChangesAreLoggedOnce(t *testing.T) {
 	at := func(name string, addresses ...string) state.Host {
 		return state.Host{Name: name, Addresses: testkit.Addrs(addresses...)}
 	}

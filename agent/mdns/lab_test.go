@@ -100,7 +100,7 @@ func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *pr
 		p.cmd.Process.Kill()
 		<-p.done
 		if l.t.Failed() {
-			l.t.Logf("%s in %s said:\n%s", env[0], node.Name, &p.log)
+			l.t.Logf("output of %s in %s:\n%s", env[0], node.Name, &p.log)
 		}
 	})
 	p.send(addresses)

@@ -68,7 +68,7 @@ func TestSimultaneousProbes(t *testing.T) {
 			mine, theirs := newRecords("h", testkit.Addrs(tt.mine...)), newRecords("h", testkit.Addrs(tt.theirs...))
 			testkit.Equal(t, tt.loses, mine.loses(theirs.probe(), nil))
 			if mine.loses(theirs.probe(), theirs) {
-				t.Error("loses to what it published itself")
+				t.Error("loses to its own records")
 			}
 			if mine.loses(newRecords("other", testkit.Addrs("255.0.0.1")).probe(), nil) {
 				t.Error("loses to another name's probe")

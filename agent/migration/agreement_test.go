@@ -105,18 +105,18 @@ func TestAgreement(t *testing.T) {
 			a := tt.before
 			got := a.evaluate(v)
 			if !got.at.Equal(tt.want) || !got.announcement.At.Equal(tt.want) {
-				t.Errorf("at %v, says %v, want %v", got.at, got.announcement.At, tt.want)
+				t.Errorf("at %v: instant %v, want %v", got.at, got.announcement.At, tt.want)
 			}
 			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
 				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
 			}
 			if ready := v.unready == ""; (got.announcement.Ready == fastSettings.String()) != ready {
-				t.Errorf("says %+v", got.announcement)
+				t.Errorf("announces %+v", got.announcement)
 			}
 			if text := got.announcement.Encode(); !nodes.ValidVRRPText(text) || text == "" {
-				t.Errorf("%q cannot be said", text)
+				t.Errorf("%q is not a valid announcement", text)
 			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.announcement.At) || back.Ready != got.announcement.Ready {
-				t.Errorf("%q is heard as %+v", text, back)
+				t.Errorf("%q parses as %+v", text, back)
 			}
 		})
 	}
@@ -133,13 +133,13 @@ func TestRerenderedForVirtual(t *testing.T) {
 	v.nodes[0].Announced.Ready = virtualSettings.String()
 	var a agreement
 	if got := a.evaluate(v); got.agreed || !strings.Contains(got.waits, "b: it is ready for "+fastSettings.String()+", not for "+virtualSettings.String()) {
-		t.Errorf("one node has it: %+v", got)
+		t.Errorf("one node has the file: %+v", got)
 	}
 	for i := range v.nodes {
 		v.nodes[i].Announced = Announcement{Running: fastSettings.String(), Ready: virtualSettings.String(), At: at}
 	}
 	if got := a.evaluate(v); !got.agreed || !got.at.Equal(at) {
-		t.Errorf("all have it, and say the instant: %+v", got)
+		t.Errorf("all have the file, and announce the instant: %+v", got)
 	}
 	v.running = virtualSettings
 	if got := a.evaluate(v); !got.settled {
@@ -266,7 +266,7 @@ func TestAgreementSimulated(t *testing.T) {
 			case first > 0 && (n.running != fastSettings || n.migrated-first > DownTime(classicInstance())):
 				t.Errorf("seed %d: %s migrated at %v, the first at %v", seed, n.name, n.migrated, first)
 			case !bad && first == 0:
-				t.Errorf("seed %d: nobody migrated; %s: %+v", seed, n.name, n.agreement)
+				t.Errorf("seed %d: no node migrated; %s: %+v", seed, n.name, n.agreement)
 			}
 		}
 		if first > 0 {
@@ -299,7 +299,7 @@ func (n *simulated) others(list []*simulated) (out []Node) {
 
 // Only nodes that can hold a VIP have to agree, and count as migrated; the node itself is not
 // among its peers.
-func TestWhoCounts(t *testing.T) {
+func TestParticipants(t *testing.T) {
 	fast, classic := fastSettings.String(), classicSettings.String()
 	for _, tt := range []struct {
 		name        string

@@ -51,7 +51,7 @@ func TestGenerationOf(t *testing.T) {
 
 // Advertisements of a node count as continued after several intervals, whatever the number of
 // its VIPs.
-func TestGoesOn(t *testing.T) {
+func TestContinues(t *testing.T) {
 	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
 	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")
 	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
@@ -111,7 +111,7 @@ func TestGoesOn(t *testing.T) {
 			})
 			testkit.Equal(t, tt.want, h.Heard(last).continues)
 			if tt.want && told != 2 {
-				t.Errorf("told %d times, want once for the first and once when they go on", told)
+				t.Errorf("notified %d times, want once for the first and once when they continue", told)
 			}
 			h.Follow([]Pair{{fresh.Name, fresh, old}}, []netip.Addr{peer, other})
 			if got := h.Heard(last); got.continues || len(got.last) > 0 {

@@ -5,7 +5,7 @@ import "time"
 // instant is an announced instant, by the monotonic clock.
 type instant struct {
 	at     time.Time
-	agreed bool // all nodes had said it
+	agreed bool // all nodes had announced it
 }
 
 // instants are the announced instants that still matter. The others can have agreed only

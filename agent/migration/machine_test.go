@@ -188,7 +188,7 @@ func TestMachine(t *testing.T) {
 					t.Errorf("step %d: waits for %q, want %q", n, waits, want.waits)
 				}
 				if want.again != 0 && got.Again != want.again {
-					t.Errorf("step %d: looks again in %v, want %v", n, got.Again, want.again)
+					t.Errorf("step %d: evaluates again in %v, want %v", n, got.Again, want.again)
 				}
 				if want.announces != "" && (got.Announce == nil || !strings.Contains(got.Announce.Encode(), want.announces)) {
 					t.Errorf("step %d: announces %+v, want %s", n, got.Announce, want.announces)

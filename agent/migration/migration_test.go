@@ -58,7 +58,7 @@ func TestMigrationOrder(t *testing.T) {
 					s := &migration{from: tt.from, to: tt.to, began: began, migrated: map[string]bool{}}
 					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
 					if (again == 0) != s.migrated["demo_API_0"] {
-						t.Errorf("migrated %v, look again in %v", s.migrated, again)
+						t.Errorf("migrated %v, evaluates again in %v", s.migrated, again)
 					}
 					return again == 0
 				}
@@ -69,7 +69,7 @@ func TestMigrationOrder(t *testing.T) {
 					t.Errorf("holds %t: it migrates before %v", holds, wait)
 				}
 				if wait > 0 && migrates(time.Millisecond, began) != hears {
-					t.Errorf("holds %t: it migrates by what it hears: %t, want %t", holds, !hears, hears)
+					t.Errorf("holds %t: migrates at an advertisement: %t, want %t", holds, !hears, hears)
 				}
 				if !holds && wait >= DownTime(instanceOf(tt.from)) {
 					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, DownTime(instanceOf(tt.from)))
@@ -134,7 +134,7 @@ func TestUnitsMigrateAlone(t *testing.T) {
 	never := func(string) time.Time { return time.Time{} }
 	// Slower settings: backups migrate at once, the holder a second later.
 	if again := s.step(began, list, holdsA, never); again != time.Second || s.migrated["a"] || !s.migrated["b"] || !s.migrated["c"] {
-		t.Errorf("migrated %v, look again in %v", s.migrated, again)
+		t.Errorf("migrated %v, evaluates again in %v", s.migrated, again)
 	}
 	mixed := s.mix(old, fresh)
 	for i, want := range []*keepalived.Conf{old, fresh, fresh} {
@@ -144,6 +144,6 @@ func TestUnitsMigrateAlone(t *testing.T) {
 	}
 	s.migrated = map[string]bool{"a": true}
 	if again := s.step(began, list, holdsA, never); again != 0 || len(s.migrated) != 3 {
-		t.Errorf("migrated %v, look again in %v", s.migrated, again)
+		t.Errorf("migrated %v, evaluates again in %v", s.migrated, again)
 	}
 }

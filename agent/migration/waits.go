@@ -35,7 +35,7 @@ const (
 )
 
 // waits holds, for each reason, its text in status and log (migration to other VRRP settings
-// pending). docs/upgrade.md says what to do.
+// pending). docs/upgrade.md has the remedies.
 var waits = [...]string{
 	WaitCluster:       "cluster.yaml is invalid",
 	WaitBootstrap:     "the bootstrap, %s, is still there",

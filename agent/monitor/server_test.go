@@ -252,7 +252,7 @@ func TestAddresses(t *testing.T) {
 }
 
 // Idle connections, and connections with endless requests, are closed.
-func TestConnectionsAreNotKept(t *testing.T) {
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	r := server(t, &Server{Health: func(context.Context) error { return nil }})
 	number, l := freePort(t)
 	l.Close()
@@ -274,6 +274,6 @@ func TestConnectionsAreNotKept(t *testing.T) {
 	defer silent.Close()
 	silent.SetDeadline(time.Now().Add(patient))
 	if _, err := io.ReadAll(silent); err != nil {
-		t.Errorf("a connection that says nothing is kept: %v", err)
+		t.Errorf("an idle connection is kept: %v", err)
 	}
 }

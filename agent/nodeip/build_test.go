@@ -39,7 +39,7 @@ func network(t *testing.T, text string) Snapshot {
 		case "route":
 			s.Routes = append(s.Routes, parseRoute(t, len(s.Links), words[1:]))
 		default:
-			t.Fatalf("what is %q?", line)
+			t.Fatalf("unknown line %q", line)
 		}
 	}
 	return s
@@ -72,7 +72,7 @@ func parseRoute(t *testing.T, link int, words []string) Route {
 		case "ra":
 			r.Advertised = true
 		default:
-			t.Fatalf("what is %q of a route?", words[i])
+			t.Fatalf("unknown option %q of a route", words[i])
 		}
 	}
 	return r

@@ -51,9 +51,9 @@ func TestHardCase34(t *testing.T) {
 	}
 }
 
-// TestForwardSays: failures are reported for each interface; settings that the kernel lacks are
+// TestForwardReports: failures are reported for each interface; settings that the kernel lacks are
 // ignored.
-func TestForwardSays(t *testing.T) {
+func TestForwardReports(t *testing.T) {
 	root := t.TempDir()
 	c := chosen("192.0.2.10/24", "2001:db8::10/64")
 	c.Addresses[0].Interface, c.Addresses[1].Interface = "eth0", "eth1"

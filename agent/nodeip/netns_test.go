@@ -153,7 +153,7 @@ func TestHardCase10InNamespaces(t *testing.T) {
 		h.address("eth0", "2001:db8::10/64")
 		h.expect("192.0.2.5 2001:db8::5", "192.0.2.0/24 "+machines, "192.0.2.10/24 eth0, 2001:db8::10/64 eth0")
 	})
-	t.Run("a VIP of its own", func(t *testing.T) {
+	t.Run("its own VIP", func(t *testing.T) {
 		h := newHost(t, "192.0.2.5/24", "192.0.2.10/24")
 		h.expect("192.0.2.5", "192.0.2.0/24", "192.0.2.10/24 eth0")
 	})

@@ -136,7 +136,7 @@ func TestOperatorsChoice(t *testing.T) {
 			t.Errorf("%s: no node", e)
 		}
 	}
-	t.Logf("%d new nodes as the operator's, of which it leaves %d to chance; %d adopted, %d others", alike, byChance, adopted, failed)
+	t.Logf("%d new nodes like the operator's, %d of them random there; %d adopted, %d others", alike, byChance, adopted, failed)
 	if failed > 0 || byChance == 0 || adopted < nodes/5 || alike < nodes/2 {
 		t.Errorf("%d failed", failed)
 	}

@@ -98,11 +98,11 @@ func TestWaitForThePrimaryFamilyAlone(t *testing.T) {
 	}
 	c, err := w.Wait(t.Context())
 	if err != nil || picked(c) != "192.0.2.10/24 eth0, no IPv6" || logged.Len() > 0 {
-		t.Errorf("chose %s, error %v, said %q", picked(c), err, logged.String())
+		t.Errorf("chose %s, error %v, logged %q", picked(c), err, logged.String())
 	}
 }
 
-func TestWaitLooksAgainOnAChange(t *testing.T) {
+func TestWaitReadsAgainOnAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := make(chan struct{}, 1)
 		reads, begin := 0, time.Now()

@@ -150,7 +150,7 @@ func TestHardCase37OddNode(t *testing.T) {
 				}
 			}
 			if lines := strings.Count(w.log.String(), "Nodes ignored"); (c.said != "") != (lines == 1) || !strings.Contains(w.log.String(), c.said) {
-				t.Errorf("the log does not say %q once:\n%s", c.said, w.log.String())
+				t.Errorf("the log does not have %q once:\n%s", c.said, w.log.String())
 			}
 			if got := w.invalid.Load(); (got == 1) != (c.said != "") {
 				t.Errorf("%d Nodes are counted as invalid", got)

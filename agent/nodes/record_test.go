@@ -155,7 +155,7 @@ func TestAddressesElsewhere(t *testing.T) {
 		t.Errorf("%+v without the VIP, %+v with it", before, after)
 	}
 	if samePeer(before, after) {
-		t.Error("a change that nobody is told")
+		t.Error("a change without a notification")
 	}
 }
 

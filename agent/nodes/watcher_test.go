@@ -308,7 +308,7 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 	h.awaitPeers(w, false, "master-1=192.0.2.11")
 	stop()
 	if !os.SameFile(written, stat(t, h.saved)) {
-		t.Error("the file was written again with what it had")
+		t.Error("the file was written again with the same content")
 	}
 	server.Kill()
 

@@ -109,7 +109,7 @@ func many(n int) string {
 	return b.String()
 }
 
-func TestRunAgainTouchesNothing(t *testing.T) {
+func TestSecondRunChangesNothing(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
 	s.link("/run/NetworkManager/resolv.conf") // an old link of NetworkManager
@@ -124,7 +124,7 @@ func TestRunAgainTouchesNothing(t *testing.T) {
 		t.Errorf("the same again replaced the file (%v)", err)
 	}
 	if got := strings.Count(s.logged.String(), "\n"); got != lines || s.changes != 1 {
-		t.Errorf("told NetworkManager of %d changes, want 1; logged:\n%s", s.changes, s.logged.String())
+		t.Errorf("reported %d changes to NetworkManager, want 1; logged:\n%s", s.changes, s.logged.String())
 	}
 }
 
@@ -171,7 +171,7 @@ func TestDHCPDomains(t *testing.T) {
 	}
 }
 
-func TestDomainsThatChangeDuringARunAreSeen(t *testing.T) {
+func TestDomainChangeDuringARun(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
 	changes := []string{"IP4_DOMAINS=a.example\n", "IP4_DOMAINS=b.example\n"}
@@ -215,7 +215,7 @@ func TestHardCase16WaitsForNameservers(t *testing.T) {
 	}
 }
 
-func TestChangeDuringARunIsSeen(t *testing.T) {
+func TestChangeDuringARun(t *testing.T) {
 	s := newSandbox(t)
 	s.put(Source, "nameserver 192.0.2.53\n")
 	changes := []string{"nameserver 192.0.2.54\n", "nameserver 192.0.2.55\n"}

@@ -72,7 +72,7 @@ func TestAnswersClock(t *testing.T) {
 }
 
 // Answers do not wake up watchers of a job's state.
-func TestAnswersWakeNobody(t *testing.T) {
+func TestAnswersDoNotNotify(t *testing.T) {
 	d := open(t, t.TempDir())
 	testkit.Must(t, errors.Join(d.Publish(value{}), d.Answers(value{}).Record()))
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)

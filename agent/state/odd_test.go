@@ -46,7 +46,7 @@ func TestOddFile(t *testing.T) {
 				hold(t, path)
 			}
 			if v, err := Read[value](open(t, dir)); v != nil {
-				t.Errorf("it says %+v, error %v", v, err)
+				t.Errorf("published %+v, error %v", v, err)
 			}
 		})
 	}

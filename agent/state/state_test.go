@@ -141,7 +141,7 @@ func startWriter(t *testing.T, dir string) *exec.Cmd {
 	testkit.Must(t, err)
 	t.Cleanup(func() { writer.Process.Kill(); writer.Wait() })
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
-		t.Fatalf("the writer says %q (%v)", line, err)
+		t.Fatalf("the writer printed %q (%v)", line, err)
 	}
 	return writer
 }
@@ -159,7 +159,7 @@ func awaitAlive(t *testing.T, d *Dir, changed <-chan struct{}, want bool) {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("nobody said that the writer's life changed to %v", want)
+			t.Fatalf("no notification that the writer is alive: %v", want)
 		}
 	}
 }
@@ -215,7 +215,7 @@ func TestWatch(t *testing.T) {
 					got = *v
 				}
 			case <-deadline:
-				t.Fatalf("nobody said that %d was published", i)
+				t.Fatalf("no notification of %d", i)
 			}
 		}
 	}

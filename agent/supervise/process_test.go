@@ -70,7 +70,7 @@ func TestEnded(t *testing.T) {
 	select {
 	case <-p.Ended():
 	case <-time.After(testkit.Patience):
-		t.Fatal("nobody says that it has ended")
+		t.Fatal("its end is not reported")
 	}
 	select {
 	case <-p.Done():

@@ -63,7 +63,7 @@ func TestRaiseScheduling(t *testing.T) {
 	}
 }
 
-func TestNobody(t *testing.T) {
+func TestRaiseSchedulingOfEndedProcess(t *testing.T) {
 	c := exec.Command("true")
 	testkit.Must(t, c.Run())
 	if policy, err := RaiseScheduling(c.Process.Pid); policy != "" || !errors.Is(err, unix.ESRCH) {

@@ -67,7 +67,7 @@ func TestShare(t *testing.T) {
 		_, told := receiver.known[addr("127.0.0.1")]
 		return told
 	}
-	testkit.Await(t, "the peer to be told", told)
+	testkit.Await(t, "the peer to be notified", told)
 	vips := receiver.vips
 	receiver.Follow(nil)
 	testkit.Equal(t, 0, len(receiver.known))
@@ -76,7 +76,7 @@ func TestShare(t *testing.T) {
 	receiver.Follow(vips)
 	second := listen("127.0.0.3")
 	running(t, func(ctx context.Context) { receiver.accept(ctx, second) })
-	testkit.Await(t, "the peer to be told again", told)
+	testkit.Await(t, "the peer to be notified again", told)
 }
 
 // testHost is a host that sends to a Tickler at 127.0.0.9.
@@ -201,7 +201,7 @@ func TestHardCase52Memory(t *testing.T) {
 }
 
 // The list of one holder is not replaced by that of another, and expires.
-func TestOf(t *testing.T) {
+func TestKnown(t *testing.T) {
 	tickler := newTickler(0, "127.0.0.2", "127.0.0.3")
 	tickler.known[addr("127.0.0.2")] = clientList{Clients{api4.Address: {6443: clients("198.51.100.9:1")}}, time.Now().Add(-maxAge / 2)}
 	tickler.known[addr("127.0.0.3")] = clientList{Clients{api4.Address: {}}, time.Now()}

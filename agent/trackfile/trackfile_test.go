@@ -53,7 +53,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	if _, err := f.Set("dns", true); err == nil {
-		t.Error("a term that nobody announced was written")
+		t.Error("an unannounced term was written")
 	}
 }
 

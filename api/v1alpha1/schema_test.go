@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write vipconfig.schema.json from the ty
 // has none.
 const draft = "http://json-schema.org/draft-07/schema#"
 
-func TestSchemaIsThatOfTheTypes(t *testing.T) {
+func TestSchemaMatchesTheTypes(t *testing.T) {
 	testkit.Kept(t, "vipconfig.schema.json", generate(t), *update)
 }
 

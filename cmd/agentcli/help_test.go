@@ -15,7 +15,7 @@ import (
 // privateWords must not occur in help texts: see the same table of vipgen's commands.
 var privateWords = regexp.MustCompile(`(?i)\badverts?\b|\bof its own\b|\bin place of\b|\bbeside\b|\btakes back\b|\bgoes on\b|\b(say|says) who\b|\bfor how long\b|\bfor ever\b|\bwhere it is to\b|\bhow long\b`)
 
-func TestHelpIsFitToRead(t *testing.T) {
+func TestHelpIsReadable(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		_, help, _ := run(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)

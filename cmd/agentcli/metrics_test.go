@@ -50,7 +50,7 @@ func metricRows(t *testing.T) map[string][]string {
 		for d := range to {
 			m := described.FindStringSubmatch(d.String())
 			if m == nil {
-				t.Fatalf("what is %s?", d)
+				t.Fatalf("unknown %s", d)
 			}
 			labels := strings.FieldsFunc(m[3], func(c rune) bool { return c == ',' || c == ' ' })
 			for i := range labels {

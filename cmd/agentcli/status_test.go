@@ -36,7 +36,7 @@ func TestRootVariable(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", code, out, errOut)
 	}
 	if code, _, _ := run(t, "status", "--root", t.TempDir()); code != command.Finding {
-		t.Errorf("--root does not come first: exit code %d", code)
+		t.Errorf("--root does not take precedence: exit code %d", code)
 	}
 }
 

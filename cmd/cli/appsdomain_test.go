@@ -48,14 +48,14 @@ func TestFunctionWithClusterIngress(t *testing.T) {
 	} {
 		got, _ := items(t, function(t, functionInput(" []", spec)))
 		if first, _, _ := strings.Cut(strings.TrimPrefix(want, "---\n"), "---\n"); strings.TrimSpace(got[0]) != strings.TrimSpace(first) {
-			t.Errorf("%s: not what render writes:\n%s", name, got[0])
+			t.Errorf("%s: differs from render:\n%s", name, got[0])
 		}
 	}
 }
 
 // Names below appsDomain resolve to the controller that lists it, else to the default one; a
 // record overrides both files.
-func TestWhoServesAppsDomain(t *testing.T) {
+func TestAppsDomainController(t *testing.T) {
 	for spec, want := range map[string]string{
 		"appsDomain: apps.example.net": "192.0.2.3",
 		"appsDomain: apps.example.net, ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]":                         "192.0.2.9",

@@ -219,7 +219,7 @@ func TestConfigMapNotReferenced(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s", input, code, report)
 		}
 		if _, _, report := run("", "render", input); strings.Contains(report, render.ConfigMapName) {
-			t.Errorf("%s: warned of what was not asked for:\n%s", input, report)
+			t.Errorf("%s: unrelated warnings:\n%s", input, report)
 		}
 	}
 }

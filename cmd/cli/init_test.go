@@ -12,7 +12,7 @@ import (
 )
 
 // The files that init writes are valid, and contain the requested settings.
-func TestInitWritesWhatIsValid(t *testing.T) {
+func TestInitWritesValidFiles(t *testing.T) {
 	none := strings.Replace(goodInstallConfig[:strings.Index(goodInstallConfig, "platform:")], "192.0.2.0/24", "192.0.2.0/24", 1) + "platform: {none: {}}\n"
 	single := none + "controlPlane: {name: master, replicas: 1}\ncompute: [{name: worker, replicas: 0}]\n"
 	for name, tt := range map[string]struct {

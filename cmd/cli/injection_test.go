@@ -188,7 +188,7 @@ func checkHarmless(t *testing.T, name, text string, code int, stdout, stderr str
 	case command.OK:
 		for path, data := range snapshot(t, "out") {
 			if strings.Contains(data, text) && !inertWord.MatchString(strings.TrimPrefix(text, zoned)) {
-				t.Errorf("%s: comes out in %s:\n%s", name, path, data)
+				t.Errorf("%s: reaches %s:\n%s", name, path, data)
 			}
 		}
 	default:
@@ -235,7 +235,7 @@ func TestInjectionArguments(t *testing.T) {
 				t.Errorf("%s: %s does not print: %.300q %.300q", where, name, stderr, stdout)
 			}
 			if code == command.OK && !inertWord.MatchString(text) && strings.Contains(stdout, text) {
-				t.Errorf("%s: %s comes out", where, name)
+				t.Errorf("%s: %s reaches the output", where, name)
 			}
 			if code == command.Failed && !strings.Contains(stderr, "[unreadable]\n") {
 				t.Errorf("%s: %s: exit code %d, %.300q", where, name, code, stderr)

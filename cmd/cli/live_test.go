@@ -143,7 +143,7 @@ func withVipgen(t *testing.T, dir, live string) string {
 }
 
 // Each command prints the same as for an export, with the same exit code.
-func TestLiveIsAsOffline(t *testing.T) {
+func TestLiveMatchesOffline(t *testing.T) {
 	live := layLive(t)
 	running := withVipgen(t, "demo", live)
 	dir := standIn(t, live)

@@ -74,7 +74,7 @@ func TestFleetRenders(t *testing.T) {
 	}
 }
 
-func TestFleetWritesWhatChanged(t *testing.T) {
+func TestFleetWritesChangesOnly(t *testing.T) {
 	layFleet(t)
 	args := []string{"render", "clusters", "--beside", "rendered"}
 	must(t, args...)
@@ -112,7 +112,7 @@ func TestFleetWritesWhatChanged(t *testing.T) {
 	must(t, args...)
 	must(t, append(args, "--check")...)
 	if _, err := os.Stat("clusters/eu/c/rendered/old"); err == nil {
-		t.Error("what is no longer rendered is still there")
+		t.Error("a file that is no longer rendered still exists")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestFleetProblemsHavePlaces(t *testing.T) {
 }
 
 // Files above a Git repository are ignored.
-func TestDefaultsAreThoseOfTheRepository(t *testing.T) {
+func TestDefaultsOfTheRepository(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lay(t, map[string]string{"fleet.yaml": "nonsense", "repo/.git": "", "repo/x/install-config.yaml": goodInstallConfig})
 	must(t, "validate", "repo/x")

@@ -12,7 +12,7 @@ import (
 )
 
 // validate reports that the input is valid, the files that it read, and the result.
-func TestValidateSaysWhatItRead(t *testing.T) {
+func TestValidateListsFiles(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": vipConfigHead + "spec: {openshiftVersion: \"4.18\"}\n", "cluster-ingress-02-config.yml": clusterIngress})
 	out := must(t, "validate")

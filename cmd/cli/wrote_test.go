@@ -9,7 +9,7 @@ import (
 
 // Commands that write report it in one line unless -q is given, and so does a check without
 // differences.
-func TestSaysWhatItWrote(t *testing.T) {
+func TestWrittenFilesAreReported(t *testing.T) {
 	good(t)
 	for _, step := range []struct{ args, want string }{
 		{"render --dir rendered --format machineconfig", "wrote 6 files to rendered (6 changed)\n"},

@@ -81,9 +81,9 @@ func TestHardCase50CustomPool(t *testing.T) {
 	}
 }
 
-// TestHardCase56WrittenOtherwise: the machine config daemon reboots a node for the same file in
+// TestHardCase56Encoding: the machine config daemon reboots a node for the same file in
 // another encoding.
-func TestHardCase56WrittenOtherwise(t *testing.T) {
+func TestHardCase56Encoding(t *testing.T) {
 	config := func(fields string) string {
 		return "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 50-a\n  labels: {machineconfiguration.openshift.io/role: master}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n" + fields
 	}

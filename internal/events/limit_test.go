@@ -43,7 +43,7 @@ func TestLimit(t *testing.T) {
 
 // Events that move a VIP are never dropped, however often it moves; of the dropped delays the
 // last and the longest are recorded, since either may be the cause.
-func TestLimitOfMoves(t *testing.T) {
+func TestMovesAreNeverDropped(t *testing.T) {
 	for _, kind := range kinds {
 		var l limiter
 		now, written := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0

@@ -85,8 +85,8 @@ func checkFiles(t *testing.T, image v1.Image, c *Content) {
 	}
 }
 
-// TestProgramsSayVersion runs the image's programs for this machine.
-func TestProgramsSayVersion(t *testing.T) {
+// TestProgramVersion runs the image's programs for this machine.
+func TestProgramVersion(t *testing.T) {
 	for _, c := range vipgenImage(t).Contents {
 		if c.Platform.Architecture != runtime.GOARCH {
 			continue

@@ -41,7 +41,7 @@ func TestInstalled(t *testing.T) {
 	page := string(testkit.ReadFile(t, filepath.Join(top, "docs/install.md")))
 	install := regexp.MustCompile("(?s)To install a release:\n\n```sh\n(.*?)```").FindStringSubmatch(page)
 	if install == nil || !strings.Contains(install[1], "v1.2.3") {
-		t.Fatal("docs/install.md does not say how to install a release")
+		t.Fatal("docs/install.md has no commands to install a release")
 	}
 	system, err := filepath.EvalSymlinks(filepath.Join(top, ".cache/system"))
 	if err != nil {

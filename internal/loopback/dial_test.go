@@ -69,7 +69,7 @@ func TestDialer(t *testing.T) {
 			// It no longer listens, and keeps the port.
 			testkit.Must(t, syscall.Shutdown(sockets[host], syscall.SHUT_RDWR))
 			if _, err := d.DialContext(context.Background(), "tcp", local); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("nobody listens: %v, want a refusal", err)
+				t.Errorf("without a listener: %v, want a refusal", err)
 			}
 		})
 	}

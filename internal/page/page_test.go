@@ -14,7 +14,7 @@ import (
 const evil = "</title></style><script>alert(1)</script> \x1b[2J \u202e & \"quoted\" '"
 
 // No text on a page becomes syntax, and no character of it changes the text's direction.
-func TestTextIsNoSyntax(t *testing.T) {
+func TestTextIsNotSyntax(t *testing.T) {
 	p := page.Page{Command: evil, Heading: evil, Lead: []string{evil}, Facts: []page.Fact{{Name: evil, Value: evil}, {Name: "left out"}},
 		Legend: []page.Key{{Class: evil, Text: evil}}, Body: evil}
 	var out bytes.Buffer

@@ -46,7 +46,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("read %q, error %v", p[:n], err)
 	}
 	if _, err := f.Write(p[:]); !errors.Is(err, unix.EBADF) {
-		t.Errorf("written to what is open to be read: %v", err)
+		t.Errorf("written to a file opened for reading: %v", err)
 	}
 	link := filepath.Join(dir, "link")
 	testkit.Must(t, os.Symlink("file", link))

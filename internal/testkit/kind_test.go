@@ -97,7 +97,7 @@ func TestDeclaredOnce(t *testing.T) {
 		t.Error("a deterministic test is live after all, and that is not noticed")
 	}
 	if covered("TestX/a", measured) || !covered("TestX/a/b", deterministic) {
-		t.Error("live covers what is measured, or not what is deterministic")
+		t.Error("live covers measured tests, or not deterministic ones")
 	}
 }
 

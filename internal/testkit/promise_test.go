@@ -45,7 +45,7 @@ func TestPromise(t *testing.T) {
 				t.Errorf("errors %q, logs %q", r.errors, r.logs)
 			}
 			if all := strings.Join(append(r.errors, r.logs...), ""); all != "" && !strings.Contains(all, "failover: "+tt.got.String()) {
-				t.Errorf("said %q", all)
+				t.Errorf("logged %q", all)
 			}
 		})
 	}

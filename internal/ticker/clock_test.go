@@ -53,7 +53,7 @@ func TestClockTicks(t *testing.T) {
 }
 
 // A stopped or reset ticker does not tick, even if the clock has already expired.
-func TestClockTakesBack(t *testing.T) {
+func TestClockStops(t *testing.T) {
 	c := inUse(t)
 	rung, waits := New(0), New(time.Hour)
 	testkit.Await(t, "the clock", func() bool { return len(rung.C) == 1 }, func() string { return "it did not ring" })

@@ -14,7 +14,7 @@ import (
 
 // The terms for the phases of a failover are defined in one place: no other output has times
 // with these terms, or other terms for the same, and the glossary defines them.
-func TestWordsOfAFailover(t *testing.T) {
+func TestFailoverTerms(t *testing.T) {
 	another := regexp.MustCompile(`"[^"\n]*(%[sv] (` + vrrp.WithoutHolder + `|` + vrrp.WithoutAnswer + `)|(no node|nobody) (held|had) (it|the VIP) for)`)
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -31,7 +31,7 @@ func TestDownInterval(t *testing.T) {
 // The virtual profile's promise, derived from RFC 9568 section 6.1 for every priority of a
 // backup: a holder that stalls just before its next advertisement, and sends it afterwards, is
 // in time; a dead one is replaced well within a second.
-func TestVirtualBearsStalls(t *testing.T) {
+func TestVirtualToleratesStalls(t *testing.T) {
 	most := BootstrapPriority
 	for _, role := range []v1alpha1.GroupRole{v1alpha1.GroupAPI, v1alpha1.GroupIngress, v1alpha1.GroupDNS} {
 		most = max(most, FullPriority(&v1alpha1.Group{Name: "x", Role: role}, v1alpha1.RoleMaster))

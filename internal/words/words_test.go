@@ -170,7 +170,7 @@ func TestWords(t *testing.T) {
 	})
 	testkit.Must(t, err)
 	if seen["go"] < 500 || seen["texts"] < 20 || seen["pages"] < 40 {
-		t.Errorf("looked at too few files: %v", seen)
+		t.Errorf("checked too few files: %v", seen)
 	}
 }
 
@@ -196,7 +196,7 @@ func checkGo(t *testing.T, path, name string) {
 	}
 	line := func(p token.Pos) int { return set.Position(p).Line }
 	if slices.Contains(packages, file.Name.Name) {
-		t.Errorf("%s: package %s says nothing of what is in it", name, file.Name.Name)
+		t.Errorf("%s: package %s does not name its content", name, file.Name.Name)
 	}
 	if slices.ContainsFunc(conventional, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 		checkNames(t, set, name, file)

@@ -32,7 +32,7 @@ func TestHardCase49Rollout(t *testing.T) {
 				return out
 			}
 			var nodes []*node
-			// The new node has the lowest address: of two holders that do not both receive the
+			// The new node has the lowest address: of two nodes with the VIP that do not both receive the
 			// other's advertisements, the other nodes keep theirs.
 			const last = 10
 			for i := range 4 {

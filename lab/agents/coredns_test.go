@@ -225,7 +225,7 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	r.awaitState("no problem", func(s state.CoreDNS) bool { return s.Problem == "" && s.Serving })
 }
 
-func TestCoreDNSIsStartedAgain(t *testing.T) {
+func TestCoreDNSIsRestarted(t *testing.T) {
 	r := newResolver(t)
 	s := r.awaitState("CoreDNS to serve", func(s state.CoreDNS) bool { return s.Serving && s.PID != 0 })
 	r.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
@@ -244,7 +244,7 @@ func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
 	testkit.Equal(t, command.OK, r.stop())
 	testkit.Empty(t, r.pids("coredns"))
 	if _, code := r.probe(); code != command.Finding {
-		t.Errorf("liveness probe of what does not run: %d", code)
+		t.Errorf("liveness probe without a running agent: %d", code)
 	}
 }
 

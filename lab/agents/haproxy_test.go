@@ -257,7 +257,7 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b.up(m0, m1, m2)
 }
 
-func TestHAProxyIsStartedAgain(t *testing.T) {
+func TestHAProxyIsRestarted(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
 	s := b.up(m0)

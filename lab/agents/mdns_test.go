@@ -105,7 +105,7 @@ func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
 	p.await("goodbye", func() bool { return !strings.Contains(peer.Browses(), ";master-0;") })
 	resolves("-4", "")
 	if errOut, code := p.probe(); code != command.Finding || !strings.Contains(errOut, "does not run") {
-		t.Errorf("liveness probe of what does not run: %d: %s", code, errOut)
+		t.Errorf("liveness probe without a running agent: %d: %s", code, errOut)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestMDNSConflict(t *testing.T) {
 	}
 	second.await("the log of it", func() bool { return strings.Contains(second.output(), "is taken on this link") })
 	if n := strings.Count(second.output(), "is taken on this link"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, second.output())
+		t.Errorf("logged %d times:\n%s", n, second.output())
 	}
 	testkit.Equal(t, command.OK, first.stop())
 	second.awaitState("the name to be free", func(s state.MDNS) bool { return s.Announced && s.Conflict == nil })
@@ -228,7 +228,7 @@ func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
 	r.answers("192.0.2.10", "master-2", dns.TypeA, "192.0.2.12")
 	near.awaitState("the neighbour", finds("master-1", "192.0.2.11"))
 	if got := r.asked("192.0.2.10", "master-1", dns.TypeA); got == "192.0.2.11" {
-		t.Error("what is said over mDNS counts although a list of nodes is known")
+		t.Error("mDNS counts although a list of nodes is known")
 	}
 }
 

@@ -50,7 +50,7 @@ func (n node) runUnit(name string) {
 	n.t.Log(out)
 }
 
-func TestUnitsRunAsTheyStand(t *testing.T) {
+func TestUnitsRunUnchanged(t *testing.T) {
 	t.Parallel()
 	// With a VIP left by an unclean exit.
 	h := newNode(t, "192.0.2.5/24", "192.0.2.10/24", "2001:db8:0:1::10/64")
@@ -140,12 +140,12 @@ func TestNodeIPShow(t *testing.T) {
 	}
 	out, errOut, code := show()
 	if out != "192.0.2.10\n" || code != command.Finding || !strings.Contains(errOut, "family=IPv6") {
-		t.Errorf("printed %q, said %q, exit code %d; want the IPv4 address, a warning and %d", out, errOut, code, command.Finding)
+		t.Errorf("printed %q, logged %q, exit code %d; want the IPv4 address, a warning and %d", out, errOut, code, command.Finding)
 	}
 	u.address("2001:db8:0:1::10/64")
 	out, errOut, code = show()
 	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != command.OK || errOut != "" {
-		t.Errorf("printed %q, said %q, exit code %d", out, errOut, code)
+		t.Errorf("printed %q, logged %q, exit code %d", out, errOut, code)
 	}
 	out, _, code = show("-o", "json")
 	var c nodeip.Choice
@@ -153,7 +153,7 @@ func TestNodeIPShow(t *testing.T) {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
 	}
 	if len(c.IPs()) != 2 || c.RemoteWorker || c.Addresses[0].Why != "in the network of VIP 192.0.2.5" || len(c.Interfaces) != 1 {
-		t.Errorf("said %s", out)
+		t.Errorf("logged %s", out)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 	u.start()
 	u.await("the first line", func() bool { return strings.Contains(u.output(), "\n") })
 	if line, _, _ := strings.Cut(u.output(), "\n"); !strings.Contains(line, "waiting for an address") {
-		t.Errorf("said %q", line)
+		t.Errorf("logged %q", line)
 	}
 	testkit.Equal(t, command.Failed, u.stop())
 	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
@@ -178,7 +178,7 @@ func TestTimeout(t *testing.T) {
 	u := newUnit(newNode(t), "nodeip-configuration.service")
 	_, errOut, code := u.run(append(u.cfg.Args, "--timeout", "10ms")...)
 	if code != command.Failed || !strings.Contains(errOut, "waited for 10ms") {
-		t.Errorf("exit code %d, said %q", code, errOut)
+		t.Errorf("exit code %d, logged %q", code, errOut)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestInstall(t *testing.T) {
 	alone := container.Image{Programs: map[string]string{"/vipgen-agent": path}}
 	out, errOut, code := n.run(container.Config{ID: "copy", Image: alone, Args: []string{"/vipgen-agent", "version"}})
 	if code != command.OK || !strings.HasPrefix(out, "vipgen-agent ") {
-		t.Errorf("exit code %d, printed %q, said %q", code, out, errOut)
+		t.Errorf("exit code %d, printed %q, logged %q", code, out, errOut)
 	}
 }
 

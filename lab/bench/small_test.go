@@ -18,7 +18,7 @@ func TestChoose(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range all {
 		if names[s.Name] || s.Title == "" || s.What == "" || s.happens == nil {
-			t.Errorf("scenario %q is there twice, or says nothing", s.Name)
+			t.Errorf("scenario %q is a duplicate, or has no description", s.Name)
 		}
 		names[s.Name] = true
 	}

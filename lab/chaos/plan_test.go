@@ -11,7 +11,7 @@ var (
 	names = []string{"master-0", "master-1", "master-2", "worker-0", "worker-1"}
 )
 
-func TestASeedTellsAll(t *testing.T) {
+func TestSeedDeterminesPlan(t *testing.T) {
 	limits := Limits{AtOnce: DefaultAtOnce}
 	first := Text(newSchedule(7, time.Hour, shape, limits), names)
 	if again := Text(newSchedule(7, time.Hour, shape, limits), names); again != first {

@@ -320,7 +320,7 @@ func testClusterStatus(t *testing.T, r *labRunner, s *control.Status) {
 	}
 	printed := t.TempDir()
 	// Running agents publish changes within a second.
-	testkit.Await(t, "the agents to say which node holds each VIP", func() bool {
+	testkit.Await(t, "the agents to publish the holder of each VIP", func() bool {
 		for _, n := range s.Nodes {
 			out := r.must("exec", n.Name, "--", "vipgen-agent", "status", "-o", "json")
 			testkit.WriteFile(t, filepath.Join(printed, n.Name+".json"), []byte(out))

@@ -32,7 +32,7 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%v, lost %d, want 2s and a little", got, lost)
 	}
 	if !w.since(now) || w.since(now.Add(2*time.Hour)) {
-		t.Error("what came last was due in an hour")
+		t.Error("the last item was due in an hour")
 	}
 }
 
@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 	c.Begin()
 	testkit.Must(t, server.Kill())
 	const down = 300 * time.Millisecond
-	testkit.Await(t, "every client but watches, which nobody makes an event for, to wait", func() bool {
+	testkit.Await(t, "every client except watches, which have no event, to wait", func() bool {
 		for _, g := range c.groups {
 			for _, w := range g.all {
 				if longest, _ := w.result(); longest < down && g.kind != Watch {

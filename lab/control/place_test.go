@@ -75,16 +75,16 @@ func TestTake(t *testing.T) {
 	}
 	lock, cleaned, err = p.acquire()
 	if err != nil || !cleaned {
-		t.Fatalf("taking what a lab left: %t, %v", cleaned, err)
+		t.Fatalf("taking a lab's remains: %t, %v", cleaned, err)
 	}
 	lock.Close()
 	foreign := filepath.Join(p.dir(), "notes")
 	testkit.WriteFile(t, foreign, nil)
 	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "is not a lab's directory, and not empty") {
-		t.Errorf("somebody else's directory: %v", err)
+		t.Errorf("a foreign directory: %v", err)
 	}
 	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a lab's directory") {
-		t.Errorf("removing somebody else's directory: %v", err)
+		t.Errorf("removing a foreign directory: %v", err)
 	}
 	if _, err := os.Stat(foreign); err != nil {
 		t.Error(err)
@@ -122,7 +122,7 @@ func TestReboot(t *testing.T) {
 }
 
 // A process that has the place and does not end is named.
-func TestDownOfWhatDoesNotEnd(t *testing.T) {
+func TestDownOfHangingProcess(t *testing.T) {
 	p := place(t, t.TempDir(), "demo")
 	lock, _, err := p.acquire()
 	testkit.Must(t, err)

@@ -154,7 +154,7 @@ func TestExternalFailover(t *testing.T) {
 	switch {
 	case back.Lost() == 0 && stayed:
 	case pause > tooSlow:
-		t.Logf("the machine held everything up for %v: nothing can be said of who holds the VIPs", pause)
+		t.Logf("the machine was late by %v: the holder of the VIPs is undecidable", pause)
 		second = o.serving(allAPIs...)
 		first = other[second]
 	default:

@@ -87,7 +87,7 @@ func TestListen(t *testing.T) {
 	testkit.Equal(t, []string{"127.0.0.1", "192.0.2.10", "198.51.100.10"}, texts(New(c, n).Listen))
 	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "dns", Role: v1alpha1.GroupDNS, VIPs: testkit.Addrs("192.0.2.4")})
 	if got := New(c, n).Listen; got != nil {
-		t.Errorf("with a DNS VIP that comes and goes: %v", got)
+		t.Errorf("with a DNS VIP: %v", got)
 	}
 }
 

@@ -367,10 +367,10 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	}()
 	for time.Since(began) < frozenFor {
 		if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
-			t.Errorf("after %v without a ready API server: /haproxy_ready says %d", time.Since(began), got)
+			t.Errorf("after %v without a ready API server: /haproxy_ready: %d", time.Since(began), got)
 		}
 		if got := ready(t, lb, "/api_servers_ready"); got == http.StatusOK && time.Since(began) < frozenFor/2 {
-			t.Errorf("after %v without a ready API server: /api_servers_ready says %d", time.Since(began), got)
+			t.Errorf("after %v without a ready API server: /api_servers_ready: %d", time.Since(began), got)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

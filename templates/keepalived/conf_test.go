@@ -209,7 +209,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 	testkit.Equal(t, []string{"demo_API_0", "demo_API_1"}, instances(New(c, node("bootstrap", 9, "master:10"))))
 	k = New(c, node("master", 10, "bootstrap:9"))
 	if got := instances(k); !slices.Equal(got, []string{"demo_API_0", "demo_API_1"}) || !slices.Equal(k.Idle, []string{"api-mgmt: no other control-plane node is known"}) {
-		t.Errorf("beside the bootstrap alone: %v, left out %q", got, k.Idle)
+		t.Errorf("with the bootstrap host as the only other: %v, left out %q", got, k.Idle)
 	}
 }
 

@@ -92,7 +92,7 @@ func checkPod(t *testing.T, p *corev1.Pod) {
 				t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
 			}
 		}
-		// A container that no VIP depends on has limits, no other has.
+		// Only the mDNS container has limits: no VIP depends on it.
 		if limited := len(c.Resources.Limits) > 0; limited != (c.Name == MDNS) || !c.Resources.Limits.Cpu().IsZero() {
 			t.Errorf("%s: limits %+v", c.Name, c.Resources.Limits)
 		}

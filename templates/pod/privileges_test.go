@@ -100,14 +100,14 @@ func TestPrivilegesAreDocumented(t *testing.T) {
 		}
 		for may := range documented[every] {
 			if !all[container][may] {
-				t.Errorf("%s says of every container what %s may not: %q", security, container, may)
+				t.Errorf("%s lists for every container a privilege that %s lacks: %q", security, container, may)
 			}
 		}
 	}
 	for container, may := range documented {
 		for _, what := range slices.Sorted(maps.Keys(may)) {
 			if container != every && !all[container][what] {
-				t.Errorf("%s has a row for what no pod has: %s, %q", security, container, what)
+				t.Errorf("%s has a row that no pod needs: %s, %q", security, container, what)
 			}
 		}
 	}

@@ -229,7 +229,7 @@ func TestHardCase30(t *testing.T) {
 			t.Errorf("did\n%sand podman saw\n%s", got, n.get("seen"))
 		}
 	})
-	t.Run("the network comes later", func(t *testing.T) {
+	t.Run("the network is up later", func(t *testing.T) {
 		n := newNode(t)
 		n.put("later", network, 0o644)
 		n.put("run/NetworkManager/resolv.conf", "# nothing yet\n", 0o644)

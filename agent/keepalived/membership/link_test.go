@@ -75,7 +75,7 @@ func TestPollHolders(t *testing.T) {
 					found := ask()
 					late := machine.End()
 					if !slices.Equal(found, want) && late < solicitEvery {
-						t.Fatalf("%s: %v are held by somebody who does not know the node, want %v", what, found, want)
+						t.Fatalf("%s: %v are held by hosts that do not know the node, want %v", what, found, want)
 					}
 					return slices.Equal(found, want)
 				})

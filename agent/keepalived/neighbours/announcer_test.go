@@ -15,7 +15,7 @@ import (
 
 // A neighbour that accepts another announcement after the first one receives a second one, for
 // both families; an address that the node does not have is not announced.
-func TestNeighboursAreToldAgain(t *testing.T) {
+func TestAnnouncementsAreRepeated(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
 	node := daemon.AddNode(t, network, "node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32", "2001:db8::10/128")
@@ -50,7 +50,7 @@ func TestNeighboursAreToldAgain(t *testing.T) {
 		for n := range announceTimes {
 			mislead(here...)
 			if more := once(); more != (n < announceTimes-1) {
-				t.Fatalf("after %d announcements: more to come: %t", n+1, more)
+				t.Fatalf("after %d announcements: more pending: %t", n+1, more)
 			}
 			for _, vip := range here {
 				testkit.Await(t, "the client to know where "+vip.String()+" is", func() bool { return knows(vip) })
@@ -81,7 +81,7 @@ func TestAnnouncementsEnd(t *testing.T) {
 			for n := range announceTimes {
 				synctest.Wait()
 				if got, want := left(), announceTimes-1-n; got != want {
-					t.Errorf("after %v: %d announcements to come, want %d", time.Duration(n)*announceEvery, got, want)
+					t.Errorf("after %v: %d pending announcements, want %d", time.Duration(n)*announceEvery, got, want)
 				}
 				time.Sleep(announceEvery)
 			}

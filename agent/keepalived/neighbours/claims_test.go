@@ -98,7 +98,7 @@ func FuzzClaim(f *testing.F) {
 			announcement(data)
 		}
 		if a.IsValid() && len(data) < arpLength {
-			t.Errorf("%x says %v", data, a)
+			t.Errorf("%x: %v", data, a)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.announcer.send(); return nil })
-		testkit.Await(t, "the stranger to hear the holder", func() bool { return !heard.Announced(vip, before).IsZero() })
+		testkit.Await(t, "the stranger to receive the answer", func() bool { return !heard.Announced(vip, before).IsZero() })
 		if heard.AnnouncedAfter(vip, before.Add(time.Hour)) || !heard.AnnouncedAfter(vip, before) {
 			t.Errorf("%v: announced again at another time than it was", vip)
 		}

@@ -88,7 +88,7 @@ func TestNetworks(t *testing.T) {
 }
 
 // Every address that a rendered daemon binds, except loopback, has its rule.
-func TestRulesAreThoseOfTheDaemons(t *testing.T) {
+func TestRulesMatchTheDaemons(t *testing.T) {
 	c := example(t, "dual-stack")
 	node := &v1alpha1.Node{Name: "master-0", Role: v1alpha1.RoleMaster,
 		Interfaces: []v1alpha1.Interface{{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}},

@@ -102,7 +102,7 @@ func checkExport(t *testing.T, s setup, release string, n int, more config) {
 
 // A file of another release is unknown, and so is one that the operator never had and vipgen
 // adds.
-func TestOfAnotherRelease(t *testing.T) {
+func TestOtherRelease(t *testing.T) {
 	for _, tt := range []struct{ release, name, why string }{
 		{"4.18", "/etc/sudoers.d/hacluster-keepalived", "does not know"},
 		{"4.13", "/usr/local/bin/wait-for-br-ex-up.sh", "has for from 4.14 vips (master worker arbiter), not for these nodes of OpenShift 4.13"},

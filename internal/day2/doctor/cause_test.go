@@ -352,7 +352,7 @@ func TestNoRecordOfTheNextHolder(t *testing.T) {
 
 // A file begins with the current state: the same event as before, or the only trace of dropped
 // ones.
-func TestRecordsThatBeginAgain(t *testing.T) {
+func TestRotatedRecords(t *testing.T) {
 	list := play(t, holding+`
 10 a keepalived-died
 10.1 a lost

@@ -101,7 +101,7 @@ func TestClockIsSet(t *testing.T) {
 }
 
 // Advertisements received late, as after a cut, are no evidence of a wrong clock.
-func TestOldNewsIsNoClock(t *testing.T) {
+func TestLateAdvertsProveNoClock(t *testing.T) {
 	r := Diagnose(play(t, holding+`
 10 a effective-priority 68 48
 10.010 b lower-heard a 48

@@ -265,7 +265,7 @@ var simulatedFaults = []struct {
 	}, NodeDown},
 }
 
-// yieldsBy gives the other nodes a higher priority than the holder from now on.
+// yieldsBy makes the other nodes have a higher priority than the holder from now on.
 func (s *simulated) yieldsBy(h *simulatedNode, priority int) {
 	for _, n := range s.nodes {
 		if n != h {

@@ -265,8 +265,8 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestApart: differences that keep nodes from receiving each other's advertisements are marked.
-func TestApart(t *testing.T) {
+// TestSeparatedNodes: differences that keep nodes from receiving each other's advertisements are marked.
+func TestSeparatedNodes(t *testing.T) {
 	const file = "master-0/etc/keepalived/keepalived.conf"
 	tests := []struct{ old, new, want string }{
 		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: its own password"},

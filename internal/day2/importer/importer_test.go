@@ -317,7 +317,7 @@ func TestPlaces(t *testing.T) {
 		}
 		for _, l := range r.Lost {
 			if len(l.Places) == 0 || l.Instead == "" {
-				t.Errorf("%s: %q without a place, or without what vipgen does", name, l.What)
+				t.Errorf("%s: %q without a position or an alternative", name, l.What)
 			}
 			for _, p := range l.Places {
 				check(l.What, p)

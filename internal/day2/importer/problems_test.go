@@ -153,7 +153,7 @@ func TestNoSecrets(t *testing.T) {
 					damaged[n].Data = []byte(text)
 					r, list := importer.Read(damaged, importer.Given{})
 					if all := everything(t, r, list); strings.Contains(all, secret) {
-						t.Fatalf("%s: %s at line %d: a secret comes out:\n%s", f.Name, what, cut+1, all)
+						t.Fatalf("%s: %s at line %d: a secret reaches the output:\n%s", f.Name, what, cut+1, all)
 					}
 					if r == nil && list.Err() == nil {
 						t.Fatalf("%s: %s at line %d: no result and no problem", f.Name, what, cut+1)

@@ -222,7 +222,7 @@ func TestPools(t *testing.T) {
 }
 
 // Where OpenShift runs no keepalived, no node holds the VIPs afterwards.
-func TestNobodyHoldsTheVIPs(t *testing.T) {
+func TestNoHolder(t *testing.T) {
 	files := append(cluster(t, "", "", "master", "worker"), nodes("master-0="+fast))
 	for i := range files {
 		files[i].Data = []byte(strings.ReplaceAll(string(files[i].Data), "OpenShiftManagedDefault", "UserManaged"))
@@ -259,6 +259,6 @@ func TestIncomplete(t *testing.T) {
 	broken := append(cluster(t, "", "", "master", "worker"), nodes("master-0="))
 	broken = append(broken, render.File{Name: "mode.yaml", Data: []byte("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata:\n  name: 99-master-vipgen.mode\n  annotations: {vipgen.io/cluster: demo}\n  labels: {machineconfiguration.openshift.io/role: master}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - {path: /etc/keepalived/monitor-user.conf, contents: {source: \"data:,x\"}}\n")})
 	if r, list := remove.Read(broken, remove.Options{}); r != nil || list.Err() == nil {
-		t.Errorf("a mode file that is none: %v", list)
+		t.Errorf("an invalid mode file: %v", list)
 	}
 }

@@ -192,7 +192,7 @@ func TestSeveralIngressControllers(t *testing.T) {
 	}
 	one, two := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{ingress: [{name: blue, vips: [192.0.2.7], domains: [blue.example.net]}], appsDomain: blue.example.net}", 3, 3)
 	if foreign(stageOf(t, one, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress-blue", verify.StageRunning)) {
-		t.Error("what routers of other controllers do is not told where there are some, or told where there are none")
+		t.Error("routers of other controllers are not explained if there are some, or explained if there are none")
 	}
 	r, err := explain.Cluster(two)
 	testkit.Must(t, err)

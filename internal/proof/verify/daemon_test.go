@@ -17,7 +17,7 @@ const steps = 10
 // Real keepalived daemons, with the configurations that the proof reads, agree with it on the
 // holder of the VIP. Only situations with one outcome regardless of the previous holder are
 // tried, so that the machine's speed does not matter.
-func TestForeseenByTheProof(t *testing.T) {
+func TestProofMatchesKeepalived(t *testing.T) {
 	tests := []struct {
 		name, platform, vip, group, stage string
 		pattern, by                       string // an edit of the second node's configuration

@@ -56,7 +56,7 @@ func withArbiter(t *testing.T, c *render.Cluster, s *verify.Setup, asMember bool
 	conf, err := keepalived.Render(keepalived.Template, c.Config, &rendered)
 	testkit.Must(t, err)
 	if !asMember && !strings.Contains(string(conf), "# Left out: api: OpenShift's own keepalived does not know arbiters.") {
-		t.Errorf("the arbiter's keepalived.conf does not say why it is empty:\n%s", conf)
+		t.Errorf("the arbiter's keepalived.conf lacks the reason why it is empty:\n%s", conf)
 	}
 	s.Nodes = append(s.Nodes, verify.Node{Facts: n, Conf: conf})
 }
@@ -95,7 +95,7 @@ func TestHardCase32Arbiter(t *testing.T) {
 				for _, p := range prove(t, &s) {
 					x := p.Counterexample
 					if x == nil {
-						t.Fatal("the arbiter hears the bootstrap, as it seems")
+						t.Fatal("the arbiter seems to receive from the bootstrap")
 					}
 					if x.Check != verify.OneHolder || !slices.Equal(x.Holders, []string{"bootstrap", "arbiter-0"}) || !strings.Contains(x.Why, "is not a peer of bootstrap") {
 						t.Errorf("%+v", x)

@@ -79,7 +79,7 @@ func TestNewNode(t *testing.T) {
 	}
 	first, again, other := made(1), made(1), made(2)
 	if first != again || first == other {
-		t.Error("a seed gives no Node of its own")
+		t.Error("two seeds give the same Node")
 	}
 }
 

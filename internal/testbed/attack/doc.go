@@ -1,3 +1,3 @@
-// Package attack is a hostile host on the network of a cluster, and a Node whose
-// kubelet writes anything: what tests and chaos try against the agent.
+// Package attack is a hostile host on a cluster's network, and a Node with arbitrary content
+// from its kubelet: the attacks on the agent in tests and chaos.
 package attack

@@ -14,22 +14,22 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// Packet is one that a host sends.
+// Packet is a packet of the hostile host.
 type Packet struct {
-	// To is where it goes. Without a port Data is the packet from its IP header on;
-	// with one it is what UDP carries, from the same port (RFC 6762 section 6).
+	// To is the destination. Without a port Data is the packet from its IP header on; with one
+	// it is the payload of UDP, from the same port (RFC 6762 section 6).
 	To   netip.AddrPort
 	Data []byte
 }
 
-// Flood is packets that a host goes on sending.
+// Flood is a host's continuous stream of packets.
 type Flood struct {
 	sent atomic.Int64
 	stop func()
 }
 
-// Start has a host send the packets in turn from its first link, so many a second in
-// all, until Stop. What the network has no room for is lost, as on a wire.
+// Start makes a host send the packets in turn from its first link, perSecond in total, until
+// Stop. Packets beyond the network's capacity are lost, as on a wire.
 func Start(host *netns.Node, perSecond int, packets ...Packet) (*Flood, error) {
 	if len(packets) == 0 || perSecond < 1 {
 		return nil, errors.New("a flood of nothing")
@@ -78,10 +78,10 @@ func Start(host *netns.Node, perSecond int, packets ...Packet) (*Flood, error) {
 // Sent returns the number of packets sent so far.
 func (f *Flood) Sent() int64 { return f.sent.Load() }
 
-// Stop ends it. It can be called again.
+// Stop ends the flood. It may be called repeatedly.
 func (f *Flood) Stop() { f.stop() }
 
-// kind identifies a socket: by its family, and its UDP port or 0.
+// kind identifies a socket by its family, and its UDP port or 0.
 type kind struct {
 	ipv6 bool
 	port uint16
@@ -89,7 +89,7 @@ type kind struct {
 
 func (p *Packet) kind() kind { return kind{p.To.Addr().Is6(), p.To.Port()} }
 
-// open makes the socket of a host that sends such packets.
+// open opens a socket of the host for such packets.
 func (k kind) open(host *netns.Node) (fd int, err error) {
 	family := unix.AF_INET
 	if k.ipv6 {

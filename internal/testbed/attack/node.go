@@ -9,35 +9,35 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Node holds the fields that a kubelet may write into its own Node, besides its name.
+// Node holds the fields of its own Node that a kubelet may write, besides the name.
 type Node struct {
 	Labels, Annotations map[string]string
 	Addresses           []Address
 	KubeletVersion      string
-	// NoRole is set where the labels of its role are missing, which no kubelet can do.
+	// NoRole is set if the labels of its role are missing, which no kubelet can cause.
 	NoRole bool
 }
 
-// Address is one of a Node's status.
+// Address is an address in a Node's status.
 type Address struct {
 	Type    string `json:"type"`
 	Address string `json:"address"`
 }
 
-// Annotations of which agents read the value.
+// Annotations that agents read.
 var annotations = []string{
 	"k8s.ovn.org/host-cidrs", "k8s.ovn.org/host-addresses", "k8s.ovn.org/secondary-host-egress-ips", "k8s.ovn.org/bridge-egress-ips",
 	"machineconfiguration.openshift.io/currentConfig", "machineconfiguration.openshift.io/desiredConfig", "machineconfiguration.openshift.io/state",
 	"vipgen.io/vrrp",
 }
 
-// addresses that mean something to somebody, or are none.
+// addresses with a special meaning, or invalid ones.
 var addresses = []string{
 	"", "0.0.0.0", "127.0.0.1", "::", "::1", "224.0.0.18", "ff02::12", "255.255.255.255", "fe80::1%ens3", "fd69::2",
 }
 
-// NewNode makes up a Node. taken are addresses that others have, which it may claim,
-// and network has a verb for a number of up to three digits, as in 192.0.2.%d.
+// NewNode returns a random Node. taken are addresses of others, which it may claim, and network
+// has a verb for a number of up to three digits, as in 192.0.2.%d.
 func NewNode(r *rand.Rand, network string, taken ...string) (n Node) {
 	o := odd{r}
 	of := append(append([]string{"::ffff:" + fmt.Sprintf(network, 11)}, addresses...), taken...)
@@ -64,12 +64,12 @@ func NewNode(r *rand.Rand, network string, taken ...string) (n Node) {
 	return n
 }
 
-// odd draws what nobody expects.
+// odd draws unexpected values.
 type odd struct{ *rand.Rand }
 
 var alphabet = []rune("abz09AZ-_./:+\n\r\t\x00 \"'\\{}[]#!$%*ü€😀")
 
-// text is anything, mostly short.
+// text returns any text, usually short.
 func (o odd) text() string {
 	var b strings.Builder
 	for range o.IntN(1 << o.IntN(11)) {
@@ -84,7 +84,7 @@ func (o odd) word(of ...string) func() string {
 	return func() string { return of[o.IntN(len(of))] }
 }
 
-// object has up to 20 entries.
+// object returns a map with up to 20 entries.
 func (o odd) object(key, value func() string) map[string]string {
 	m := map[string]string{}
 	for range o.IntN(20) {

@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Source is whose address a packet comes from.
+// Source is the owner of a packet's source address.
 type Source int
 
 // Sources.
@@ -20,19 +20,18 @@ const (
 	Nobody
 )
 
-// VRRP is an advertisement that no node of a group sends: all but for one thing is
-// right.
+// VRRP is an advertisement that no node of a group sends: exactly one property is wrong.
 type VRRP struct {
 	Name     string
 	Version  byte
 	Interval time.Duration
 	TTL      byte
 	Source   Source
-	// Broken is set where its checksum is wrong.
+	// Broken is set if the checksum is wrong.
 	Broken bool
 }
 
-// VRRPs are advertisements against a group that speaks VRRPv3.
+// VRRPs are advertisements against a group with VRRPv3.
 var VRRPs = []VRRP{
 	{Name: "stranger", Version: 3, Interval: 100 * time.Millisecond, TTL: 255},
 	{Name: "unknown-source", Version: 3, Interval: 100 * time.Millisecond, TTL: 255, Source: Nobody},
@@ -42,16 +41,16 @@ var VRRPs = []VRRP{
 	{Name: "wrong-checksum", Version: 3, Interval: 100 * time.Millisecond, TTL: 255, Broken: true},
 }
 
-// Against is the advertisement against a group with other settings.
+// Against returns the advertisement against a group with other settings.
 func (v VRRP) Against(s v1alpha1.VRRPSettings) VRRP {
 	if s.Version == 2 {
-		v.Version, v.Interval = 5-v.Version, time.Duration(s.AdvertIntervalMS)*time.Millisecond // 3 and 2 change places
+		v.Version, v.Interval = 5-v.Version, time.Duration(s.AdvertIntervalMS)*time.Millisecond // 3 and 2 are swapped
 	}
 	return v
 }
 
 // Filtered reports whether the guard can distinguish such packets from those of the group's
-// nodes; docs/security.md has the reasons where it cannot.
+// nodes; docs/security.md has the reasons for the others.
 func (v VRRP) Filtered(s v1alpha1.VRRPSettings) bool {
 	switch {
 	case s.Mode == v1alpha1.ModeMulticast:
@@ -62,7 +61,7 @@ func (v VRRP) Filtered(s v1alpha1.VRRPSettings) bool {
 	return true
 }
 
-// Packet is the advertisement for a VIP.
+// Packet returns the advertisement for a VIP.
 func (v VRRP) Packet(routerID int, vip, from, to netip.Addr) Packet {
 	advert := vrrp.Advert{
 		Source: from, Version: int(v.Version), RouterID: byte(routerID), Priority: vrrp.HighestPriority, Interval: v.Interval, VIPs: []netip.Addr{vip},

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// lifetime is how long certificates are valid: longer than any lab is up.
+// lifetime is the validity of certificates: longer than any lab runs.
 const lifetime = 30 * 24 * time.Hour
 
 // Authority is a certificate authority.
@@ -32,13 +32,13 @@ type Authority struct {
 // KeyPair is a certificate and its private key, both PEM.
 type KeyPair struct{ Cert, Key []byte }
 
-// Both returns certificate and key in one, as kubelet keeps them.
+// Both returns certificate and key in one text, as in kubelet's files.
 func (p KeyPair) Both() []byte { return append(bytes.Clone(p.Cert), p.Key...) }
 
-// TLS returns the pair as crypto/tls takes it.
+// TLS returns the pair in the form of crypto/tls.
 func (p KeyPair) TLS() (tls.Certificate, error) { return tls.X509KeyPair(p.Cert, p.Key) }
 
-// New makes an authority that signs itself, under the name given.
+// New makes a self-signed authority with the given name.
 func New(name string) (*Authority, error) {
 	a := &Authority{}
 	pair, err := a.sign(&x509.Certificate{
@@ -58,7 +58,7 @@ func New(name string) (*Authority, error) {
 	return a, nil
 }
 
-// Pair is its own certificate and key, for another signer in its name.
+// Pair returns its own certificate and key, for another signer in its name.
 func (a *Authority) Pair() KeyPair { return KeyPair{a.CertPEM, a.keyPEM} }
 
 // Pool returns a pool with the authority alone.
@@ -68,13 +68,13 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Serving makes a certificate of a server with these names and addresses, the
-// first of which is its subject.
+// Serving makes a server's certificate with these names and addresses, the first of which is
+// its subject.
 func (a *Authority) Serving(names ...string) (KeyPair, error) {
 	return a.serving([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, names)
 }
 
-// Peer makes a certificate as Serving does that is good for a client, too.
+// Peer makes a certificate like Serving that is also valid for clients.
 func (a *Authority) Peer(names ...string) (KeyPair, error) {
 	return a.serving([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, names)
 }
@@ -98,12 +98,12 @@ func (a *Authority) serving(usage []x509.ExtKeyUsage, names []string) (KeyPair, 
 	return a.sign(template)
 }
 
-// Client makes a certificate of a user of the Kubernetes API, who is in groups.
+// Client makes the certificate of a user of the Kubernetes API in the given groups.
 func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	return a.client(user, groups, time.Now().Add(lifetime))
 }
 
-// ExpiredClient makes a certificate as Client does that is not valid any more.
+// ExpiredClient makes an expired certificate like Client.
 func (a *Authority) ExpiredClient(user string, groups ...string) (KeyPair, error) {
 	return a.client(user, groups, time.Now().Add(-time.Minute))
 }
@@ -117,8 +117,8 @@ func (a *Authority) client(user string, groups []string, until time.Time) (KeyPa
 	})
 }
 
-// sign makes a certificate with a new key. The authority's own, which is the
-// first, signs itself.
+// sign makes a certificate with a new key. The authority's own, which is the first, is
+// self-signed.
 func (a *Authority) sign(template *x509.Certificate) (KeyPair, error) {
 	pair, err := a.issue(template)
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 // Object is an object of the API.
 type Object map[string]any
 
-// API is the stand-in for the API of cluster demo.example.com, changed by an administrator.
-// Nothing can be changed before a server of it runs. Servers that stop go on for as long as a test
+// API is the stand-in for the API of cluster demo.example.com, changed by an administrator. A
+// change needs a running server. Servers that stop continue to serve for as long as a test
 // takes.
 type API struct {
 	plane kubeapi.Plane
@@ -42,7 +42,7 @@ func NewAPI(t testing.TB) *API {
 // Serve starts an API server on a host, and gives the node of that name credentials.
 func (a *API) Serve(h *Host, name string) kubeapi.Server {
 	a.t.Helper()
-	server, err := a.plane.Server(h.Node, netip.MustParseAddr("127.0.0.1")) // which no test takes from it
+	server, err := a.plane.Server(h.Node, netip.MustParseAddr("127.0.0.1")) // a port that no test uses
 	testkit.Must(a.t, err)
 	testkit.Must(a.t, server.Launch())
 	a.Admit(h, name)
@@ -67,7 +67,7 @@ func (a *API) Expire(h *Host, name string) {
 	testkit.Must(a.t, kubeapi.ExpireKubeconfig(h.Path("/"), credentialDirs[0], a.plane.CA(), name))
 }
 
-// Refuse replaces a node's credentials with ones that RBAC refuses everything: 403.
+// Refuse replaces a node's credentials with ones to which RBAC grants nothing: 403.
 func (a *API) Refuse(h *Host, name string) {
 	a.t.Helper()
 	pair, err := a.plane.CA().Client("system:node:" + name) // in no group
@@ -75,7 +75,7 @@ func (a *API) Refuse(h *Host, name string) {
 	h.Write(credentialDirs[0]+"/pki/kubelet-client-current.pem", pair.Both())
 }
 
-// Create makes an object in a collection, and reports whether it is new.
+// Create creates an object in a collection, and reports whether it is new.
 func (a *API) Create(collection string, o Object) bool {
 	a.t.Helper()
 	data, err := json.Marshal(o)

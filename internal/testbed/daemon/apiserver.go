@@ -12,14 +12,13 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// APIServer is a kube-apiserver, with the Node authorizer and RBAC on, or kubeapi's
-// stand-in for one. Its certificates are as OpenShift's: the one that it serves without
-// SNI is for the service network, and others are for localhost and for the internal name
-// of the API.
+// APIServer is a kube-apiserver with the Node authorizer and RBAC, or kubeapi's stand-in for
+// one. Its certificates are like OpenShift's: the one served without SNI is for the service
+// network, and others are for localhost and for the internal name of the API.
 type APIServer struct {
-	// CA signs everybody's certificates.
+	// CA signs all certificates.
 	CA *authority.Authority
-	// Addr is where it listens.
+	// Addr is its address.
 	Addr netip.AddrPort
 	// InternalName is the internal name of the API, "api-int.<domain>".
 	InternalName string
@@ -29,8 +28,8 @@ type APIServer struct {
 	server kubeapi.Server
 }
 
-// NewAPIServer starts etcd and an API server at 127.0.0.1 with nothing in them,
-// and returns when it is ready. domain is the cluster's.
+// NewAPIServer starts an empty etcd and an API server at 127.0.0.1, and returns when it is
+// ready. domain is the cluster's.
 func NewAPIServer(t testing.TB, domain string) *APIServer {
 	t.Helper()
 	testkit.Live(t)
@@ -43,8 +42,8 @@ func NewAPIServer(t testing.TB, domain string) *APIServer {
 	return newAPIServer(t, domain, at, plane, err)
 }
 
-// NewStandIn is NewAPIServer with kubeapi's stand-in, which costs next to nothing, at an
-// address of loopback.
+// NewStandIn is NewAPIServer with kubeapi's stand-in, which is far cheaper, at an address of
+// loopback.
 func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 	t.Helper()
 	port := FreePort(t).Port()
@@ -60,11 +59,11 @@ func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.
 	return s.Replica(at.Addr().String())
 }
 
-// showLogs shows the end of what the programs printed if the test failed.
+// showLogs prints the end of the programs' output if the test failed.
 func showLogs(t testing.TB, dir string) {
 	t.Helper()
 	for _, pattern := range []string{"*.log", "*/*.log"} {
-		logs, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are good
+		logs, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is valid
 		for _, log := range logs {
 			data, err := os.ReadFile(log)
 			if err != nil {
@@ -76,7 +75,7 @@ func showLogs(t testing.TB, dir string) {
 	}
 }
 
-// FreePort is a port of 127.0.0.1 that is nobody else's while nobody listens there.
+// FreePort returns a port of 127.0.0.1 that no other program gets until a server listens there.
 func FreePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	loopback := netip.MustParseAddr("127.0.0.1")
@@ -85,8 +84,8 @@ func FreePort(t testing.TB) netip.AddrPort {
 	return netip.AddrPortFrom(loopback, port)
 }
 
-// Replica starts another API server with the same objects behind it, at another address
-// of loopback and the same port.
+// Replica starts another API server for the same objects, at another address of loopback and
+// the same port.
 func (s *APIServer) Replica(addr string) *APIServer {
 	s.t.Helper()
 	r := *s
@@ -98,8 +97,8 @@ func (s *APIServer) Replica(addr string) *APIServer {
 	return &r
 }
 
-// Start starts the server, also after Stop or Kill, and returns when it is ready.
-// It has then what it had before.
+// Start starts the server, also after Stop or Kill, and returns when it is ready. It keeps its
+// objects.
 func (s *APIServer) Start() {
 	s.t.Helper()
 	s.Launch()
@@ -112,21 +111,21 @@ func (s *APIServer) Launch() {
 	s.must(s.server.Launch())
 }
 
-// Stop ends the server properly. While anybody watches, that takes a minute, in
-// which it goes on serving, but for /readyz. What the cluster has stays.
+// Stop shuts the server down gracefully. While there are watches this takes a minute, in which
+// it serves everything except /readyz. The objects are kept.
 func (s *APIServer) Stop() {
 	s.t.Helper()
 	s.patiently(s.server.Stop)
 }
 
-// Kill ends the server at once. What the cluster has stays.
+// Kill kills the server. The objects are kept.
 func (s *APIServer) Kill() {
 	s.t.Helper()
 	s.must(s.server.Kill())
 }
 
-// Freeze stops the server's process where it is: the kernel goes on taking its
-// connections, and nobody answers. Thaw lets it go on.
+// Freeze suspends the server's process: the kernel continues to accept connections, which
+// nothing answers. Thaw resumes it.
 func (s *APIServer) Freeze() {
 	s.t.Helper()
 	s.must(s.server.Freeze())
@@ -138,8 +137,8 @@ func (s *APIServer) Thaw() {
 	s.must(s.server.Thaw())
 }
 
-// Create makes an object, given as YAML or JSON, at the path of its collection,
-// such as /api/v1/nodes. Like Patch and Delete, it asks any server that runs.
+// Create creates an object, given as YAML or JSON, at the path of its collection, such as
+// /api/v1/nodes. Like Patch and Delete, it uses any running server.
 func (s *APIServer) Create(collection string, object []byte) {
 	s.t.Helper()
 	s.patiently(func(ctx context.Context) error { return s.plane.Create(ctx, collection, object) })
@@ -152,7 +151,7 @@ func (s *APIServer) Patch(path string, patch []byte) {
 	s.patiently(func(ctx context.Context) error { return s.plane.Patch(ctx, path, patch) })
 }
 
-// Delete removes an object at once.
+// Delete removes an object immediately.
 func (s *APIServer) Delete(path string) {
 	s.t.Helper()
 	s.patiently(func(ctx context.Context) error { return s.plane.Delete(ctx, path) })

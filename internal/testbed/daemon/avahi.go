@@ -11,8 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Avahi is the real one, with a message bus of its own: the responder of
-// Multicast DNS that nobody here wrote.
+// Avahi is the real avahi with its own message bus: an independent Multicast DNS responder.
 type Avahi struct {
 	*Process
 	host *Host
@@ -28,7 +27,7 @@ publish-workstation=yes
 enable-wide-area=no
 `
 
-// StartAvahi runs avahi on the node, as the host of that name.
+// StartAvahi runs avahi on the node, with the given host name.
 func StartAvahi(t testing.TB, node *netns.Node, name string, ipv6 bool) *Avahi {
 	t.Helper()
 	yes := "no"
@@ -47,7 +46,7 @@ func StartAvahi(t testing.TB, node *netns.Node, name string, ipv6 bool) *Avahi {
 	return &Avahi{avahi, host}
 }
 
-// awaitSocket waits until somebody listens at the path.
+// awaitSocket waits until a program listens at the path.
 func (h *Host) awaitSocket(path string) {
 	h.t.Helper()
 	for deadline := time.Now().Add(testkit.Patience); ; time.Sleep(10 * time.Millisecond) {
@@ -60,8 +59,8 @@ func (h *Host) awaitSocket(path string) {
 	}
 }
 
-// Resolves returns the address that avahi has for <host>.local in a family, "-4"
-// or "-6"; "" if it has none, which takes it five seconds to find.
+// Resolves returns avahi's address of <host>.local in a family, "-4" or "-6"; "" if it has
+// none, which takes it five seconds to determine.
 func (a *Avahi) Resolves(family, host string) string {
 	out, err := a.host.Run(nil, "avahi-resolve", family, "-n", host+".local")
 	fields := strings.Fields(out)
@@ -71,9 +70,9 @@ func (a *Avahi) Resolves(family, host string) string {
 	return fields[1]
 }
 
-// Browses returns the instances of the workstation service that are in avahi's
-// cache, as avahi-browse --parsable has them: it sends no question for it that
-// it waits for. More flags of avahi-browse may be given.
+// Browses returns the instances of the workstation service in avahi's cache, in the format of
+// avahi-browse --parsable: it waits for no query. Additional flags of avahi-browse may be
+// given.
 func (a *Avahi) Browses(flags ...string) string {
 	out, err := a.host.Run(nil, append([]string{"avahi-browse", "--parsable", "--terminate", "_workstation._tcp"}, flags...)...)
 	if err != nil {

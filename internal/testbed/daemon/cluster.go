@@ -17,17 +17,17 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// settled is how long nothing may change before an election counts as over. It
-// spans several adverts of the fast profile.
+// settled is the time without a change after which an election is over. It spans several
+// advertisements of the fast profile.
 const settled = 500 * time.Millisecond
 
-// Where each node's keepalived keeps its process ids.
+// Paths of keepalived's pid files on each node.
 const (
 	mainPID = "/run/keepalived.pid"
 	vrrpPID = "/run/keepalived_vrrp.pid"
 )
 
-// Member is one node of a Cluster.
+// Member is a node of a Cluster.
 type Member struct {
 	Addresses []netip.Prefix
 	Link      string            // the link's name; netns.DefaultLink if empty
@@ -35,8 +35,8 @@ type Member struct {
 	Files     map[string][]byte // other files, by their absolute paths on the node
 }
 
-// Cluster is a set of nodes on one network, each of which runs the real
-// keepalived, and the VIP that they elect a holder for.
+// Cluster is a set of nodes on one network that run the real keepalived, with the VIP that they
+// elect a holder for.
 type Cluster struct {
 	Network *netns.Network
 
@@ -51,13 +51,12 @@ type clusterNode struct {
 	addrs   []netip.Prefix
 	sandbox *sandbox
 	daemon  *process.Process
-	off     bool // crashed: its addresses are out of reach
+	off     bool // crashed: its addresses are unreachable
 }
 
-// NewCluster starts keepalived on every node. It runs in the foreground, does
-// VRRP alone and logs all it does; the log is shown if the test fails. The
-// directories of the track files that a configuration names exist before it
-// starts: keepalived drops a track file whose directory is missing.
+// NewCluster starts keepalived on every node. It runs in the foreground with VRRP only and full
+// logging; the log is printed if the test fails. The directories of a configuration's track
+// files are created first: keepalived drops a track file whose directory is missing.
 func NewCluster(t testing.TB, vip netip.Addr, members map[string]Member) *Cluster {
 	t.Helper()
 	return Installed.NewCluster(t, vip, members)
@@ -104,8 +103,8 @@ func newClusterNode(t testing.TB, g Generation, network *netns.Network, name str
 	return &clusterNode{Node: node, addrs: m.Addresses, sandbox: s}
 }
 
-// Start starts the keepalived of a node, also of one that was stopped or
-// crashed before. A VIP that a crash left on the link is still there then.
+// Start starts the keepalived of a node, also after a stop or a crash. A VIP that a crash left
+// on the link still exists then.
 func (c *Cluster) Start(name string) {
 	c.t.Helper()
 	n := c.node(name)
@@ -115,15 +114,15 @@ func (c *Cluster) Start(name string) {
 	if n.off {
 		testkit.Must(c.t, n.reconnect())
 	}
-	// At nice -20, so that other work on the test machine does not hold up
-	// adverts for so long that peers take the holder for dead.
+	// At nice -20, so that other load on the test machine does not delay advertisements until
+	// peers take the VIP.
 	n.daemon = start(c.t, "keepalived on "+name, n.sandbox.command(context.Background(), n.Node,
 		"/usr/bin/nice", "-n", "-20", c.generation.program(c.t, "keepalived"),
 		"--dont-fork", "--vrrp", "--log-console", "--log-detail", "--use-file", keepalivedConf,
 		"--pid", mainPID, "--vrrp_pid", vrrpPID))
 }
 
-// reconnect brings the link up again, with the addresses that going down cost.
+// reconnect brings the link up again, with the addresses that it lost when it went down.
 func (n *clusterNode) reconnect() error {
 	if err := n.SetLink(true); err != nil {
 		return err
@@ -138,15 +137,14 @@ func (n *clusterNode) reconnect() error {
 	return err
 }
 
-// Stop ends the keepalived of a node properly: it gives its VIPs away.
+// Stop stops the keepalived of a node gracefully: it gives up its VIPs.
 func (c *Cluster) Stop(name string) {
 	c.t.Helper()
 	stop(c.t, c.node(name).daemon)
 }
 
-// Crash makes a node die as if the power failed: its link goes down and its
-// keepalived is killed, with no time to give anything away. Its pid files go,
-// as /run does when a machine restarts.
+// Crash makes a node fail as at a power loss: its link goes down and its keepalived is killed,
+// without giving anything up. Its pid files are removed, like /run when a machine restarts.
 func (c *Cluster) Crash(name string) {
 	c.t.Helper()
 	n := c.node(name)
@@ -167,8 +165,8 @@ func (c *Cluster) WriteFile(name, path string, data []byte) {
 	c.node(name).sandbox.write(c.t, path, data)
 }
 
-// Holders returns the nodes that have the VIP now, sorted by name, but for those
-// that crashed.
+// Holders returns the nodes that currently have the VIP, sorted by name, except for crashed
+// ones.
 func (c *Cluster) Holders() []string {
 	c.t.Helper()
 	return c.HoldersOf(c.vip)
@@ -192,8 +190,8 @@ func (c *Cluster) HoldersOf(vip netip.Addr) []string {
 	return holders
 }
 
-// Holder waits until exactly one node holds the VIP and goes on holding it, and
-// returns that node's name. It fails the test if that does not come about.
+// Holder waits until exactly one node has held the VIP for a while, and returns its name. It
+// fails the test if that does not happen.
 func (c *Cluster) Holder() string {
 	c.t.Helper()
 	var last string

@@ -12,12 +12,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Generation is HAProxy and keepalived of one age. OpenShift's releases have daemons of
-// three, and Debian has releases with daemons like each of them.
+// Generation is a pair of HAProxy and keepalived versions of the same age. OpenShift's releases
+// have daemons of three, and so do Debian's releases.
 type Generation struct {
-	// Name is Debian's release, whose packages internal/tools/generations unpacks.
+	// Name is the Debian release whose packages internal/tools/generations unpacks.
 	Name string
-	// HAProxy and Keepalived are the versions.
+	// HAProxy and Keepalived are their versions.
 	HAProxy, Keepalived string
 
 	installed bool
@@ -67,7 +67,7 @@ func numbers(version string) (out []int) {
 	return out
 }
 
-// Root is where the generation's file system begins.
+// Root returns the root of the generation's file system.
 func (g Generation) Root(t testing.TB) string {
 	t.Helper()
 	if g.installed {
@@ -80,7 +80,7 @@ func (g Generation) Root(t testing.TB) string {
 	return root
 }
 
-// program is the path of one of the generation's daemons in its sandboxes.
+// program returns the path of one of the generation's daemons in its sandboxes.
 func (g Generation) program(t testing.TB, name string) string {
 	t.Helper()
 	if g.installed {

@@ -7,12 +7,11 @@ import (
 
 const haproxyCfg = "/etc/haproxy/haproxy.cfg"
 
-// HAProxy fails the test unless HAProxy's own parser (haproxy -c) accepts cfg
-// without an [ALERT] or a [WARNING].
+// HAProxy fails the test unless HAProxy's own parser (haproxy -c) accepts cfg without an
+// [ALERT] or a [WARNING].
 //
-// HAProxy 2.6 exits with 1 after an [ALERT] and with 0 after a [WARNING]. It
-// binds no address and opens no socket; host names of servers are looked up,
-// and are not found here.
+// HAProxy 2.6 exits with 1 after an [ALERT] and with 0 after a [WARNING]. It binds no address
+// and opens no socket; host names of servers are resolved, which fails here.
 func HAProxy(t testing.TB, cfg []byte) { t.Helper(); Installed.CheckHAProxy(t, cfg) }
 
 // CheckHAProxy is HAProxy with the generation's.
@@ -23,7 +22,7 @@ func (g Generation) CheckHAProxy(t testing.TB, cfg []byte) {
 	}
 }
 
-// checkHAProxy returns what HAProxy has against cfg, nothing if it accepts it.
+// checkHAProxy returns HAProxy's messages about cfg, "" if it accepts it.
 func checkHAProxy(t testing.TB, cfg []byte) string { t.Helper(); return Installed.checkHAProxy(t, cfg) }
 
 func (g Generation) checkHAProxy(t testing.TB, cfg []byte) string {

@@ -12,16 +12,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Host is a node with a file system of its own, on which a test runs command
-// lines as they stand in pod manifests.
+// Host is a node with its own file system, on which a test runs the command lines of pod
+// manifests.
 type Host struct {
 	*netns.Node
 	t       testing.TB
 	sandbox *sandbox
 }
 
-// AddNode adds a node with one link that has the addresses, each with the length
-// of its network.
+// AddNode adds a node with one link and its addresses, each with its prefix length.
 func AddNode(t testing.TB, network *netns.Network, name string, addresses ...string) *netns.Node {
 	t.Helper()
 	prefixes := lists.Map(addresses, netip.MustParsePrefix)
@@ -30,8 +29,8 @@ func AddNode(t testing.TB, network *netns.Network, name string, addresses ...str
 	return node
 }
 
-// NewHost returns a host with a node's network and a file system of its own,
-// which has the programs of this machine and nothing else.
+// NewHost returns a host with a node's network and its own file system, which has only the
+// programs of this machine.
 func NewHost(t testing.TB, node *netns.Node) *Host {
 	t.Helper()
 	return &Host{Node: node, t: t, sandbox: newSandbox(t)}
@@ -43,25 +42,24 @@ func (h *Host) Bind(file, inside string) {
 	h.sandbox.bind(h.t, file, inside)
 }
 
-// Write puts a file there or replaces it in one step.
+// Write writes or replaces a file in one step.
 func (h *Host) Write(path string, data []byte) {
 	h.t.Helper()
 	h.sandbox.write(h.t, path, data)
 }
 
-// Path returns where a path of the host is on this machine.
+// Path returns the path on this machine of a path of the host.
 func (h *Host) Path(path string) string { return h.sandbox.path(path) }
 
-// Start starts a program that is killed when the test ends; its output is shown
-// then if the test failed. It runs at nice -20, so that other work on the test
-// machine does not hold up what has to be on time.
+// Start starts a program that is killed when the test ends; its output is printed if the test
+// failed. It runs at nice -20, so that other load on the test machine does not delay it.
 func (h *Host) Start(env []string, command ...string) *Process {
 	h.t.Helper()
 	cmd := h.command(context.Background(), env, append([]string{"nice", "-n", "-20"}, command...))
 	return &Process{start(h.t, command[0]+" on "+h.Name, cmd), h.t}
 }
 
-// Run runs a program to its end and returns what it printed.
+// Run runs a program to its end and returns its output.
 func (h *Host) Run(env []string, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()

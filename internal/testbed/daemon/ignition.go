@@ -9,8 +9,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// Ignition runs the real Ignition engine over a config, as a node's first boot
-// does, and returns the directory that it wrote to in place of the node's root.
+// Ignition runs the real Ignition engine with a config, as on a node's first boot,
+// and returns the directory that it wrote to in place of the node's root.
 //
 // The engine's "fetch" stage parses and validates the config, its "files" stage
 // writes it. They run with
@@ -22,11 +22,11 @@ import (
 //
 // and, in the environment, IGNITION_SYSTEM_CONFIG_DIR naming an empty directory
 // in place of the host's base configs. There is no network: a config that
-// refers to something remote fails.
+// refers to a remote resource fails.
 //
-// Units end up in DIR/etc/systemd/system, masked ones as links to /dev/null,
-// and what is to be enabled in DIR/etc/systemd/system-preset/20-ignition.preset.
-// The engine's own report, which has the time in it, is removed.
+// Units are written to DIR/etc/systemd/system, masked ones as links to /dev/null,
+// and enablement to DIR/etc/systemd/system-preset/20-ignition.preset. The engine's
+// own report, which contains the time, is removed.
 func Ignition(t testing.TB, config []byte) (root string) {
 	t.Helper()
 	root, complaint := runIgnition(t, config)
@@ -36,10 +36,10 @@ func Ignition(t testing.TB, config []byte) (root string) {
 	return root
 }
 
-// runIgnition returns the written root, or what Ignition has against the config.
+// runIgnition returns the written root, or Ignition's messages about the config.
 func runIgnition(t testing.TB, config []byte) (root, refusal string) {
 	t.Helper()
-	ignition := testkit.Tool(t, "ignition") // gives files their owners, which needs root
+	ignition := testkit.Tool(t, "ignition") // it sets owners of files, which needs root
 	dir := t.TempDir()
 	root = filepath.Join(dir, "root")
 	base := filepath.Join(dir, "base")

@@ -11,24 +11,20 @@ import (
 
 const keepalivedConf = "/etc/keepalived/keepalived.conf"
 
-// Keepalived fails the test unless keepalived's own parser (keepalived -t)
-// accepts conf without a word. The interfaces that conf names exist while it
-// looks, as they would on the node.
+// Keepalived fails the test unless keepalived's own parser (keepalived -t) accepts conf without
+// a message. The interfaces in conf exist meanwhile, as on the node.
 //
-// keepalived 2.2.7 exits with 0 and prints a blank line for what it accepts. It
-// exits with 5 and names the line for everything else, mere warnings included:
-// an unknown keyword, a number out of range, an interface that is not there,
-// authentication under VRRPv3, a password that it would cut to 8 bytes, a track
-// file that is used and not defined, empty unicast peers (it would fall back to
-// multicast), a missing brace. It exits with 6 for scripts without
-// enable_script_security. An include that finds no file is the one complaint
-// for which it exits with 0, so any output at all is taken as a refusal. With a
-// vrrp_script it ends itself by SIGTERM when it has said what it has to say, also
-// where that is nothing.
+// keepalived 2.2.7 exits with 0 and prints a blank line if it accepts a file. It exits with 5
+// and names the line for all other messages, including warnings: an unknown keyword, a number
+// out of range, a missing interface, authentication under VRRPv3, a password beyond 8 bytes, an
+// undefined track file, empty unicast peers (it would fall back to multicast), a missing brace.
+// It exits with 6 for scripts without enable_script_security. Only for an include without a
+// match it exits with 0, so any output counts as a refusal. With a vrrp_script it ends itself
+// by SIGTERM after its last message, if any.
 //
-// It looks at the configuration alone: whether unicast_src_ip is an address of
-// the interface, whether a peer is the node itself and whether the directory of
-// a track file exists is not checked, and init_file creates nothing.
+// It checks the configuration alone: not whether unicast_src_ip is an address of the interface,
+// whether a peer is the node itself, or whether the directory of a track file exists; and
+// init_file creates nothing.
 func Keepalived(t testing.TB, conf []byte) { t.Helper(); Installed.CheckKeepalived(t, conf) }
 
 // CheckKeepalived is Keepalived with the generation's.
@@ -39,8 +35,7 @@ func (g Generation) CheckKeepalived(t testing.TB, conf []byte) {
 	}
 }
 
-// checkKeepalived returns what keepalived has against conf, nothing if it
-// accepts it.
+// checkKeepalived returns keepalived's messages about conf, "" if it accepts it.
 func checkKeepalived(t testing.TB, conf []byte) string {
 	t.Helper()
 	return Installed.checkKeepalived(t, conf)
@@ -51,7 +46,7 @@ func (g Generation) checkKeepalived(t testing.TB, conf []byte) string {
 	keepalived := g.program(t, "keepalived")
 	s := newSandboxOf(t, g)
 	s.write(t, keepalivedConf, conf)
-	s.mkdirsOfTrackFiles(t, conf) // which 2.3 looks for
+	s.mkdirsOfTrackFiles(t, conf) // required by 2.3
 	cmd := s.parser(linksOf(conf), keepalived, "-t", "-f", keepalivedConf)
 	output, err := cmd.CombinedOutput()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGTERM && bytes.Contains(conf, []byte("vrrp_script ")) {
@@ -60,7 +55,7 @@ func (g Generation) checkKeepalived(t testing.TB, conf []byte) string {
 	return complaint(output, err)
 }
 
-// complaint sums up a parser that says nothing about what it accepts.
+// complaint returns the messages of a parser that prints none for a valid file.
 func complaint(output []byte, err error) string {
 	output = bytes.TrimSpace(output)
 	if err != nil {
@@ -69,10 +64,10 @@ func complaint(output []byte, err error) string {
 	return string(output)
 }
 
-// linkNames finds "interface eth0" of an instance and "dev eth0" of an address.
+// linkNames matches "interface eth0" of an instance and "dev eth0" of an address.
 var linkNames = regexp.MustCompile(`(?m)(?:^\s*interface|\sdev)\s+"?([^\s"]+)`)
 
-// linksOf returns the links that a configuration names, but for loopback.
+// linksOf returns the links named by a configuration, except for loopback.
 func linksOf(conf []byte) (links []string) {
 	for _, match := range linkNames.FindAllSubmatch(conf, -1) {
 		if link := string(match[1]); link != "lo" && !slices.Contains(links, link) {
@@ -82,7 +77,7 @@ func linksOf(conf []byte) (links []string) {
 	return links
 }
 
-// numbered returns text with its line numbers, which complaints refer to.
+// numbered returns text with line numbers, to which messages refer.
 func numbered(text []byte) string {
 	var out bytes.Buffer
 	for i, line := range bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n")) {

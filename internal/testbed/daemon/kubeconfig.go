@@ -8,10 +8,10 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// NodeKubeconfig writes a kubeconfig of a node into a directory, as kubelet has
-// it, and returns its path. A link, pki/kubelet-client-current.pem, points to the
-// file with the client certificate, and is moved to another when that rotates: call
-// it again for that. server is the host and port that the kubeconfig names.
+// NodeKubeconfig writes a node's kubeconfig into a directory, like kubelet, and returns its
+// path. A link, pki/kubelet-client-current.pem, points to the file with the client certificate,
+// and is replaced when that rotates: call it again to rotate. server is the host and port in
+// the kubeconfig.
 func NodeKubeconfig(t testing.TB, dir string, ca *authority.Authority, node, server string) string {
 	t.Helper()
 	path, err := kubeapi.WriteKubeconfig("/", dir, ca, node, server)

@@ -17,19 +17,18 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// LoadBalancer is a running HAProxy, in master-worker mode, on a node of its
-// own that also has the addresses of the backends.
+// LoadBalancer is a running HAProxy in master-worker mode, on its own node, which also has the
+// addresses of the backends.
 type LoadBalancer struct {
 	node    *netns.Node
 	sandbox *sandbox
 	process *process.Process
-	socket  string // the admin socket, as the host sees it
-	loaded  string // what it prints when a worker has loaded its configuration
+	socket  string // the admin socket's path on this machine
+	loaded  string // printed when a worker has loaded its configuration
 }
 
-// NewLoadBalancer starts the generation's HAProxy with a configuration whose admin
-// socket is at the given path on the node, and waits until it answers there. It ends
-// with the test.
+// NewLoadBalancer starts the generation's HAProxy with a configuration whose admin socket has
+// the given path on the node, and waits until it answers there. It ends with the test.
 func (g Generation) NewLoadBalancer(t testing.TB, cfg []byte, socket string, addresses ...netip.Prefix) *LoadBalancer {
 	t.Helper()
 	node, err := NewNetwork(t).AddNode("haproxy", addresses...)
@@ -62,8 +61,7 @@ func (l *LoadBalancer) Listen(t testing.TB, address string) net.Listener {
 	return listener
 }
 
-// Silent makes an address of the node's network one of a node that is silent: what is sent
-// there goes nowhere.
+// Silent adds a silent neighbour to the node's network: packets to its address are lost.
 func (l *LoadBalancer) Silent(t testing.TB, address string) {
 	t.Helper()
 	add := l.node.Command(t.Context(), "ip", "neighbour", "add", address, "lladdr", "02:00:00:00:00:09", "dev", l.node.Link)
@@ -81,10 +79,10 @@ func (l *LoadBalancer) Dial(address string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// Reload puts a configuration in place and has HAProxy read it: a new worker
-// takes the listening sockets over. It asks at the master's socket once somebody answers
-// there: after a reload the master executes itself once more, and what it was asked
-// meanwhile is lost, as a SIGUSR2 is. It returns when the new worker is there.
+// Reload replaces the configuration and makes HAProxy load it: a new worker takes over the
+// listening sockets. It sends the command to the master's socket once that answers: after a
+// reload the master executes itself once more, and loses commands and SIGUSR2 meanwhile. It
+// returns when the new worker runs.
 func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	t.Helper()
 	loaded := func() int { return strings.Count(l.process.Output(), l.loaded) }
@@ -97,10 +95,10 @@ func (l *LoadBalancer) Reload(t testing.TB, cfg []byte) {
 	l.await(t, "a new worker", func() bool { return loaded() > before })
 }
 
-// MasterSocket is where the master process listens, as the host sees it.
+// MasterSocket returns the path of the master's socket on this machine.
 func (l *LoadBalancer) MasterSocket() string { return l.sandbox.path(masterSocket) }
 
-// Info returns a figure that HAProxy gives about itself, such as "Maxconn".
+// Info returns one of HAProxy's own figures, such as "Maxconn".
 func (l *LoadBalancer) Info(t testing.TB, figure string) int {
 	t.Helper()
 	text, err := l.ask("show info")
@@ -131,8 +129,8 @@ func (l *LoadBalancer) Servers(t testing.TB, backend string) map[string]string {
 	return out
 }
 
-// Await waits until the servers of a backend are in the given states, and
-// returns how long that took.
+// Await waits until the servers of a backend have the given states, and returns how long that
+// took.
 func (l *LoadBalancer) Await(t testing.TB, backend string, want map[string]string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -156,7 +154,7 @@ func (l *LoadBalancer) await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// masterSocket is where HAProxy's master process listens on the node.
+// masterSocket is the path of the master's socket on the node.
 const masterSocket = "/run/haproxy-master.sock"
 
 func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket, command) }
@@ -164,7 +162,7 @@ func (l *LoadBalancer) ask(command string) (string, error) { return ask(l.socket
 // errNoAnswer is returned for a socket that was closed without an answer.
 var errNoAnswer = errors.New("no answer")
 
-// answers reports whether a master answers at its socket, which it leaves open then.
+// answers reports whether a master answers at its socket, and then keeps it open.
 func answers(socket string) bool {
 	conn, err := put(socket, "show proc")
 	if err != nil {
@@ -175,7 +173,7 @@ func answers(socket string) bool {
 	return err == nil
 }
 
-// ask sends a command and returns the answer, up to the socket's end.
+// ask sends a command and returns the answer, up to the end of the connection.
 func ask(socket, what string) (string, error) {
 	conn, err := put(socket, what)
 	if err != nil {
@@ -192,7 +190,7 @@ func ask(socket, what string) (string, error) {
 	return b.String(), nil
 }
 
-// put puts a command to a socket.
+// put sends a command to a socket.
 func put(socket, what string) (net.Conn, error) {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// NewNetwork makes a network that goes away with the test, which is live.
+// NewNetwork makes a network that is removed when the test ends, and makes the test live.
 func NewNetwork(t testing.TB) *netns.Network {
 	t.Helper()
 	testkit.Live(t)

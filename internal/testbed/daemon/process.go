@@ -11,11 +11,11 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// shown is the number of lines of output that a failed test shows.
+// shown is the number of lines of output printed by a failed test.
 const shown = 100
 
-// start runs a daemon, which makes the test live; at the end of the test it is killed if it still runs,
-// and its output is logged, under the name given, if the test failed.
+// start runs a daemon, which makes the test live; at the end of the test it is killed if it
+// still runs, and its output is logged, under the given name, if the test failed.
 func start(t testing.TB, name string, cmd *exec.Cmd) *process.Process {
 	t.Helper()
 	testkit.Live(t)
@@ -37,7 +37,7 @@ func show(t testing.TB, name, output string) {
 	}
 }
 
-// stop ends a process as a supervisor would: it is asked to and given time.
+// stop ends a process by SIGTERM, like a supervisor, and waits for its end.
 func stop(t testing.TB, p *process.Process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)

@@ -15,17 +15,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// sandbox is a directory that a program sees as the root of its file system:
-// the host's programs, libraries and devices, and else only what a test puts
-// there, at the paths that it has on a node.
+// sandbox is a directory that a program sees as the root of its file system: the host's
+// programs, libraries and devices, and otherwise only a test's files, at their paths on a node.
 type sandbox struct {
 	dir   string
-	binds []string // pairs: what of the host, where in the sandbox
+	binds []string // pairs: path on the host, path in the sandbox
 }
 
-// enterSandbox mounts the pairs of paths before "--" below its first argument
-// and becomes the program named after it. The mounts are seen by, and end
-// with, the mount namespace that it runs in.
+// enterSandbox mounts the pairs of paths before "--" below its first argument and executes the
+// program named after it. The mounts exist only in its mount namespace.
 const enterSandbox = `set -e
 root=$1
 shift
@@ -53,7 +51,7 @@ func newSandboxOf(t testing.TB, g Generation) *sandbox {
 	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/protocols", "/etc/services"} {
 		from[file] = file
 	}
-	// Of the program's own; keepalived 2.3 of Debian does not start without the latter.
+	// The program's own files; Debian's keepalived 2.3 does not start without the latter.
 	for _, file := range []string{"/etc/ld.so.cache", "/etc/keepalived/keepalived.config-opts"} {
 		from[file] = filepath.Join(g.Root(t), file)
 	}
@@ -71,7 +69,7 @@ func newSandboxOf(t testing.TB, g Generation) *sandbox {
 	return s
 }
 
-// share makes one of the top-level directories below a root visible, if it is there.
+// share makes a top-level directory below a root visible, if it exists.
 func (s *sandbox) share(t testing.TB, root, dir string) {
 	t.Helper()
 	from := filepath.Join(root, dir)
@@ -98,7 +96,7 @@ func (s *sandbox) bind(t testing.TB, file, inside string) {
 	s.binds = append(s.binds, file, inside)
 }
 
-// path returns where a path of the sandbox is on the host.
+// path returns the path on the host of a path of the sandbox.
 func (s *sandbox) path(path string) string {
 	return filepath.Join(s.dir, filepath.Clean("/"+path))
 }
@@ -108,8 +106,7 @@ func (s *sandbox) mkdir(t testing.TB, path string) {
 	testkit.Must(t, os.MkdirAll(s.path(path), 0o755))
 }
 
-// write puts a file there or replaces it in one step, as an agent on a node
-// does.
+// write writes or replaces a file in one step, like an agent on a node.
 func (s *sandbox) write(t testing.TB, path string, data []byte) {
 	t.Helper()
 	s.mkdir(t, filepath.Dir(path))
@@ -118,16 +115,16 @@ func (s *sandbox) write(t testing.TB, path string, data []byte) {
 	testkit.Must(t, os.Rename(fresh, s.path(path)))
 }
 
-// command returns a command that will run in the sandbox and on the node. Its
-// process is the program itself, so signals reach it.
+// command returns a command that will run in the sandbox and on the node. Its process is the
+// program itself, so that signals reach it.
 func (s *sandbox) command(ctx context.Context, node *netns.Node, name string, args ...string) *exec.Cmd {
 	cmd := node.Command(ctx, "unshare", s.enter(enterSandbox, name, args, "--mount")...)
 	cmd.Env = []string{"PATH=" + testkit.SearchPath}
 	return cmd
 }
 
-// parser returns a command that will run in the sandbox, in a network of its own that has
-// links of these names and nothing else: a node costs several times as much.
+// parser returns a command that will run in the sandbox, in its own network with links of these
+// names only: a node would be several times as expensive.
 func (s *sandbox) parser(links []string, name string, args ...string) *exec.Cmd {
 	var script strings.Builder
 	for _, link := range links {
@@ -138,7 +135,7 @@ func (s *sandbox) parser(links []string, name string, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// enter returns arguments of unshare, for a script that ends by becoming a program.
+// enter returns arguments of unshare, for a script that finally executes a program.
 func (s *sandbox) enter(script, name string, args []string, namespaces ...string) []string {
 	return slices.Concat(namespaces, []string{"--", "/bin/sh", "-c", script, "sandbox", s.dir}, s.binds, []string{"--", name}, args)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
-// The groups of those who make requests, and how a node's name begins there.
+// The groups of users, and the prefix of nodes' names.
 const (
 	administrators = "system:masters"
 	nodeGroup      = "system:nodes"
 	nodeUser       = "system:node:"
 )
 
-// The one ConfigMap that the rendered RBAC lets nodes read.
+// The only ConfigMap that nodes may read with the rendered RBAC.
 const (
 	endpointsNamespace = "openshift-etcd"
 	endpointsName      = "etcd-endpoints"
@@ -44,9 +44,9 @@ func identify(ca *authority.Authority, r *http.Request) (user, error) {
 	return user{cert.Subject.CommonName, cert.Subject.Organization}, nil
 }
 
-// authorize lets administrators do everything, and a node read what it may on a
-// cluster with the RBAC that vipgen renders: all nodes, its own pods, and where
-// the bootstrap is. Whether that RBAC was ever applied makes no difference.
+// authorize permits administrators everything, and a node to read what the RBAC that vipgen
+// renders permits: all nodes, its own pods, and the bootstrap host's address. It does not
+// depend on whether that RBAC was applied.
 func (u user) authorize(sel selection, verb string) error {
 	if slices.Contains(u.groups, administrators) {
 		return nil
@@ -54,7 +54,7 @@ func (u user) authorize(sel selection, verb string) error {
 	node, isNode := strings.CutPrefix(u.name, nodeUser)
 	reads := verb == "get" || verb == "list" || verb == "watch"
 	if isNode && verb == "patch" && sel.kind == "Node" && sel.name == node {
-		return nil // its own Node, as the Node authorizer and NodeRestriction have it
+		return nil // its own Node, like the Node authorizer and NodeRestriction
 	}
 	if isNode && reads && slices.Contains(u.groups, nodeGroup) && sel.isFor(node) {
 		return nil

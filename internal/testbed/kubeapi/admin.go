@@ -21,11 +21,11 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// requestTimeout is how long one server may take for one request.
+// requestTimeout is the time limit of one request to one server.
 const requestTimeout = 30 * time.Second
 
-// administrator is the common part of both kinds of Plane: it signs certificates, makes requests
-// as cluster administrator, and ends the servers.
+// administrator is the common part of both kinds of Plane: it signs certificates, sends
+// requests as cluster administrator, and ends the servers.
 type administrator struct {
 	ca     *authority.Authority
 	config *tls.Config
@@ -35,7 +35,7 @@ type administrator struct {
 	servers []Server
 }
 
-// target is an API server as the administrator reaches it.
+// target is an API server as seen by the administrator.
 type target struct {
 	client *http.Client
 	usable func() bool // it runs and can answer
@@ -76,7 +76,7 @@ func (a *administrator) Close() error {
 	return errors.Join(errs...)
 }
 
-// add makes a server known.
+// add registers a server.
 func (a *administrator) add(s Server, t *target) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,8 +116,8 @@ func (a *administrator) Delete(ctx context.Context, path string) error {
 	return a.change(ctx, http.MethodDelete, path+"?gracePeriodSeconds=0", nil)
 }
 
-// change asks the first server that answers. One that does not is asked last from then
-// on.
+// change sends a request to the first server that answers. One that does not is tried last from
+// then on.
 func (a *administrator) change(ctx context.Context, method, path string, body []byte) error {
 	if !json.Valid(body) { // YAML has shorter keys than JSON may have
 		var err error
@@ -152,7 +152,7 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 	return fmt.Errorf("%s %s: %w", method, path, errors.Join(errs...))
 }
 
-// last has a server asked after all others.
+// last moves a server to the end of the order.
 func (a *administrator) last(t *target) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +161,7 @@ func (a *administrator) last(t *target) {
 	}
 }
 
-// request is made to this server.
+// request sends a request to this server.
 func (t *target) request(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	t.mu.Lock()
 	url := "https://" + t.addr.String() + path
@@ -186,10 +186,10 @@ func (t *target) request(ctx context.Context, method, path string, body []byte) 
 	return resp.StatusCode, answer, err
 }
 
-// readyEvery is how often a server is asked whether it is ready.
+// readyEvery is the interval of readiness checks.
 const readyEvery = 20 * time.Millisecond
 
-// awaitReady asks until /readyz answers ok; ended says that it never will.
+// awaitReady polls /readyz until it answers ok; ended reports that it never will.
 func (t *target) awaitReady(ctx context.Context, ended func() error) error {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
@@ -212,5 +212,5 @@ func (t *target) awaitReady(ctx context.Context, ended func() error) error {
 	}
 }
 
-// close lets go of connections to the server, as its end does.
+// close closes idle connections to the server.
 func (t *target) close() { t.client.CloseIdleConnections() }

@@ -1,9 +1,8 @@
-// Package kubeapi is the Kubernetes API of a cluster of the lab, or of a test: an API
-// server on every control-plane node, with the same objects behind all of them.
+// Package kubeapi is the Kubernetes API of a cluster in a lab or a test: an API server on every
+// control-plane node, all with the same objects.
 //
-// [NewReal] runs the real etcd and kube-apiserver. [NewStandIn] serves, from this
-// process, as much of the API as those who watch a cluster's nodes use, in a
-// thousandth of the memory and at once: it stands in for the real one where that
-// is not installed or would cost more than what is looked at. A test holds it against
-// the real one.
+// [NewReal] runs the real etcd and kube-apiserver. [NewStandIn] serves from this process the
+// part of the API that clients of a cluster's nodes use, at once and with a thousandth of the
+// memory: it replaces the real one where that is not installed or would cost more than the
+// tested program. A test compares both.
 package kubeapi

@@ -23,11 +23,11 @@ const (
 	maxBody = 3 << 20
 )
 
-// standInVersion is the answer of /version. It names no release, so that nothing
-// can depend on one.
+// standInVersion is the answer of /version. It names no release, so that no client can depend
+// on one.
 var standInVersion = version.Info{Major: "1", Minor: "0", GitVersion: "v1.0.0-stand-in"}
 
-// ServeHTTP is the API. Whatever form is asked for, it answers in JSON.
+// ServeHTTP serves the API. It answers in JSON, whatever format is requested.
 func (s *life) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/readyz":
@@ -49,8 +49,7 @@ func (s *life) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveObjects answers a request for objects. It has written nothing when it
-// returns an error.
+// serveObjects answers a request for objects. If it returns an error, it has written nothing.
 func (s *life) serveObjects(w http.ResponseWriter, r *http.Request) error {
 	who, err := identify(s.plane.ca, r)
 	if err != nil {
@@ -86,7 +85,7 @@ func (s *life) serveObjects(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// change makes, changes or removes an object.
+// change creates, changes or deletes an object.
 func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) error {
 	body, err := readBody(w, r)
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) erro
 	return err
 }
 
-// write has an object that came as JSON made, or put in place of another.
+// write stores a JSON object as a new one, or in place of another.
 func (s *life) write(body []byte, p objectPath, put func(objectPath, *unstructured.Unstructured) (object, error)) (object, error) {
 	o := new(unstructured.Unstructured)
 	if err := o.UnmarshalJSON(body); err != nil {
@@ -140,7 +139,7 @@ func removed(p objectPath, o object) metav1.Status {
 	}
 }
 
-// readBody returns a body as JSON; YAML is taken as well.
+// readBody returns a body as JSON; YAML is accepted as well.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
@@ -185,7 +184,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	send(w, status, body)
 }
 
-// refuse answers with an error as the API has it.
+// refuse answers with an error in the API's format.
 func refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNoPath) {
 		http.Error(w, err.Error(), http.StatusNotFound)

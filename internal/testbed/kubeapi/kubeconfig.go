@@ -11,14 +11,12 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 )
 
-// WriteKubeconfig writes the kubeconfig of a node, as its kubelet has it, with
-// what it refers to, and returns its path there. root is where the node's file
-// system is on this machine, dir a directory in it, such as /var/lib/kubelet, and
-// server the host and port that the kubeconfig names.
+// WriteKubeconfig writes a node's kubeconfig like kubelet, with the files that it refers to,
+// and returns its path there. root is the root of the node's file system on this machine, dir a
+// directory in it, such as /var/lib/kubelet, and server the host and port in the kubeconfig.
 //
-// The client certificate is reached by a link, which is moved to another file when
-// the certificate rotates: call it again for that. The kubeconfig stays the same file
-// then, as kubelet leaves it.
+// The client certificate is read through a link, which is replaced when the certificate
+// rotates: call it again to rotate. The kubeconfig remains the same file then, as with kubelet.
 func WriteKubeconfig(root, dir string, ca *authority.Authority, node, server string) (string, error) {
 	config := fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -54,8 +52,8 @@ current-context: kubelet
 	return filepath.Join(dir, "kubeconfig"), nil
 }
 
-// ExpireKubeconfig replaces the client certificate that WriteKubeconfig wrote for
-// the node with an expired one.
+// ExpireKubeconfig replaces the client certificate that WriteKubeconfig wrote for the node with
+// an expired one.
 func ExpireKubeconfig(root, dir string, ca *authority.Authority, node string) error {
 	pair, err := ca.ExpiredClient(nodeUser+node, nodeGroup)
 	if err == nil {
@@ -67,10 +65,10 @@ func ExpireKubeconfig(root, dir string, ca *authority.Authority, node string) er
 	return nil
 }
 
-// current is the link to the client certificate of now.
+// current is the link to the current client certificate.
 const current = "kubelet-client-current.pem"
 
-// rotate moves the link to another client certificate, in one step.
+// rotate replaces the link to the client certificate, in one step.
 func rotate(root, dir string, pair authority.KeyPair) error {
 	pki := filepath.Join(root, dir, "pki")
 	dated := fmt.Sprintf("kubelet-client-%d.pem", time.Now().UnixNano())
@@ -84,8 +82,8 @@ func rotate(root, dir string, pair authority.KeyPair) error {
 	return os.Rename(fresh, filepath.Join(pki, current))
 }
 
-// keep writes a file in one step, since somebody may be reading it, and leaves it
-// alone if it says the same.
+// keep writes a file in one step, since a program may be reading it, and leaves it alone if its
+// content is the same.
 func keep(path string, data []byte) error {
 	if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, data) {
 		return nil

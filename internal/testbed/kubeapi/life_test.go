@@ -35,7 +35,7 @@ func expectEnd(t *testing.T, what string, ended <-chan error) error {
 	case err := <-ended:
 		return err
 	case <-time.After(testkit.Patience):
-		t.Fatalf("%s goes on", what)
+		t.Fatalf("%s continues", what)
 		return nil
 	}
 }
@@ -54,7 +54,7 @@ func TestKill(t *testing.T) {
 	}
 	if conn, err := p.nodes[0].DialContext(ctx, "tcp", "192.0.2.10:6443"); err == nil {
 		conn.Close()
-		t.Error("somebody listens after Kill")
+		t.Error("a listener is left after Kill")
 	}
 	p.must(p.Create(ctx, nodesPath, []byte(oneNode))) // by the other
 	p.must(p.servers[1].Kill())
@@ -117,7 +117,7 @@ func TestFreeze(t *testing.T) {
 	p.must(p.servers[0].Kill())
 	expectEnd(t, "the watch", watch)
 	if err := p.servers[0].Freeze(); err == nil {
-		t.Error("what does not run was frozen")
+		t.Error("froze a server that does not run")
 	}
 }
 

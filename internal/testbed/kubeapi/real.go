@@ -18,23 +18,23 @@ import (
 
 // RealConfig configures NewReal. Node, Port, ServiceNetworks and Log are optional.
 type RealConfig struct {
-	// Dir is a directory, which exists, for what the programs keep, and for their
-	// output: etcd.log, and kube-apiserver.log in a directory per server.
+	// Dir is an existing directory for the programs' data and their output: etcd.log, and
+	// kube-apiserver.log in a directory per server.
 	Dir string
 	// Etcd and APIServer are the paths of the two programs.
 	Etcd, APIServer string
-	// Node is where etcd runs, this machine if nil, and Addr one of its addresses.
-	// A real node has an etcd of its own; here there is one for all.
+	// Node is etcd's node, this machine if nil, and Addr one of its addresses. A real node has
+	// its own etcd; here all share one.
 	Node *netns.Node
 	Addr netip.Addr
 	// Domain is the cluster's, such as demo.example.com.
 	Domain string
-	// Port is where API servers listen, 6443 if zero.
+	// Port is the port of API servers, 6443 if zero.
 	Port uint16
 	// ServiceNetworks are the networks of Services, separated by commas; empty means
 	// 10.0.0.0/24.
 	ServiceNetworks string
-	// Log is told which programs are started.
+	// Log receives the names of started programs.
 	Log *slog.Logger
 }
 
@@ -46,8 +46,7 @@ type real struct {
 	url  string // of etcd
 }
 
-// NewReal starts an etcd with nothing in it. The API servers have the Node
-// authorizer and RBAC on.
+// NewReal starts an empty etcd. The API servers use the Node authorizer and RBAC.
 func NewReal(c RealConfig) (Plane, error) {
 	c.Port = cmp.Or(c.Port, port)
 	c.ServiceNetworks = cmp.Or(c.ServiceNetworks, "10.0.0.0/24")
@@ -70,8 +69,8 @@ func NewReal(c RealConfig) (Plane, error) {
 	return p, nil
 }
 
-// startEtcd starts an etcd with nothing in it. It syncs nothing to disk: the
-// cluster is gone when the machine is.
+// startEtcd starts an empty etcd. It does not sync to disk: the cluster does not outlive the
+// machine.
 func (p *real) startEtcd() error {
 	client, peer, err := p.etcdURLs()
 	if err != nil {
@@ -86,8 +85,8 @@ func (p *real) startEtcd() error {
 	return err
 }
 
-// etcdURLs returns the URLs of etcd: at the usual ports on a node, and at free ones
-// on this machine, which may run another.
+// etcdURLs returns the URLs of etcd: at the usual ports on a node, and at free ones on this
+// machine, which may run another.
 func (p *real) etcdURLs() (client, peer string, err error) {
 	ports := [2]uint16{2379, 2380}
 	if p.Node == nil {
@@ -109,8 +108,8 @@ func (p *real) start(name string, cmd *exec.Cmd, log string) (*process.Process, 
 	return run, err
 }
 
-// command is for a node, or for this machine. API servers and what they need
-// leave the processor to what has to be on time, and take memory to collect garbage seldom.
+// command runs on a node, or on this machine. API servers and etcd have a low priority, so that
+// they do not delay daemons with deadlines, and use memory to collect garbage seldom.
 func command(node *netns.Node, name string, args ...string) *exec.Cmd {
 	args = append([]string{"-n", "5", "env", "GOGC=400", name}, args...)
 	if node == nil {
@@ -141,7 +140,7 @@ func (p *real) Close() error {
 	return p.administrator.Close()
 }
 
-// accounts sign the tokens of service accounts, of which there are none.
+// accounts are the keys that sign tokens of service accounts; there are no tokens.
 const accounts = "service-accounts"
 
 // prepare writes the files that the server reads.

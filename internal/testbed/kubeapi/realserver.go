@@ -36,7 +36,7 @@ func (s *realServer) Launch() error {
 	}
 	bind := s.addr.Addr().String()
 	if s.node != nil {
-		bind = "::" // a node's API server is at every address
+		bind = "::" // a node's API server listens at every address
 	}
 	internal := internalName(s.plane.Domain)
 	run, err := s.plane.start("kube-apiserver of "+s.name, command(s.node, s.plane.APIServer,
@@ -52,7 +52,7 @@ func (s *realServer) Launch() error {
 		"--service-cluster-ip-range", s.plane.ServiceNetworks,
 		"--enable-admission-plugins", "NodeRestriction",
 		"--disable-admission-plugins", "ServiceAccount",
-		// Loopback is no address that it may announce.
+		// It must not announce a loopback address.
 		"--endpoint-reconciler-type", "none", "--advertise-address", "192.0.2.1",
 	), s.in("kube-apiserver.log"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *realServer) Launch() error {
 	return nil
 }
 
-// current is the process that runs; nil if none does.
+// current returns the running process, nil if there is none.
 func (s *realServer) current() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *realServer) Stop(ctx context.Context) error {
 	return errors.Join(err, s.Kill())
 }
 
-// Freeze implements Server. It returns when the server stands still.
+// Freeze implements Server. It returns when the server is suspended.
 func (s *realServer) Freeze() error {
 	defer s.target.close()
 	return s.pause(true, (*process.Process).Freeze)

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is a kind of objects that the stand-in keeps.
+// resource is a kind of objects that the stand-in stores.
 type resource struct {
 	schema.GroupVersionResource
 	kind       string
 	namespaced bool
 	status     bool // is a subresource
-	tombstone  bool // whoever deletes one gets what it was
+	tombstone  bool // a deletion returns the deleted object
 }
 
 var (
@@ -24,8 +24,8 @@ var (
 	coordination = schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}
 )
 
-// resources are all that the stand-in has: what the nodes of a cluster read,
-// what has to be there for that on a real one, and the leases of its clients.
+// resources are the kinds of the stand-in: those that a cluster's nodes read, those that the
+// real server requires for them, and the leases of clients.
 var resources = []resource{
 	{core.WithResource("nodes"), "Node", false, true, false},
 	{core.WithResource("namespaces"), "Namespace", false, true, true},
@@ -38,22 +38,21 @@ var resources = []resource{
 	{coordination.WithResource("leases"), "Lease", true, false, false},
 }
 
-// objectPath names objects: those of a collection, or one of them.
+// objectPath identifies the objects of a collection, or one of them.
 type objectPath struct {
 	*resource
-	namespace string // empty for all, and for what is in none
+	namespace string // empty for all, and for cluster-scoped objects
 	name      string // empty for a collection
 	status    bool   // the object's status alone
 }
 
-// errNoPath is for paths that nothing of the API is at, errNoResource for those
-// where it has nothing.
+// errNoPath is for paths outside of the API, errNoResource for those of unknown resources.
 var (
 	errNoPath     = errors.New("404 page not found")
 	errNoResource = newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 )
 
-// parsePath reads a path such as /api/v1/namespaces/x/pods/y/status.
+// parsePath parses a path such as /api/v1/namespaces/x/pods/y/status.
 func parsePath(path string) (p objectPath, err error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var gv schema.GroupVersion

@@ -19,15 +19,15 @@ type selection struct {
 	fields fields.Selector
 }
 
-// selectable are the fields that a request may select by, and where they are.
+// selectable are the supported field selectors with the path of each field.
 var selectable = map[string][]string{
 	"metadata.name":      {"metadata", "name"},
 	"metadata.namespace": {"metadata", "namespace"},
 	"spec.nodeName":      {"spec", "nodeName"},
 }
 
-// newSelection reads labelSelector and fieldSelector. A request for one object is
-// one for a collection with that object alone.
+// newSelection parses labelSelector and fieldSelector. A request for one object selects that
+// object from its collection.
 func newSelection(p objectPath, query url.Values) (s selection, err error) {
 	s.objectPath = p
 	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
@@ -54,9 +54,9 @@ func (s selection) has(o object) bool {
 	return s.labels.Matches(labels.Set(o.GetLabels())) && s.fields.Matches(objectFields{o.Unstructured})
 }
 
-// event returns what a change is to those who watch the selection: an object
-// that comes to be in it is new to them, and one that is not any more is gone. It
-// is false if they have nothing to do with it.
+// event converts a change for watches of the selection: an object that starts to match is
+// added, and one that no longer matches is deleted. It returns false if the change does not
+// concern them.
 func (s selection) event(e event) (kind watch.EventType, o object, ok bool) {
 	if e.resource != s.resource {
 		return "", o, false
@@ -70,7 +70,7 @@ func (s selection) event(e event) (kind watch.EventType, o object, ok bool) {
 	case !was:
 		return "", o, false
 	}
-	// As it was when it was in the selection.
+	// In its last state as part of the selection.
 	o, err := revised(e.before.DeepCopy(), e.revision)
 	return watch.Deleted, o, err == nil
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// shutdownDelay is the time that the stand-in continues to serve after Stop:
-// several times what load balancers take to notice that /readyz fails. OpenShift's
-// API servers continue for a minute and more.
+// shutdownDelay is how long the stand-in continues to serve after Stop: several times what load
+// balancers take to notice that /readyz fails. OpenShift's API servers continue for a minute
+// and more.
 const shutdownDelay = 5 * time.Second
 
 // standIn is a Plane of API servers in this process.
@@ -27,14 +27,14 @@ type standIn struct {
 	domain string
 	port   uint16
 	store  *store
-	delay  func() <-chan time.Time // until a server that was asked to stop does
+	delay  func() <-chan time.Time // until a stopped server ends
 }
 
 // StandInConfig configures NewStandIn. Domain is required.
 type StandInConfig struct {
 	// Domain is the cluster's, such as demo.example.com.
 	Domain string
-	// Port is where API servers listen, 6443 if zero.
+	// Port is the port of API servers, 6443 if zero.
 	Port uint16
 	// ShutdownDelay is the time that a server continues to serve after Stop, 5 s if zero.
 	ShutdownDelay time.Duration
@@ -42,12 +42,12 @@ type StandInConfig struct {
 
 // NewStandIn makes a Plane without etcd and kube-apiserver.
 //
-// Its servers know nodes, pods, ConfigMaps, namespaces, leases and the objects of RBAC.
-// They list, watch and select those as the real one does, tell who asks by the
-// client certificate, and answer in JSON whatever is asked for. They have no
-// defaults, validation, admission, garbage collection or discovery; RBAC is kept
-// and not evaluated: administrators may do everything, nodes may read what the
-// RBAC that vipgen renders lets them, and nobody else may do anything.
+// Its servers have nodes, pods, ConfigMaps, namespaces, leases and the objects of RBAC. They
+// list, watch and select these like the real one, identify users by the client certificate, and
+// answer in JSON, whatever format is requested. They have no defaults, validation, admission,
+// garbage collection or discovery; RBAC is stored and not evaluated: administrators may do
+// everything, nodes may read what the RBAC that vipgen renders permits, and other users may do
+// nothing.
 func NewStandIn(c StandInConfig) (Plane, error) {
 	a, err := newAdministrator(c.Domain)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *standIn) Server(node *netns.Node, addr netip.Addr, valid ...netip.Addr)
 	return s, nil
 }
 
-// config serves the certificate that a client asks for by SNI. Client
-// certificates are looked at with each request.
+// config serves the certificate that a client requests by SNI. Client certificates are checked
+// with each request.
 func (p pairs) config(domain string) (*tls.Config, error) {
 	byName := map[string]*tls.Certificate{}
 	for name, pair := range map[string]authority.KeyPair{"": p.service, "localhost": p.localhost, internalName(domain): p.internal} {
@@ -112,8 +112,8 @@ type life struct {
 	plane    *standIn
 	listener *process.Listener
 	http     *http.Server
-	stop     chan struct{} // closed when it was asked to stop
-	ending   chan struct{} // closed when watches are to end
+	stop     chan struct{} // closed by Stop
+	ending   chan struct{} // closed when watches must end
 	ended    chan struct{} // closed when it has ended
 }
 
@@ -131,7 +131,7 @@ func (s *standInServer) Launch() error {
 	now := &life{plane: s.plane, listener: l, stop: make(chan struct{}), ending: make(chan struct{}), ended: make(chan struct{})}
 	now.http = &http.Server{
 		Handler: now, TLSConfig: s.tls.Clone(),
-		// Clients that go away in the middle of a handshake are no news.
+		// Clients that disconnect during a handshake are not logged.
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	s.now = now
@@ -156,7 +156,7 @@ func (s *standInServer) listen() (*process.Listener, error) {
 	return process.ListenAll(s.node, int(s.addr.Port()))
 }
 
-// current is the life that goes on; nil if none does.
+// current returns the running life, nil if there is none.
 func (s *standInServer) current() *life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *standInServer) Stop(ctx context.Context) error {
 		close(now.stop)
 	}
 	s.mu.Unlock()
-	defer s.Kill() // what is left
+	defer s.Kill() // the rest
 	select {
 	case <-s.plane.delay():
 	case <-now.ended:

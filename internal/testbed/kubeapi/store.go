@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// history is the number of changes kept for watches. A watch that is further behind
-// has to list again.
+// history is the number of changes kept for watches. A watch that is further behind must list
+// again.
 const history = 4096
 
 // namespaceLabel is on every namespace.
 const namespaceLabel = "kubernetes.io/metadata.name"
 
-// object is one of the store's, which nobody changes: a change makes another.
+// object is an immutable object of the store: a change makes another one.
 type object struct {
 	*unstructured.Unstructured
 	json []byte
@@ -34,11 +34,11 @@ type event struct {
 	kind     watch.EventType
 	resource *resource
 	revision int
-	now      object // as it was last, of one that is gone
-	before   object // not of one that is new
+	now      object // the last state of a deleted one
+	before   object // not of a new one
 }
 
-// store has the objects of a cluster, and what changed last.
+// store holds the objects of a cluster, and its latest changes.
 type store struct {
 	history int
 
@@ -65,8 +65,8 @@ func (s *store) get(p objectPath) (object, error) {
 	return o, nil
 }
 
-// list returns what a selection has, sorted by namespace and name, and the
-// revision that this is as of.
+// list returns the objects of a selection, sorted by namespace and name, and the current
+// revision.
 func (s *store) list(sel selection) ([]object, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (s *store) create(p objectPath, o *unstructured.Unstructured) (object, erro
 	return s.put(p.resource, watch.Added, o, object{})
 }
 
-// patch merges a patch into an object: into its status alone, or into all else
-// where the status is by itself. A patch that changes nothing is no change.
+// patch merges a patch into an object: into its status alone, or into all else if the status is
+// a subresource. A patch without effect is not a change.
 func (s *store) patch(p objectPath, patch map[string]any) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +128,7 @@ func (s *store) patch(p objectPath, patch map[string]any) (object, error) {
 	return s.replace(p, old, &unstructured.Unstructured{Object: merge(old.DeepCopy().Object, patch)})
 }
 
-// update puts an object in the place of what is there, but for its status where that is
-// by itself.
+// update replaces an object, except for its status if that is a subresource.
 func (s *store) update(p objectPath, o *unstructured.Unstructured) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,8 +142,8 @@ func (s *store) update(p objectPath, o *unstructured.Unstructured) (object, erro
 	return s.replace(p, old, o)
 }
 
-// replace has an object become another, which was made from this revision of it. It
-// keeps what no client may change.
+// replace replaces an object by one that was derived from this revision of it. It keeps the
+// fields that no client may change.
 func (s *store) replace(p objectPath, old object, o *unstructured.Unstructured) (object, error) {
 	if o.GetResourceVersion() != old.GetResourceVersion() {
 		return object{}, apierrors.NewConflict(p.GroupResource(), p.name,
@@ -177,7 +176,7 @@ func (s *store) replace(p objectPath, old object, o *unstructured.Unstructured) 
 	return s.put(p.resource, watch.Modified, o, old)
 }
 
-// remove deletes an object at once.
+// remove deletes an object immediately.
 func (s *store) remove(p objectPath) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +212,7 @@ func (s *store) put(r *resource, kind watch.EventType, o *unstructured.Unstructu
 	return fresh, nil
 }
 
-// revised makes an object of the store out of o.
+// revised makes an object of the store from o.
 func revised(o *unstructured.Unstructured, revision int) (object, error) {
 	o.SetResourceVersion(strconv.Itoa(revision))
 	json, err := encode(o)
@@ -226,13 +225,12 @@ func encode(o *unstructured.Unstructured) ([]byte, error) {
 	return bytes.TrimSpace(json), err
 }
 
-// since returns what changed after a revision, the revision that this is as of,
-// and a channel that is closed when there is more. Too old a revision is an
-// error, which says that whoever has it must list again.
+// since returns the changes after a revision, the current revision, and a channel that is
+// closed at the next change. A revision that is too old is an error that demands another list.
 func (s *store) since(revision int) ([]event, int, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := s.revision - len(s.events) // the newest that is not kept
+	oldest := s.revision - len(s.events) // the newest that is no longer kept
 	if revision < oldest {
 		return nil, 0, nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, oldest))
 	}
@@ -240,7 +238,7 @@ func (s *store) since(revision int) ([]event, int, <-chan struct{}, error) {
 	return slices.Clone(s.events[first:]), s.revision, s.changed, nil
 }
 
-// merge applies a JSON merge patch, as RFC 7396, section 2 has it.
+// merge applies a JSON merge patch (RFC 7396, section 2).
 func merge(target, patch map[string]any) map[string]any {
 	if target == nil {
 		target = map[string]any{}

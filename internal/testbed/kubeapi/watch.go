@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// How long things take that nobody asked for, as with the real server.
+// Delays without a request, like the real server's.
 const (
 	bookmarkEvery = time.Minute
 	watchTimeout  = 30 * time.Minute
@@ -23,7 +23,7 @@ type watchOptions struct {
 	revision  int  // changes after it are sent
 	initial   bool // send the existing objects first
 	end       bool // mark the end of the existing objects
-	bookmarks bool // send the current revision from time to time
+	bookmarks bool // send the current revision occasionally
 	timeout   time.Duration
 }
 
@@ -117,8 +117,7 @@ func (t *sender) begin(s *store) {
 	}
 }
 
-// catchUp sends the changes so far, and returns a channel that is closed when there
-// are more.
+// catchUp sends the pending changes, and returns a channel that is closed when there are more.
 func (t *sender) catchUp(s *store) <-chan struct{} {
 	events, revision, more, err := s.since(t.revision)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/process"
 )
 
-// Serve starts a name server at port 53 of an address of a node, by UDP and TCP. It knows
-// the records, given as in a zone file, and no other name. kill ends it with its connections.
+// Serve starts a name server at port 53 of an address of a node, over UDP and TCP. It has the
+// given records, in the format of a zone file, and no other name. kill ends it with its
+// connections.
 func Serve(node *netns.Node, addr netip.Addr, records ...string) (kill func(), err error) {
 	zone := map[string][]dns.RR{}
 	for _, line := range records {

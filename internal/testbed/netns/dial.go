@@ -8,13 +8,11 @@ import (
 	"syscall"
 )
 
-// DialContext connects from inside the node's namespace, as net.Dialer does, to
-// an address and port such as "192.0.2.5:6443"; a name is refused, as it would
-// be looked up outside.
+// DialContext connects from inside the node's namespace, like net.Dialer, to an address and
+// port such as "192.0.2.5:6443"; a name is refused, as it would be resolved outside.
 //
-// A socket stays in the namespace that it was opened in. So a thread is inside
-// for no longer than opening takes, and any number of connections can be waited
-// for at once.
+// A socket stays in the namespace that it was opened in. So a thread is inside only while
+// opening, and any number of connections can wait at once.
 func (n *Node) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	if err := checkNumeric(address); err != nil {
 		return nil, fmt.Errorf("connecting from %s to %q: %w", n.Name, address, err)
@@ -23,7 +21,7 @@ func (n *Node) DialContext(ctx context.Context, network, address string) (conn n
 		opened := false
 		dialer := net.Dialer{Control: func(string, string, syscall.RawConn) error {
 			if opened {
-				// The address could not be had at the first try, and net.Dialer opened
+				// The address was unavailable at the first attempt, and net.Dialer opened
 				// another socket: outside of the namespace.
 				return syscall.EADDRNOTAVAIL
 			}

@@ -51,7 +51,7 @@ func TestDialFromTheNamespace(t *testing.T) {
 	}
 }
 
-func TestDialTakesNumbersOnly(t *testing.T) {
+func TestDialAcceptsAddressesOnly(t *testing.T) {
 	testkit.Live(t)
 	node := addNode(t, newNetwork(t), "a")
 	for _, address := range []string{"localhost:80", "192.0.2.1", "", "/run/socket"} {
@@ -77,7 +77,7 @@ func TestDialKeepsNoThread(t *testing.T) {
 		all.Go(func() {
 			if conn, err := node.DialContext(ctx, "tcp", "192.0.2.9:6443"); err == nil {
 				conn.Close()
-				t.Error("somebody answered")
+				t.Error("a host answered")
 			}
 		})
 		testkit.Await(t, "the connection to be asked for", func() bool { return connecting(t, node) > i })

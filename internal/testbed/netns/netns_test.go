@@ -190,12 +190,12 @@ func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 	n, err := New()
 	testkit.Must(t, err)
 	if n.hub == foreign {
-		t.Errorf("took the namespace %s of somebody else", n.hub)
+		t.Errorf("took the namespace %s of another process", n.hub)
 	}
 	testkit.Check(t, n.Close())
 }
 
-func TestNetworksAreApart(t *testing.T) {
+func TestNetworksAreIsolated(t *testing.T) {
 	testkit.Live(t)
 	a := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
 	b := addNode(t, newNetwork(t), "a", "192.0.2.1/24")

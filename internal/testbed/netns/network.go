@@ -18,24 +18,24 @@ import (
 var errNotRoot = errors.New("making network namespaces needs root")
 
 const (
-	// DefaultLink is the name of a node's link where none is asked for.
+	// DefaultLink is the default name of a node's link.
 	DefaultLink = "eth0"
 
 	bridge = "br0"
 	// island is the bridge of the nodes that a partition cuts off.
 	island = "br1"
-	// maxLinkName is the kernel's IFNAMSIZ without the closing zero byte.
+	// maxLinkName is the kernel's IFNAMSIZ without the terminating zero byte.
 	maxLinkName = 15
 )
 
-// nodeName keeps a node's name fit for a file name under /run/netns.
+// nodeName matches node names that are valid file names under /run/netns.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$`)
 
 // networks numbers the networks of this process.
 var networks atomic.Int64
 
-// Network is a bridge and the nodes attached to it. It is not safe for
-// concurrent use; its nodes are, each by itself.
+// Network is a bridge and the nodes attached to it. It is not safe for concurrent use; its
+// nodes are, each by itself.
 type Network struct {
 	prefix string // of the names of all its namespaces
 	hub    string // the bridge's namespace
@@ -50,9 +50,9 @@ func New() (*Network, error) {
 	return NewRecorded(func(string) error { return nil })
 }
 
-// NewRecorded is New for those who have to remove the network also when this
-// process is killed: record is told the name of every namespace before it is
-// made, and what it returns as an error keeps it from being made.
+// NewRecorded is New for callers that must remove the network even if this process is killed:
+// record is called with the name of every namespace before it is made, and an error of it
+// prevents that.
 func NewRecorded(record func(namespace string) error) (*Network, error) {
 	if os.Geteuid() != 0 {
 		return nil, errNotRoot
@@ -73,11 +73,11 @@ func NewRecorded(record func(namespace string) error) (*Network, error) {
 	return n, nil
 }
 
-// Hub is the name of the namespace that has the bridges.
+// Hub returns the name of the namespace with the bridges.
 func (n *Network) Hub() string { return n.hub }
 
-// Partition cuts the named nodes off: they reach each other and none of the
-// others. It replaces an earlier partition.
+// Partition isolates the named nodes: they reach each other and none of the others. It replaces
+// an earlier partition.
 func (n *Network) Partition(names ...string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(n.nodes, func(node *Node) bool { return node.Name == name }) {
@@ -99,7 +99,7 @@ func (n *Network) Partition(names ...string) error {
 	})
 }
 
-// plug puts a port into a bridge of this namespace.
+// plug attaches a port to a bridge of this namespace.
 func plug(port, bridge string) error {
 	p, err := netlink.LinkByName(port)
 	if err != nil {
@@ -121,8 +121,8 @@ func plug(port, bridge string) error {
 // Join undoes Partition.
 func (n *Network) Join() error { return n.Partition() }
 
-// newHub makes the first namespace of a network. A name that exists already
-// was left behind by an earlier process with this pid: it is passed over.
+// newHub makes the first namespace of a network. A name that already exists was left behind by
+// an earlier process with this pid, and is skipped.
 func newHub(record func(string) error) (*Network, error) {
 	for {
 		n := &Network{prefix: fmt.Sprintf("vg%d-%d", os.Getpid(), networks.Add(1)), record: record}
@@ -134,8 +134,8 @@ func newHub(record func(string) error) (*Network, error) {
 	}
 }
 
-// AddNode makes a node with one link, DefaultLink, that has the given
-// addresses. They can be used at once: IPv6 duplicate address detection is off.
+// AddNode makes a node with one link, DefaultLink, with the given addresses. They are usable at
+// once: IPv6 duplicate address detection is disabled.
 func (n *Network) AddNode(name string, addrs ...netip.Prefix) (*Node, error) {
 	return n.AddNodeLink(name, DefaultLink, addrs...)
 }
@@ -159,8 +159,8 @@ func (n *Network) AddNodeLink(name, link string, addrs ...netip.Prefix) (*Node, 
 // Do is Node.Do in the namespace of the network's bridge.
 func (n *Network) Do(f func() error) error { return inNamespace(n.hub, f) }
 
-// Ports returns the names of the nodes by the index, in the bridge's namespace,
-// of the ports that their links are plugged into.
+// Ports returns the names of the nodes by the index, in the bridge's namespace, of the ports of
+// their links.
 func (n *Network) Ports() (map[int]string, error) {
 	out, err := ipOutput("-n", n.hub, "-json", "link", "show", "master", bridge)
 	if err != nil {
@@ -180,18 +180,17 @@ func (n *Network) Ports() (map[int]string, error) {
 	return ports, nil
 }
 
-// Close ends every process that runs in the network's namespaces and removes
-// them with all that is in them. It can be called more than once, and goes on
-// past errors, which it returns together.
+// Close ends every process in the network's namespaces and removes these with everything in
+// them. It may be called more than once, and continues after errors, which it returns together.
 func (n *Network) Close() error {
 	err := remove(n.made)
 	n.made, n.nodes = nil, nil
 	return err
 }
 
-// Remove does what Close does for a network that a process with this number left
-// behind. Of the namespaces given it removes those that are there; a name that is
-// not one of a network of that process is an error, and nothing is removed then.
+// Remove is Close for a network that a process with this number left behind. It removes those
+// of the given namespaces that exist; a name that is not one of a network of that process is an
+// error, and nothing is removed then.
 func Remove(pid int, namespaces ...string) error {
 	own := regexp.MustCompile(fmt.Sprintf(`^vg%d-[0-9]+-(hub|n-[a-z0-9.-]+)$`, pid))
 	var there []string
@@ -206,7 +205,7 @@ func Remove(pid int, namespaces ...string) error {
 	return remove(there)
 }
 
-// remove ends what runs in namespaces, and removes them.
+// remove ends the processes in namespaces, and removes these.
 func remove(namespaces []string) error {
 	var errs []error
 	for _, namespace := range namespaces {
@@ -228,8 +227,8 @@ func (n *Network) addNamespace(name string) error {
 	return errors.Join(disableDAD(name), ip("-n", name, "link", "set", "lo", "up"))
 }
 
-// disableDAD makes IPv6 addresses usable as soon as they are there. The kernel
-// takes the higher of "all" and the link's own value, which starts as "default".
+// disableDAD makes new IPv6 addresses usable at once. The kernel uses the higher of "all" and
+// the link's own value, which starts as "default".
 func disableDAD(namespace string) error {
 	return inNamespace(namespace, func() error {
 		for _, which := range []string{"all", "default"} {
@@ -242,7 +241,7 @@ func disableDAD(namespace string) error {
 	})
 }
 
-// checkLink refuses what the kernel would not take as the name of a link.
+// checkLink rejects names of links that the kernel would reject.
 func checkLink(link string) error {
 	if link == "" || len(link) > maxLinkName || strings.ContainsAny(link, "/ \t\n:") {
 		return fmt.Errorf("link name %q: not 1 to %d characters without space, slash and colon", link, maxLinkName)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Node is one namespace of a Network.
+// Node is a namespace of a Network.
 type Node struct {
 	Name string
 	Link string // the name of its first link
@@ -22,12 +22,11 @@ type Node struct {
 	ports     []string // of the bridge, in the order of its links
 }
 
-// Namespace returns the name of the node's network namespace, as ip netns
-// knows it.
+// Namespace returns the name of the node's network namespace for ip netns.
 func (n *Node) Namespace() string { return n.namespace }
 
-// AddLink attaches one more link of the node to the network's bridge, brings it
-// up and gives it the addresses.
+// AddLink attaches another link of the node to the network's bridge, brings it up and adds the
+// addresses.
 func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 	if err := checkLink(link); err != nil {
 		return err
@@ -50,8 +49,8 @@ func (n *Node) AddLink(link string, addrs ...netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// AddAddress adds an address to one of the node's links. If the link is up, the
-// address can be used at once.
+// AddAddress adds an address to one of the node's links. If the link is up, the address is
+// usable at once.
 func (n *Node) AddAddress(link string, addr netip.Prefix) error {
 	args := []string{"-n", n.namespace, "address", "add", addr.String(), "dev", link}
 	if addr.Addr().Is6() {
@@ -98,8 +97,8 @@ func (n *Node) Up() (up bool, err error) {
 	return up, err
 }
 
-// SetLink takes the node's first link up or down. The kernel keeps the IPv4
-// addresses of a link that is down, and drops the IPv6 ones.
+// SetLink sets the node's first link up or down. The kernel keeps the IPv4 addresses of a link
+// that is down, and drops the IPv6 ones.
 func (n *Node) SetLink(up bool) error {
 	state := "down"
 	if up {
@@ -108,8 +107,8 @@ func (n *Node) SetLink(up bool) error {
 	return ip("-n", n.namespace, "link", "set", n.Link, state)
 }
 
-// Addresses returns the addresses that are now on the node's first link, but
-// for IPv6 link-local ones, in the kernel's order.
+// Addresses returns the current addresses of the node's first link, except for IPv6 link-local
+// ones, in the kernel's order.
 func (n *Node) Addresses() ([]netip.Prefix, error) {
 	out, err := ipOutput("-n", n.namespace, "-json", "address", "show", "dev", n.Link)
 	if err != nil {
@@ -139,21 +138,19 @@ func (n *Node) Addresses() ([]netip.Prefix, error) {
 	return found, nil
 }
 
-// Command returns a command that will run inside the node's namespace, with
-// the host's file system. When ctx ends it is killed.
+// Command returns a command that will run inside the node's namespace, with the host's file
+// system. When ctx ends it is killed.
 //
-// It goes through nsenter, which becomes the command: its pid is the command's
-// own. (ip netns exec would mount another /sys, which hides control groups.)
+// It uses nsenter, which executes the command: its pid is the command's own. (ip netns exec
+// would mount another /sys, which hides control groups.)
 func (n *Node) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	enter := []string{"--net=" + path(n.namespace), "--", name}
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
 }
 
-// Do calls f on a thread that is inside the node's namespace: the sockets that
-// f itself opens belong to the node, also after Do returned. What f does on
-// other goroutines stays outside.
+// Do calls f on a thread inside the node's namespace: sockets opened by f itself belong to the
+// node, even after Do has returned. Other goroutines of f are outside.
 func (n *Node) Do(f func() error) error { return inNamespace(n.namespace, f) }
 
-// Kill ends every process in the node's namespace at once with SIGKILL, so
-// none has the time to clean up.
+// Kill kills every process in the node's namespace by SIGKILL, without time to clean up.
 func (n *Node) Kill() error { return killAll(n.namespace) }

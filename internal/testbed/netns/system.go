@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// path returns where ip netns keeps a namespace of that name.
+// path returns the path of a namespace of ip netns.
 func path(namespace string) string { return filepath.Join("/run/netns", namespace) }
 
 func ip(args ...string) error {
@@ -25,8 +25,7 @@ func ip(args ...string) error {
 	return err
 }
 
-// ipOutput runs iproute2's ip and returns what it printed; its complaint
-// becomes part of the error.
+// ipOutput runs iproute2's ip and returns its output; its messages become part of the error.
 func ipOutput(args ...string) ([]byte, error) {
 	cmd := exec.Command("ip", args...)
 	var complaint bytes.Buffer
@@ -42,8 +41,8 @@ func inNamespace(namespace string, f func() error) error {
 	return visit(namespace, func(func() error) error { return f() })
 }
 
-// visit calls f on a thread that is inside the namespace until f calls leave, or
-// at the latest until it returns.
+// visit calls f on a thread inside the namespace until f calls leave, or at the latest until it
+// returns.
 func visit(namespace string, f func(leave func() error) error) error {
 	done := make(chan error)
 	go func() {
@@ -54,8 +53,8 @@ func visit(namespace string, f func(leave func() error) error) error {
 			done <- fmt.Errorf("entering namespace %s: %w", namespace, err)
 			return
 		}
-		// A thread that cannot go back is never unlocked: it ends with this
-		// goroutine, so that nothing else can ever run on it.
+		// A thread that cannot return is never unlocked: it ends with this goroutine, so that
+		// nothing else can run on it.
 		leave := sync.OnceValue(func() error {
 			err := back()
 			if err == nil {
@@ -70,8 +69,7 @@ func visit(namespace string, f func(leave func() error) error) error {
 	return <-done
 }
 
-// enter moves the calling thread into the namespace; what it returns moves it
-// back.
+// enter moves the calling thread into the namespace; leave moves it back.
 func enter(namespace string) (leave func() error, err error) {
 	target, err := os.Open(path(namespace))
 	if err != nil {
@@ -92,11 +90,11 @@ func enter(namespace string) (leave func() error, err error) {
 	}, nil
 }
 
-// killDeadline bounds how long a killed process may take to end.
+// killDeadline bounds the time that a killed process may take to end.
 const killDeadline = time.Minute
 
-// killAll kills every process in the namespace, and what those fork meanwhile,
-// until none is left.
+// killAll kills every process in the namespace, and those that they fork meanwhile, until none
+// is left.
 func killAll(namespace string) error {
 	for start := time.Now(); time.Since(start) < killDeadline; {
 		out, err := ipOutput("netns", "pids", namespace)
@@ -113,7 +111,7 @@ func killAll(namespace string) error {
 				return fmt.Errorf("ip netns pids %s: %w", namespace, err)
 			}
 			if pid == os.Getpid() {
-				continue // its main thread, inside for a moment
+				continue // its main thread, which is inside briefly
 			}
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("ending process %d in namespace %s: %w", pid, namespace, err)

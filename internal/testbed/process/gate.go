@@ -2,9 +2,9 @@ package process
 
 import "sync"
 
-// gate holds those who come to it while it is shut.
+// gate blocks callers while it is closed.
 type gate struct {
-	ended chan struct{} // closed when nobody is held any more
+	ended chan struct{} // closed when no caller is blocked any more
 
 	mu   sync.Mutex
 	shut chan struct{} // closed when it opens; nil while it is open
@@ -31,7 +31,7 @@ func (g *gate) close() {
 	}
 }
 
-// open lets everybody go on.
+// open unblocks all callers.
 func (g *gate) open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -41,7 +41,7 @@ func (g *gate) open() {
 	}
 }
 
-// isOpen reports whether the gate holds no caller.
+// isOpen reports whether the gate blocks no caller.
 func (g *gate) isOpen() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

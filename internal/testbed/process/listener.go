@@ -13,15 +13,14 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 )
 
-// Listener is where a service that is part of this process takes TCP connections. The
-// service can be treated like a process of its own: be killed, and be stopped where it
-// is.
+// Listener accepts TCP connections for a service in this process. The service can be treated
+// like a separate process: killed, and suspended.
 type Listener struct {
 	net.Listener
 	gate gate
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil once it was killed
+	conns map[net.Conn]struct{} // nil after Kill
 }
 
 // ListenAt listens at one address of a node, or of this machine if that is nil.
@@ -29,8 +28,8 @@ func ListenAt(node *netns.Node, addr netip.AddrPort) (*Listener, error) {
 	return open(node, func() (net.Listener, error) { return net.Listen("tcp", addr.String()) })
 }
 
-// ListenAll listens at a port of all addresses of a node, also where the kernel has no
-// IPv6 (hard case 25).
+// ListenAll listens at a port of all addresses of a node, even if the kernel has no IPv6 (hard
+// case 25).
 func ListenAll(node *netns.Node, port int) (*Listener, error) {
 	return open(node, func() (net.Listener, error) {
 		l, err := net.Listen("tcp", "[::]:"+strconv.Itoa(port))
@@ -52,8 +51,8 @@ func open(node *netns.Node, listen func() (net.Listener, error)) (*Listener, err
 			if l.Listener, err = listen(); !errors.Is(err, syscall.EADDRINUSE) {
 				break
 			}
-			// A child of this process that has not reached its program yet has the socket of the
-			// last listener, too.
+			// A child of this process that has not executed its program yet holds the socket of
+			// the last listener, too.
 			time.Sleep(10 * time.Millisecond)
 		}
 		return err
@@ -82,8 +81,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return &conn{Conn: raw, listener: l}, nil
 }
 
-// Kill closes everything as the kernel does for a process that was killed:
-// nothing is said over connections, and what comes over them later is reset.
+// Kill closes everything, as the kernel does for a killed process: connections end without
+// further data, and data that arrives later is answered by a reset.
 func (l *Listener) Kill() {
 	l.mu.Lock()
 	conns := l.conns
@@ -99,14 +98,14 @@ func (l *Listener) Kill() {
 	close(l.gate.ended)
 }
 
-// Freeze leaves everything to the kernel: it goes on taking connections and what
-// comes over them, and nobody answers.
+// Freeze leaves everything to the kernel: it continues to accept connections and data, which
+// nothing answers.
 func (l *Listener) Freeze() { l.gate.close() }
 
 // Thaw undoes Freeze.
 func (l *Listener) Thaw() { l.gate.open() }
 
-// Frozen reports whether there was a Freeze and no Thaw.
+// Frozen reports whether Freeze was called, without a later Thaw.
 func (l *Listener) Frozen() bool { return !l.gate.isOpen() }
 
 // conn is a connection that a listener accepted.

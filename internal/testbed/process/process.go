@@ -1,5 +1,5 @@
-// Package process runs programs that end with this process, in whatever way it ends, and
-// lets services that are part of it be killed and stopped like programs.
+// Package process runs programs that end with this process, however it ends, and lets services
+// in this process be killed and suspended like programs.
 package process
 
 import (
@@ -16,21 +16,20 @@ import (
 	"time"
 )
 
-// Process is a program that was started.
+// Process is a started program.
 type Process struct {
 	cmd   *exec.Cmd
 	name  string
 	log   string // the file with its output
-	begin int64  // where its output begins there
+	begin int64  // offset of its output there
 	done  chan struct{}
 }
 
-// Start starts a program, which goes by the name given in errors. Its output is
-// added to the file log.
+// Start starts a program; name identifies it in errors. Its output is appended to the file log.
 func Start(name string, cmd *exec.Cmd, log string) (*Process, error) {
 	p := &Process{cmd: cmd, name: name, log: log, done: make(chan struct{})}
-	// A file, not a pipe: children that outlive the program must not make anyone
-	// wait for the end of its output.
+	// A file, not a pipe: children that outlive the program must not keep readers waiting for
+	// the end of its output.
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -46,10 +45,9 @@ func Start(name string, cmd *exec.Cmd, log string) (*Process, error) {
 	return p, nil
 }
 
-// launch starts the process such that it dies with this one, and not by what is
-// typed at this one's terminal. The kernel sends the
-// parent-death signal when the thread that forked ends (hard case 24), so that
-// thread is kept for as long as the process runs.
+// launch starts the process such that it ends with this one, and not by keys at this one's
+// terminal. The kernel sends the parent-death signal when the thread that forked ends (hard
+// case 24), so that thread is kept for as long as the process runs.
 func (p *Process) launch() error {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	started := make(chan error)
@@ -66,14 +64,14 @@ func (p *Process) launch() error {
 	return <-started
 }
 
-// Signal sends a signal, to no one if the process has ended.
+// Signal sends a signal, unless the process has ended.
 func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
-// freezeTime is many times what a process takes to stand still, also on a busy machine.
+// freezeTime is many times what a process takes to stop, even on a busy machine.
 const freezeTime = 30 * time.Second
 
-// Freeze stops the process where it is until SIGCONT, and returns when all of its threads
-// stand still: SIGSTOP reaches those that run on another core a moment later.
+// Freeze suspends the process until SIGCONT, and returns when all of its threads have stopped:
+// SIGSTOP reaches those on another core a moment later.
 func (p *Process) Freeze() error {
 	p.Signal(syscall.SIGSTOP)
 	for deadline := time.Now().Add(freezeTime); !p.frozen(); time.Sleep(time.Millisecond) {
@@ -84,7 +82,7 @@ func (p *Process) Freeze() error {
 	return nil
 }
 
-// frozen reports whether all threads are stopped (proc_pid_stat(5): state T behind the name).
+// frozen reports whether all threads are stopped (proc_pid_stat(5): state T after the name).
 func (p *Process) frozen() bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
 	for _, thread := range threads {
@@ -96,14 +94,14 @@ func (p *Process) frozen() bool {
 	return err == nil && len(threads) > 0
 }
 
-// Kill ends the process at once, and returns when it is gone.
+// Kill kills the process, and returns when it has ended.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// Stop asks the process to end and returns when it has. When ctx ends before
-// that, the process goes on, and the error says so.
+// Stop sends SIGTERM and returns when the process has ended. When ctx ends before that, the
+// process continues, and the error reports it.
 func (p *Process) Stop(ctx context.Context) error {
 	p.Signal(syscall.SIGTERM)
 	select {
@@ -127,13 +125,13 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// ExitCode returns that of a process that has ended; -1 if a signal ended it.
+// ExitCode returns the exit code of an ended process; -1 if a signal ended it.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
-// PID returns its process ID, which it keeps after it has ended.
+// PID returns its process ID, even after it has ended.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Output returns what it has printed so far.
+// Output returns its output so far.
 func (p *Process) Output() string {
 	file, err := os.Open(p.log)
 	if err != nil {

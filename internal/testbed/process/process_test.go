@@ -46,7 +46,7 @@ func TestProcess(t *testing.T) {
 	short, cancelShort := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancelShort()
 	if err := second.Stop(short); !errors.Is(err, context.DeadlineExceeded) || second.Ended() {
-		t.Errorf("stopping what does not end: %v", err)
+		t.Errorf("stopping a process that does not end: %v", err)
 	}
 	second.Kill()
 	if !second.Ended() || second.ExitCode() != -1 {
@@ -82,6 +82,6 @@ func TestFreeze(t *testing.T) {
 	}
 	p.Kill()
 	if err := p.Freeze(); err == nil {
-		t.Error("what has ended stands still")
+		t.Error("an ended process counts as suspended")
 	}
 }

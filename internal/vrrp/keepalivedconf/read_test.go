@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 }
 
 // keepalived accepts every notation.
-func TestFormsAreKeepaliveds(t *testing.T) {
+func TestKeepalivedAcceptsForms(t *testing.T) {
 	testkit.Privileged(t)
 	for name, text := range forms {
 		t.Run(name, func(t *testing.T) { daemon.Keepalived(t, []byte(text)) })

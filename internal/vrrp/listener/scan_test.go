@@ -138,7 +138,7 @@ func TestListener(t *testing.T) {
 			for count := 0; len(got) < len(tt.want) || count < 10; count++ {
 				a, err := l.Receive(ctx)
 				if err != nil {
-					t.Fatalf("%v; heard %v", err, got)
+					t.Fatalf("%v; received %v", err, got)
 				}
 				if a.TTL != 255 || a.Interval != 100*time.Millisecond || a.Priority != 100 || a.Version != 3 || a.Waited < 0 || a.Waited > testkit.Patience {
 					t.Errorf("%+v", a)
@@ -146,7 +146,7 @@ func TestListener(t *testing.T) {
 				got[a.RouterID] = a.Destination
 			}
 			if !maps.Equal(got, tt.want) {
-				t.Errorf("heard %v, want %v", got, tt.want)
+				t.Errorf("received %v, want %v", got, tt.want)
 			}
 			waiting, stop := context.WithCancel(ctx)
 			stop()

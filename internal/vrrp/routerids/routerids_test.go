@@ -121,7 +121,7 @@ func TestOwnAdvertsAreSeen(t *testing.T) {
 }
 
 // The number of IDs that a set keeps is the maximum over all choices.
-func TestMostIsMost(t *testing.T) {
+func TestMaximum(t *testing.T) {
 	for seed := range 200 {
 		var list []Cluster
 		x := uint32(seed*2654435761 + 1)

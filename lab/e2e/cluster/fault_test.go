@@ -29,7 +29,7 @@ type fault struct {
 	at func() *node
 }
 
-// haproxyLate is how late a machine must be to move the VIP without a fault: two checks of a
+// haproxyLate is the delay of a machine that moves the VIP without a fault: two checks of a
 // running HAProxy time out (docs/concepts.md).
 const haproxyLate = 2 * 100 * time.Millisecond
 

@@ -430,7 +430,7 @@ func (l *life) cleanUp(command string) {
 		l.operator.policy = nil
 	case strings.HasPrefix(command, "where spec.monitoring was on"): // it was not
 	default:
-		l.t.Errorf("nobody knows what to do about %q", command)
+		l.t.Errorf("unknown command %q", command)
 	}
 }
 

@@ -60,7 +60,7 @@ func (n *node) checkSecurity() {
 			}
 			// The runtime's process becomes that of a probe, and the agent's a daemon's.
 			var wrong []string
-			testkit.AwaitWithin(t, rig.Patience, "processes of "+c.Name+" on "+n.Name+" with what their manifest gives them", func() bool {
+			testkit.AwaitWithin(t, rig.Patience, "processes of "+c.Name+" on "+n.Name+" with the privileges of their manifest", func() bool {
 				wrong = n.wrong(rig.ContainerID(n.Await(t, "up", name, c.Name, rig.Running)), want)
 				return len(wrong) == 0
 			}, func() string { return strings.Join(wrong, "\n") })

@@ -80,7 +80,7 @@ func (s *site) start(on *netns.Node, program string, args ...string) *process.Pr
 	s.t.Cleanup(func() {
 		p.Kill()
 		if s.t.Failed() {
-			s.t.Logf("the end of what %s said:\n%s", name, tail(p.Output()))
+			s.t.Logf("the end of the output of %s:\n%s", name, tail(p.Output()))
 		}
 	})
 	return p

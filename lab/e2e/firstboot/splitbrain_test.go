@@ -71,7 +71,7 @@ func (c *controlPlane) awaitHolder(want *node) {
 func (n *node) awaitTakenOut(since time.Time) {
 	n.t.Helper()
 	var log string
-	testkit.AwaitWithin(n.t, rig.Patience, n.Name+" to say that it takes no part", func() bool {
+	testkit.AwaitWithin(n.t, rig.Patience, n.Name+" to report that it takes no part", func() bool {
 		log = n.podLog(since, "keepalived", "keepalived")
 		return strings.Contains(log, vrrp.LeftOutByModeFile.Text())
 	}, func() string { return tail(log) })
@@ -105,7 +105,7 @@ func (c *controlPlane) checkFiles(n *node) {
 		info, err := os.Stat(n.Path(f.Path))
 		c.must(err)
 		if string(data) != string(f.Contents) || int(info.Mode().Perm()) != f.Mode {
-			c.t.Errorf("%s: %s is not as its MachineConfig has it", n.Name, f.Path)
+			c.t.Errorf("%s: %s differs from its MachineConfig", n.Name, f.Path)
 		}
 	}
 	for _, dir := range []string{"/etc/keepalived", "/etc/haproxy", "/etc/coredns"} {

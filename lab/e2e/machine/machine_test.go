@@ -96,7 +96,7 @@ func testPower(t *testing.T, m, other *machine.Machine) {
 	testkit.Equal(t, "node-1", output(t, other, "hostname"))
 	testkit.Must(t, m.PowerOn())
 	if got := output(t, m, "sh", "-c", "cat /etc/a; ! ls /run/x 2>&1"); !strings.HasPrefix(got, "a\nls: cannot access '/run/x'") {
-		t.Errorf("after a reboot it has %q, want what was on disk", got)
+		t.Errorf("after a reboot it has %q, want the file on disk", got)
 	}
 	reach(t, other, "192.0.2.10")
 }

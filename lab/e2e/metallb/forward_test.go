@@ -126,7 +126,7 @@ func (l lan) sees(words ...string) {
 	var last string
 	l.Cleanup(func() {
 		if l.Failed() {
-			l.Logf("the last check says\n%s", last)
+			l.Logf("output of the last check:\n%s", last)
 		}
 	})
 	l.await("a client to see "+strings.Join(words, " or "), func() bool {

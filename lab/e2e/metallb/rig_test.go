@@ -220,7 +220,7 @@ func (s *server) start(name string, cmd *exec.Cmd) *process.Process {
 	s.Cleanup(func() {
 		p.Kill()
 		if s.Failed() {
-			s.Logf("%s says\n%s", name, p.Output())
+			s.Logf("output of %s:\n%s", name, p.Output())
 		}
 	})
 	return p

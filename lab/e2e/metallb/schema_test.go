@@ -118,11 +118,11 @@ func TestWrongObjects(t *testing.T) {
 			unstructured.RemoveNestedField(o.Object, tt.field...)
 		}
 		if err := decode(t, o); (err != nil) != tt.types {
-			t.Errorf("%s %v: the types say %v", tt.kind, tt.field, err)
+			t.Errorf("%s %v: result of the types: %v", tt.kind, tt.field, err)
 		}
 		if check := all[o.GroupVersionKind().String()]; check != nil {
 			if wrong := check(o); (len(wrong) > 0) != tt.schemas {
-				t.Errorf("%s %v: the schema says %q", tt.kind, tt.field, wrong)
+				t.Errorf("%s %v: result of the schema: %q", tt.kind, tt.field, wrong)
 			}
 		}
 	}

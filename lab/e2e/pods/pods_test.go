@@ -31,7 +31,7 @@ func TestKubeletTakes(t *testing.T) {
 				t.Errorf("%d manifests became %d pods", len(all[pool]), len(taken))
 			}
 			if t.Failed() {
-				t.Logf("kubelet says:\n%s", complaint)
+				t.Logf("output of kubelet:\n%s", complaint)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestKubeletRefuses(t *testing.T) {
 				return
 			}
 			if len(taken) != 0 || !strings.Contains(complaint, tt.complaint) {
-				t.Errorf("kubelet makes %d pods of it and says %q, want %q", len(taken), complaint, tt.complaint)
+				t.Errorf("kubelet reads %d pods and logs %q, want %q", len(taken), complaint, tt.complaint)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func start(t testing.TB, cfg Config) *Probe {
 	return p
 }
 
-func TestWhoAnswered(t *testing.T) {
+func TestAnsweringServer(t *testing.T) {
 	testkit.Live(t)
 	server, client := newNodes(t)
 	newServer(t, server, "192.0.2.1:6443", "master-0", ok)

@@ -172,7 +172,7 @@ func TestBootstrap(t *testing.T) {
 	m.stopAPI()
 	testkit.Await(t, "the VIP to go", func() bool { return !m.holds(api) && !m.holds(api6) })
 	m.startAPI()
-	testkit.Await(t, "the VIP to come back", func() bool { return m.holds(api) && m.holds(api6) })
+	testkit.Await(t, "the VIP to return", func() bool { return m.holds(api) && m.holds(api6) })
 }
 
 // A VIP that an unclean end left on an interface is removed before keepalived starts.

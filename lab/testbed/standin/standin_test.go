@@ -101,7 +101,7 @@ func TestWeb(t *testing.T) {
 }
 
 // A service that stops closes its connections at once.
-func TestStopBreaksOff(t *testing.T) {
+func TestStopClosesConnections(t *testing.T) {
 	testkit.Live(t)
 	node := newNode(t)
 	router, err := NewRouter(node, "default", v1alpha1.DefaultPorts.RouterHealth)

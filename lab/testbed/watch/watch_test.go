@@ -152,7 +152,7 @@ func TestHandover(t *testing.T) {
 			if a := s.Last; a.Version != tt.version || a.RouterID != 109 || a.Priority != 0 || a.Interval != tt.interval ||
 				!slices.Equal(a.VIPs, []netip.Addr{vip}) || s.Adverts < 2 || s.At < stopping ||
 				(vip.Is4() && a.Source.String() != "192.0.2.11") || (vip.Is6() && !a.Source.IsLinkLocalUnicast()) {
-				t.Errorf("master-1 was last heard with %+v", s)
+				t.Errorf("last packet of master-1: %+v", s)
 			}
 		})
 	}
@@ -241,7 +241,7 @@ func TestLeftBehind(t *testing.T) {
 		conn, err := client.DialContext(ctx, "tcp", net.JoinHostPort(vip.String(), "6443"))
 		if err == nil {
 			conn.Close()
-			t.Error("somebody answered")
+			t.Error("a host answered")
 		}
 		for _, view := range []View{Addresses, Capture} {
 			testkit.Await(t, fmt.Sprintf("%v to be held (%s)", vip, view), func() bool {
