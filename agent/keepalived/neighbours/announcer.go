@@ -2,18 +2,15 @@ package neighbours
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/internal/arpnd"
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
@@ -25,8 +22,7 @@ const (
 	announceTimes = 8
 )
 
-// announcer sends gratuitous ARP (RFC 5227 section 3), and for IPv6 unsolicited neighbour
-// advertisements (RFC 4861 section 7.2.6).
+// announcer sends gratuitous ARP, and for IPv6 unsolicited neighbour advertisements.
 type announcer struct {
 	log *slog.Logger
 
@@ -118,56 +114,9 @@ func (a *announcer) send() (more bool) {
 
 // announceAt announces the VIP on a link, at the link's own address.
 func announceAt(link int, vip netip.Addr) error {
-	l, err := netlink.LinkByIndex(link)
-	if err != nil {
+	l, err := net.InterfaceByIndex(link)
+	if err != nil || len(l.HardwareAddr) != 6 { // not Ethernet: no neighbours
 		return err
 	}
-	at := l.Attrs().HardwareAddr
-	switch {
-	case len(at) != 6:
-		return nil // not Ethernet: no neighbours
-	case vip.Is4():
-		return sendARP(link, [6]byte(at), vip)
-	}
-	return sendAdvertisement(link, [6]byte(at), vip)
-}
-
-// sendARP broadcasts an ARP request for the VIP by its holder (RFC 826).
-func sendARP(link int, at [6]byte, vip netip.Addr) error {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	const ethernet, request = 1, 1
-	var p []byte
-	for _, word := range []uint16{ethernet, unix.ETH_P_IP, 6<<8 | 4, request} {
-		p = binary.BigEndian.AppendUint16(p, word)
-	}
-	p = slices.Concat(p, at[:], vip.AsSlice(), make([]byte, 6), vip.AsSlice())
-	to := &unix.SockaddrLinklayer{Protocol: unix.ETH_P_ARP>>8 | unix.ETH_P_ARP<<8&0xff00, Ifindex: link, Halen: 6}
-	copy(to.Addr[:], []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	return unix.Sendto(fd, p, 0, to)
-}
-
-// sendAdvertisement sends an overriding neighbour advertisement (RFC 4861 section 4.4) to
-// all nodes on the link. The kernel fills in the checksum.
-func sendAdvertisement(link int, at [6]byte, vip netip.Addr) error {
-	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMPV6)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	for option, value := range map[int]int{unix.IPV6_MULTICAST_HOPS: 255, unix.IPV6_MULTICAST_IF: link} {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, option, value); err != nil {
-			return err
-		}
-	}
-	if err := unix.Bind(fd, &unix.SockaddrInet6{Addr: vip.As16()}); err != nil {
-		return err
-	}
-	const advertisement, override, linkAddress = 136, 0x20, 2
-	p := slices.Concat([]byte{advertisement, 0, 0, 0, override, 0, 0, 0}, vip.AsSlice(), []byte{linkAddress, 1}, at[:])
-	allNodes := netip.IPv6LinkLocalAllNodes()
-	return unix.Sendto(fd, p, 0, &unix.SockaddrInet6{Addr: allNodes.As16(), ZoneId: uint32(link)})
+	return arpnd.Announce(l, vip, arpnd.Forms(vip.Is6())[0])
 }

@@ -3,7 +3,6 @@ package neighbours
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,11 +12,10 @@ import (
 	"time"
 
 	"github.com/mdlayher/socket"
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/internal/vrrp/listener"
+	"github.com/vipgen/vipgen/internal/arpnd"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -123,7 +121,7 @@ func (c *Claims) listen(ctx context.Context, vip netip.Addr, l *claimListener) e
 	link, err := net.InterfaceByName(l.link)
 	var conn *socket.Conn
 	if err == nil {
-		conn, err = openClaims(link, vip)
+		conn, err = arpnd.Open(link, vip)
 	}
 	if err != nil {
 		return fmt.Errorf("listening for claims of %v on %s: %w", vip, l.link, err)
@@ -132,17 +130,18 @@ func (c *Claims) listen(ctx context.Context, vip netip.Addr, l *claimListener) e
 	go func() {
 		for packet := make([]byte, 256); ; {
 			n, from, err := conn.Recvfrom(ctx, packet, 0)
+			claim := arpnd.Parse(packet[:max(n, 0)])
 			switch at, _ := from.(*unix.SockaddrLinklayer); {
 			case ctx.Err() != nil:
 				return
 			case errors.Is(err, unix.ENETDOWN): // it may come up again
 			case err != nil:
 				return
-			case at != nil && at.Pkttype != unix.PACKET_OUTGOING && claim(packet[:n]) == vip:
+			case at != nil && at.Pkttype != unix.PACKET_OUTGOING && claim.Address == vip:
 				// A switch may send back what this node has sent.
 				by := net.HardwareAddr(bytes.Clone(at.Addr[:min(int(at.Halen), len(at.Addr))]))
 				other := !bytes.Equal(by, link.HardwareAddr)
-				c.record(l, announcement(packet[:n]) && other)
+				c.record(l, claim.Unsolicited && other)
 				if c.answer != nil && other {
 					c.answer(vip, l.link, by)
 				}
@@ -174,54 +173,3 @@ func (c *Claims) record(l *claimListener, announcement bool) {
 
 // notifyEvery bounds how often announcements have the node evaluated.
 const notifyEvery = time.Second
-
-const (
-	neighbourAdvertisement = 136 // RFC 4861, section 4.4
-	arpLength              = 28  // of Ethernet and IPv4: RFC 826
-	ipv6Header             = 40
-)
-
-// openClaims opens a socket that receives claims of an address on a link: ARP from its
-// holder, or neighbour advertisements for it. The filter drops packets about other
-// addresses.
-func openClaims(l *net.Interface, a netip.Addr) (*socket.Conn, error) {
-	const senderAddress = 14 // of an ARP packet
-	var filter []bpf.Instruction
-	is := func(offset, size, value uint32) {
-		filter = append(filter, bpf.LoadAbsolute{Off: offset, Size: int(size)}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipTrue: 1}, bpf.RetConstant{Val: 0})
-	}
-	protocol, first := uint16(unix.ETH_P_ARP), uint32(senderAddress)
-	if a.Is6() {
-		protocol, first = unix.ETH_P_IPV6, ipv6Header+8
-		is(6, 1, unix.IPPROTO_ICMPV6)
-		is(ipv6Header, 1, neighbourAdvertisement)
-	}
-	for n, b := 0, a.AsSlice(); n < len(b); n += 4 {
-		is(first+uint32(n), 4, binary.BigEndian.Uint32(b[n:]))
-	}
-	return listener.PacketSocket(unix.SOCK_DGRAM, protocol, l, append(filter, bpf.RetConstant{Val: 256}))
-}
-
-// claim returns the address that the sender of a packet claims; the zero value for none.
-// The sender of an ARP request or reply claims its sender address; a probe has none (RFC
-// 5227, section 1.1).
-func claim(b []byte) (a netip.Addr) {
-	switch {
-	case len(b) >= arpLength && b[0] == 0 && b[1] == 1 && b[2] == 8 && b[3] == 0 && b[4] == 6 && b[5] == 4:
-		a, _ = netip.AddrFromSlice(b[14:18])
-	case len(b) >= ipv6Header+24 && b[0]>>4 == 6 && b[6] == unix.IPPROTO_ICMPV6 && b[7] == 255 && b[ipv6Header] == neighbourAdvertisement:
-		a, _ = netip.AddrFromSlice(b[ipv6Header+8 : ipv6Header+24]) // RFC 4861, sections 4.4 and 7.1.2
-	}
-	return a
-}
-
-// announcement reports whether a claim is unsolicited: an ARP packet in which the sender
-// asks for its own address (RFC 5227, section 1.1), or an unsolicited neighbour
-// advertisement (RFC 4861, section 4.4).
-func announcement(b []byte) bool {
-	if b[0]>>4 == 6 {
-		const solicited = 0x40
-		return b[ipv6Header+4]&solicited == 0
-	}
-	return bytes.Equal(b[14:18], b[24:28])
-}
