@@ -66,6 +66,11 @@ func TestExitCodes(t *testing.T) {
 		{"probe of mdns without the job", []string{"probe", "mdns", "--root", t.TempDir()}, command.Finding, "does not run"},
 		{"render without facts", []string{"render", "hosts"}, command.Input, "--facts or --role"},
 		{"render of nothing known", []string{"render", "x"}, command.Input, `"x": expected keepalived.conf, haproxy.cfg, Corefile or hosts`},
+		{"fabric-check without a peer", []string{"fabric-check", "--address", "192.0.2.250"}, command.Input, "missing: --peer ADDRESS --address UNUSED"},
+		{"fabric-check of a name", []string{"fabric-check", "--peer", "192.0.2.2", "--address", "vip"}, command.Input, `--address "vip": expected an IP address`},
+		{"fabric-check of a VIP", []string{"fabric-check", "--peer", "192.0.2.2", "--address", "192.0.2.5", "--root", rootWith(t, string(good))}, command.Input, "192.0.2.5 is a VIP of this cluster"},
+		{"fabric-check elsewhere", []string{"fabric-check", "--peer", "198.18.77.2", "--address", "198.18.77.250", "--root", t.TempDir()}, command.Input, "198.18.77.250 is in no subnet of this node"},
+		{"fabric-check at no port", []string{"fabric-check", "--peer", "192.0.2.2", "--address", "192.0.2.250", "--port", "0"}, command.Input, "--port 0: expected 1 to 65535"},
 		{"probe of nothing", []string{"probe"}, command.Input, "missing: one of the commands"},
 		{"unknown command with a suggestion", []string{"probe", "keepalive"}, command.Input, "did you mean keepalived?"},
 		{"help of nonsense", []string{"help", "nosuch"}, command.Input, "unknown command"},
@@ -138,7 +143,7 @@ func TestDependencies(t *testing.T) {
 		inside, ours := strings.CutPrefix(p, "github.com/vipgen/vipgen/")
 		top, _, _ := strings.Cut(inside, "/")
 		allowed := []string{"cmd/agentcli", "cmd/command", "cmd/vipgen-agent",
-			"internal/atomicfile", "internal/events", "internal/lazy", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/vrrp", "internal/vrrp/listener"}
+			"internal/arpnd", "internal/atomicfile", "internal/events", "internal/lazy", "internal/lists", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/vrrp", "internal/vrrp/listener"}
 		if ours && !slices.Contains([]string{"agent", "api", "templates"}, top) && !slices.Contains(allowed, inside) {
 			t.Errorf("depends on %s", p)
 		}

@@ -66,7 +66,7 @@ Exit codes: 0 done; 1 a finding, such as a failed probe; 2 bad input or usage;
   vipgen-agent node-ip show -o json`,
 	}
 	command.Setup(root)
-	commands := []*cobra.Command{a.eventsCommand(), a.installCommand(), a.logLevelCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.vrrpCommand()}
+	commands := []*cobra.Command{a.eventsCommand(), a.fabricCheckCommand(), a.installCommand(), a.logLevelCommand(), a.nodeIPCommand(), a.probeCommand(), a.renderCommand(), a.resolvConfCommand(), a.statusCommand(), a.vrrpCommand()}
 	for _, k := range jobs {
 		commands = append(commands, a.jobCommand(k))
 	}

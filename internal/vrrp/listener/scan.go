@@ -28,6 +28,8 @@ type Router struct {
 	Mode      string       `json:"mode"`
 	Addresses []netip.Addr `json:"addresses"`
 	Adverts   int          `json:"adverts"`
+	// TTL is the lowest one received: routers drop adverts with less than 255.
+	TTL int `json:"-"`
 }
 
 // Scanner listens for adverts on interfaces, before any packet filter, so that it also
@@ -159,7 +161,7 @@ func (s *Scanner) record(a *Received) {
 		return
 	}
 	r := Router{Interface: name, Family: "IPv4", Version: a.Version, ID: int(a.RouterID), Priority: int(a.Priority),
-		Interval: int(a.Interval.Milliseconds()), Source: a.Source, Mode: "multicast", Addresses: a.VIPs}
+		Interval: int(a.Interval.Milliseconds()), Source: a.Source, Mode: "multicast", Addresses: a.VIPs, TTL: a.TTL}
 	if a.Source.Is6() {
 		r.Family = "IPv6"
 	}
@@ -170,7 +172,7 @@ func (s *Scanner) record(a *Received) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.found[key]; old != nil {
-		r.Adverts = old.Adverts
+		r.Adverts, r.TTL = old.Adverts, min(old.TTL, r.TTL)
 	}
 	r.Adverts++
 	s.found[key] = &r
