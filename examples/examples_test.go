@@ -35,7 +35,7 @@ func TestExamplesRender(t *testing.T) {
 		name string
 		// pools that have MachineConfigs.
 		pools []string
-		// says is a text in the output of `vipgen validate`.
+		// says is contained in the output of `vipgen validate`.
 		says []string
 	}{
 		{"baremetal", []string{"master", "worker"}, []string{"demo.example.com", "192.0.2.5", "fast (VRRPv3, 40ms, unicast) from the first packet"}},

@@ -99,7 +99,7 @@ func (c *cluster) placed(t *testing.T, layout string) {
 		for _, vip := range k.vips {
 			if !own {
 				testkit.Await(t, fmt.Sprintf("no node to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
-				lines = append(lines, fmt.Sprintf("%v of %s: nobody", vip, k.name))
+				lines = append(lines, fmt.Sprintf("%v of %s: no node", vip, k.name))
 				continue
 			}
 			var h *node
@@ -184,22 +184,22 @@ func (c *cluster) askRouters(t *testing.T) *routerClients {
 	return r
 }
 
-// routerAt returns the controller whose router answers at a VIP, "nobody" for none.
+// routerAt returns the controller whose router answers at a VIP, "none" for none.
 func routerAt(ctx context.Context, client *http.Client, vip netip.Addr, host string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(vip, 80).String()+"/", nil)
 	if err != nil {
-		return "nobody"
+		return "none"
 	}
 	request.Host = host
 	response, err := client.Do(request)
 	if err != nil {
-		return "nobody"
+		return "none"
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	words := strings.Fields(string(body)) // HOST from router CONTROLLER at NODE
 	if err != nil || len(words) != 6 {
-		return "nobody"
+		return "none"
 	}
 	return words[3]
 }
@@ -217,7 +217,7 @@ func (r *routerClients) end(t *testing.T) {
 	r.done.Wait()
 	var lines []string
 	for _, k := range controllers {
-		lines = append(lines, fmt.Sprintf("at the VIPs of %s: %d answers of its own routers, %d requests without one", k.name, r.seen[k.name+", from "+k.name], r.seen[k.name+", from nobody"]))
+		lines = append(lines, fmt.Sprintf("at the VIPs of %s: %d answers of its own routers, %d requests without one", k.name, r.seen[k.name+", from "+k.name], r.seen[k.name+", from none"]))
 		for _, other := range controllers {
 			if wrong := r.seen[k.name+", from "+other.name]; other.name != k.name && wrong > 0 {
 				t.Errorf("at the VIPs of %s: %d answers of routers of %s", k.name, wrong, other.name)

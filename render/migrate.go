@@ -27,7 +27,7 @@ type Migration struct {
 	c    *Cluster
 }
 
-// Migrate plans a migration. The error says which part of the mode file does not fit the cluster.
+// Migrate plans a migration. The error names the part of the mode file that does not fit the cluster.
 func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
 	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil, fmt.Errorf("the nodes of %s hold no VIPs, so there are no VRRP settings to change", c.Config.Metadata.Name)

@@ -41,7 +41,7 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 	return out, nil
 }
 
-// Complete fills in what the cluster's own files say of a node: its role and addresses, and
+// Complete adds the data about a node in the cluster's own files: its role and addresses, and
 // missing peers. iface is the interface of addresses.
 func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 	if self := slices.IndexFunc(c.Spec.Peers, func(p v1alpha1.Peer) bool { return p.Name == n.Name }); self >= 0 {

@@ -198,7 +198,7 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// A node that is told to end removes the address, and so does one whose peer is killed.
+// A node that is stopped removes the address, and so does one whose peer is killed.
 func TestEnds(t *testing.T) {
 	l := newLink(t)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {

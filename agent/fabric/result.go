@@ -15,7 +15,7 @@ type Result string
 
 const (
 	Pass    Result = "pass"
-	Warning Result = "warning" // VIPs work, with what is said
+	Warning Result = "warning" // VIPs work, with the stated restriction
 	Fail    Result = "fail"
 )
 

@@ -7,7 +7,7 @@ type Daemon struct {
 	// PID is the daemon's process ID in the job's own container, 0 while it does not run.
 	PID int `json:"pid,omitempty"`
 	// Restarts counts restarts after the daemon ended although it was wanted, Reloads the
-	// configurations that it was told to read; LastReload is the time of the last one.
+	// configurations that it was sent; LastReload is the time of the last one.
 	Restarts   int       `json:"restarts"`
 	Reloads    int       `json:"reloads"`
 	LastReload time.Time `json:"lastReload,omitzero"`

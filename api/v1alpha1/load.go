@@ -61,7 +61,7 @@ func decodeClusterConfig(data []byte) (c *ClusterConfig, unknown []error, err er
 func (c *ClusterConfig) Marshal() ([]byte, error) { return yaml.Marshal(c) }
 
 // Validate checks that everything that reaches a daemon's configuration is harmless there,
-// whoever wrote the file, and that its parts are consistent.
+// regardless of its author, and that its parts are consistent.
 func (c *ClusterConfig) Validate() problem.List {
 	k := &checker{}
 	k.kind("apiVersion", c.APIVersion, APIVersion)

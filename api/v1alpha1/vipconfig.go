@@ -13,7 +13,7 @@ type VIPConfig struct {
 	APIVersion string `json:"apiVersion"`
 	// Always "VIPConfig".
 	Kind string `json:"kind"`
-	// What the file is called where several are kept together.
+	// The name of the configuration, to tell several apart.
 	Metadata VIPConfigMetadata `json:"metadata,omitzero"`
 	// The desired settings.
 	Spec VIPConfigSpec `json:"spec,omitzero"`
@@ -47,11 +47,11 @@ type VIPConfigSpec struct {
 	// change of VIPs.
 	AdditionalAPIVIPs []AdditionalAPI `json:"additionalAPIVIPs,omitempty"`
 
-	// Who balances the load in front of the API and the routers.
+	// The load balancer in front of the API and the routers.
 	LoadBalancer LoadBalancer `json:"loadBalancer,omitzero"`
 	// How nodes reach the API themselves.
 	APIServer APIServer `json:"apiServer,omitzero"`
-	// How the nodes agree on who holds a VIP.
+	// How the nodes elect the holder of a VIP.
 	VRRP VRRP `json:"vrrp,omitzero"`
 	// Ports on the nodes, where a cluster needs other ones than usual.
 	Ports Ports `json:"ports,omitzero"`
@@ -76,14 +76,14 @@ type VIPConfigSpec struct {
 
 // AdditionalAPI is a set of VIPs at which clients reach the API too.
 type AdditionalAPI struct {
-	// What the set is called, such as "mgmt", at most 59 characters: its VRRP
-	// group is "api-<name>". A name of its own for each.
+	// The unique name of the set, such as "mgmt", at most 59 characters: its VRRP
+	// group is "api-<name>".
 	Name string `json:"name"`
 	// One VIP per address family, in a network of the nodes.
 	VIPs []netip.Addr `json:"vips"`
 	// Names that resolve to the VIPs, such as "api-mgmt.example.com". By default
 	// "api-<name>.<cluster domain>". The API server's certificate covers none of
-	// them by itself; 'vipgen explain' says what it takes.
+	// them by itself; 'vipgen explain' prints the object that adds them.
 	Names []string `json:"names,omitempty"`
 	// Virtual router ID, 1 to 255; derived from the names when 0.
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`
@@ -235,7 +235,7 @@ type Images struct {
 	// Holds CoreDNS.
 	CoreDNS string `json:"coredns,omitempty"`
 	// OpenShift release that keepalived, haproxy and coredns are taken from, such as
-	// "4.18.3". A warning says when it is another one than openshiftVersion.
+	// "4.18.3". Another one than openshiftVersion is a warning.
 	Release string `json:"release,omitempty"`
 }
 
@@ -312,12 +312,12 @@ const (
 // Monitoring configures metrics, alerts and a dashboard for Prometheus and Grafana.
 type Monitoring struct {
 	// Emit alerts (PrometheusRule) and a dashboard for OpenShift's console and
-	// Grafana; with address "Node" also what has OpenShift's Prometheus read the
-	// metrics (PodMonitor).
+	// Grafana; with address "Node" also a PodMonitor, by which OpenShift's
+	// Prometheus reads the metrics.
 	Enabled bool `json:"enabled,omitempty"`
 	// Where the agents' metrics can be read. "Loopback" (the default): on the node
-	// itself alone. "Node": also at the node's own addresses, by whoever reaches
-	// them: in clear, without a password, and nothing but /metrics.
+	// itself alone. "Node": also at the node's own addresses, by every host that
+	// reaches them: in clear, without a password, and nothing but /metrics.
 	Address MetricsAddress `json:"address,omitempty"`
 }
 

@@ -30,13 +30,13 @@ type revision struct {
 
 // gitCommand returns a Git command that reads objects and runs nothing. A repository's
 // configuration is untrusted, and the only part of it that reading uses is the transport to a
-// remote: for a missing object of a partial clone. Settings of user and system stay: they say
+// remote: for a missing object of a partial clone. Settings of user and system stay: they define
 // which repositories are safe (safe.directory).
 func gitCommand(args ...string) *exec.Cmd {
 	c := exec.Command("git", append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	c.Env = append(os.Environ(),
 		"GIT_NO_LAZY_FETCH=1",     // Git 2.39.4 and later fetch nothing
-		"GIT_ALLOW_PROTOCOL=none", // older ones: no protocol, whatever protocol.*.allow says
+		"GIT_ALLOW_PROTOCOL=none", // older ones: no protocol, whatever protocol.*.allow is
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_OPTIONAL_LOCKS=0",
 	)

@@ -60,7 +60,7 @@ func parseAll[T any](values []string, parse func(string) (T, error)) (out []T, e
 	return out, nil
 }
 
-// parsed returns the parsed value of a text; the error says what was expected.
+// parsed returns the parsed value of a text; the error has the expected form.
 func parsed[T any](parse func(string) (T, error), text, expected string, args ...any) (T, error) {
 	v, err := parse(text)
 	if err != nil {

@@ -87,7 +87,7 @@ type inspected struct {
 	Ignition string          `json:"ignition,omitempty"`
 	Files    []inspectedFile `json:"files"`
 	Units    []inspectedUnit `json:"units"`
-	// Notes say what else is in it.
+	// Notes list its other content.
 	Notes []string `json:"notes,omitempty"`
 }
 

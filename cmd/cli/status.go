@@ -134,8 +134,8 @@ func noFindings(c *status.Cluster) string {
 	return fmt.Sprintf("No findings, but %d checks fail (see above).", fail)
 }
 
-// statusReasons prints why nodes take no part, what their checks say, and what a migration waits
-// for.
+// statusReasons prints why nodes take no part, the results of their checks, and the reason why a
+// migration waits.
 func statusReasons(b *printer, c *status.Cluster) {
 	section := func(head string, of func(*status.Node) []string) {
 		for i := range c.Nodes {

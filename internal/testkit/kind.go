@@ -24,11 +24,11 @@ import (
 //   - Measured: live, and its bounds are a promise in milliseconds or bytes.
 //
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
-// deterministic ones never are. Long is no kind: it says that a test, of any kind, takes minutes.
+// deterministic ones never are. Long is not a kind: it marks a test, of any kind, that takes minutes.
 // A Variant repeats a live test for another address family, direction or profile. One that takes
 // hours, or changes the machine, is of the target of the Makefile that runs it alone (Only).
 //
-// No test is skipped otherwise: one that this machine cannot run says so (CannotRun), and one
+// No test is skipped otherwise: one that this machine cannot run calls CannotRun, and one
 // that needs what can be installed fails.
 
 // variable selects the tests that run, as the Makefile's targets of these names:

@@ -62,6 +62,17 @@ var everywhere = phrases([][2]string{
 	{`\bthat takes UserManaged\b`, "requires loadBalancer.type: UserManaged"},
 })
 
+// inComments are phrases that no comment in Go has, of tests either.
+var inComments = phrases([][2]string{
+	{`\b(some|any|no|every)body\b|\bwhoever\b|\bthose who\b`, "the node, another host, no program"},
+	{`\bgo(es|ing)? on\b`, "continue"},
+	{`\bhears?\b`, "receive"},
+	{`\b(is|are|was|were|be) told\b`, "is notified, gets"},
+	{`\bsays? (so|that|what|which|how|who)\b`, "reports, names"},
+	{`\bis looked\b|\blooks again\b`, "polls, reads"},
+	{`\bfor ever\b`, "forever"},
+})
+
 // said are phrases that logs and the help of metrics do not have either.
 var said = phrases([][2]string{
 	{`\b(some|no|every)body\b|\bwhoever\b`, "another host, no node"},
@@ -203,6 +214,7 @@ func checkGo(t *testing.T, path, name string) {
 	}
 	for _, c := range file.Comments {
 		check(t, name, line(c.Pos()), c.Text(), everywhere)
+		check(t, name, line(c.Pos()), c.Text(), inComments)
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

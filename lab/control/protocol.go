@@ -34,7 +34,7 @@ type Request struct {
 
 // Reply is a line of JSON that answers a request.
 type Reply struct {
-	// Said describes what was done, for people.
+	// Said describes the action, for people.
 	Said   string  `json:"said,omitempty"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"`

@@ -76,7 +76,7 @@ func read(o *object, docs []*source.Document, others []source.File) (*Cluster, p
 	return r.cluster(), r.report()
 }
 
-// reader collects what objects say about one cluster.
+// reader collects the data of objects about one cluster.
 type reader struct {
 	main *source.Document
 	// path of the cluster's fields in main

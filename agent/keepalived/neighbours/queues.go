@@ -168,7 +168,7 @@ func (q *queues) store(list []limit) error {
 	return err
 }
 
-// sendBuffer returns the default send buffer in bytes, as of keepalived's socket. It
+// sendBuffer returns the default send buffer in bytes, such as that of keepalived's socket. It
 // opens a socket because net.core.wmem_default is not visible in every network namespace.
 func sendBuffer() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -308,7 +308,7 @@ func (r *resolver) allVIPs() []netip.Addr {
 	return slices.Compact(out)
 }
 
-// The priorities of a pair are equal: the one that can serve wins, and a host that comes back
+// The priorities of a pair are equal: the one that can serve wins, and a host that returns
 // does not preempt the other.
 const (
 	priority = 100

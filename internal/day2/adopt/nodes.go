@@ -11,7 +11,7 @@ import (
 )
 
 // addressNotes adds a note for the nodes whose address would differ, by the export. An address that
-// kubelet's drop-in has, or the Node alone, stays whatever hints say; only a VIP is no node's.
+// kubelet's drop-in has, or the Node alone, stays whatever the hints are; only a VIP is never a node's.
 func (p *Plan) addressNotes() {
 	var vips []netip.Addr
 	for _, g := range p.cluster.Config.Spec.Groups {

@@ -106,7 +106,7 @@ const (
 	soonAfter = 3 * time.Second
 )
 
-// recordsUntil reports whether the record of a node goes on to a moment.
+// recordsUntil reports whether the record of a node extends to a moment.
 func (r *records) recordsUntil(node string, t time.Time) bool {
 	list := r.nodes[node]
 	return len(list) > 0 && !list[len(list)-1].when.Before(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Claim has a host say to all on its link, again and again, that it has addresses which are
-// another's: by gratuitous ARP (RFC 5227 section 3) and unsolicited neighbour advertisements (RFC
-// 4861 section 7.2.6), until stop.
+// Claim makes a host announce other hosts' addresses on its link repeatedly, until stop: by
+// gratuitous ARP (RFC 5227 section 3) and unsolicited neighbour advertisements (RFC 4861 section
+// 7.2.6).
 func Claim(host *netns.Node, every time.Duration, addrs ...netip.Addr) (stop func(), err error) {
 	var fd int
 	var link *net.Interface

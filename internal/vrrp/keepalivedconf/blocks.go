@@ -22,7 +22,7 @@ const Hole = "\x01"
 func HasHole(word string) bool { return strings.Contains(word, Hole) }
 
 // mask replaces template actions by holes, keeping lines. found is set if there was one.
-// Strings in an action may hold braces. The error is a syntaxError, or says that the text
+// Strings in an action may hold braces. The error is a syntaxError, or reports that the text
 // cannot be a template.
 func mask(text []byte) (out string, found bool, err error) {
 	if len(text) > maxText {

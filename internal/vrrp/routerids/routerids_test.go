@@ -11,8 +11,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// cluster makes one of "name network id id...": a letter behind an ID says that
-// it is fixed (f), chosen (c), for IPv6 alone (v) or without a field (n).
+// cluster parses "name network id id...": a letter behind an ID marks it as fixed (f),
+// chosen (c), for IPv6 alone (v) or without a field (n).
 func cluster(text string) Cluster {
 	words := strings.Fields(text)
 	c := Cluster{Name: words[0]}
