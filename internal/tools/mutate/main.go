@@ -4,8 +4,9 @@
 //
 // Its mutants are all in one build of the tests of PACKAGES: each stands in the source beside
 // what it changes, and VIPGEN_MUTANT selects one by its number, so that a mutant costs a run of
-// the tests that reach it and no build. Tests are those of `make unit`, of PACKAGES and then of
-// those that -also lists. A mutant whose tests take five times as long as without it is killed.
+// the tests that reach it and no build; each test runs alone first, to record what it reaches.
+// Tests are those of `make unit`, of PACKAGES and then of those that -also lists. A mutant whose
+// tests take five times as long as without it is killed.
 //
 // equivalents.txt lists mutants that change nothing that a test could notice, and why. The exit
 // status is 1 if fewer than 90 % of the others are killed.
@@ -128,7 +129,7 @@ func run(n int, seed uint64, match string, also, patterns []string) (tooFew bool
 		if verdict != "" {
 			killed++
 		}
-		fmt.Printf("%-9s line %d, %s (tests of %d packages reach it)%s\n", map[bool]string{true: "killed", false: "SURVIVED"}[verdict != ""], m.line, m.name(), len(m.reached), verdict)
+		fmt.Printf("%-9s line %d, %s%s\n", map[bool]string{true: "killed", false: "SURVIVED"}[verdict != ""], m.line, m.name(), cmp.Or(verdict, m.reachedBy()))
 	}
 	fmt.Printf("%d of %d mutants killed (%d places, %d did not compile)\n", killed, of, len(all), len(chosen)-of)
 	return killed*10 < of*9, nil
@@ -155,8 +156,14 @@ type built struct {
 	dir     string
 	tested  []goPackage
 	files   []*file
-	mutants []*mutant                // that are chosen
-	took    map[string]time.Duration // by package, without a mutant
+	mutants []*mutant // that are chosen
+}
+
+// reach is the tests of a package that reach a mutant, and how long they take without it.
+type reach struct {
+	of    goPackage
+	tests []string
+	took  time.Duration
 }
 
 // helper is the file that is added to each package.
@@ -165,14 +172,17 @@ const helper = `package %s
 import (
 	"os"
 	"strconv"
+	"sync"
 )
+
+var mutantSeen sync.Map
 
 var mutantActive, _ = strconv.Atoi(os.Getenv("VIPGEN_MUTANT"))
 
 var mutantReached = os.Getenv("VIPGEN_MUTANT_REACHED")
 
 func mutantOn(id int) bool {
-	if mutantReached != "" {
+	if _, seen := mutantSeen.LoadOrStore(id, true); mutantReached != "" && !seen {
 		os.WriteFile(mutantReached+"/"+strconv.Itoa(id), nil, 0o644)
 	}
 	return id == mutantActive
@@ -222,7 +232,7 @@ func (b *built) compile() error {
 		if err := os.WriteFile(config, data, 0o644); err != nil {
 			return err
 		}
-		args := []string{"test", "-c", "-vet=off", "-p=1", "-overlay", config, "-o", b.dir + "/tests/"}
+		args := []string{"test", "-c", "-vet=off", "-p=1", "-ldflags=-s -w", "-overlay", config, "-o", b.dir + "/tests/"}
 		for _, p := range b.tested {
 			args = append(args, p.ImportPath)
 		}
@@ -257,10 +267,9 @@ func (b *built) invalidate(name, at string, texts map[string]string) bool {
 	return false
 }
 
-// test runs the tests of a package, and returns their output if they fail.
-func (b *built) test(p goPackage, bound time.Duration, env ...string) (failure string, took time.Duration) {
-	// Names are as go test -c makes them.
-	cmd := exec.Command("timeout", "-k", "5", strconv.Itoa(int(bound.Seconds())), filepath.Join(b.dir, "tests", filepath.Base(p.ImportPath)+".test"), "-test.failfast")
+// test runs tests of a package, and returns their output if they fail.
+func (b *built) test(p goPackage, tests []string, bound time.Duration, env ...string) (failure string, took time.Duration) {
+	cmd := exec.Command("timeout", "-k", "5", strconv.Itoa(int(bound.Seconds())), b.program(p), "-test.failfast", "-test.run=^("+strings.Join(tests, "|")+")$")
 	cmd.Dir, cmd.Env = p.Dir, append(append(os.Environ(), "VIPGEN_TESTS=unit"), env...)
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
@@ -270,43 +279,66 @@ func (b *built) test(p goPackage, bound time.Duration, env ...string) (failure s
 	return "", time.Since(began)
 }
 
-// baseline runs all tests, which must pass, and records which package reaches which mutant.
+// program returns the tests of a package; names are as go test -c makes them.
+func (b *built) program(p goPackage) string {
+	return filepath.Join(b.dir, "tests", filepath.Base(p.ImportPath)+".test")
+}
+
+// baseline runs each test alone; all must pass. It records which tests reach which mutant.
 func (b *built) baseline() error {
-	b.took = map[string]time.Duration{}
 	for _, p := range b.tested {
-		reached := filepath.Join(b.dir, "reached")
-		if err := os.Mkdir(reached, 0o755); err != nil {
-			return err
+		list := exec.Command(b.program(p), "-test.list=^(Test|Fuzz|Example)")
+		list.Dir = p.Dir
+		names, err := list.Output()
+		if err != nil {
+			return fmt.Errorf("list the tests of %s: %w", p.ImportPath, err)
 		}
-		failure, took := b.test(p, 10*time.Minute, "VIPGEN_MUTANT_REACHED="+reached)
-		if failure != "" {
-			return fmt.Errorf("%s fails without a mutant:\n%s", p.ImportPath, failure)
-		}
-		b.took[p.ImportPath] = took
-		fmt.Printf("%s: %v\n", p.ImportPath, took.Round(time.Millisecond))
-		for _, m := range b.mutants {
-			if _, err := os.Stat(filepath.Join(reached, strconv.Itoa(m.id))); err == nil {
-				m.reached = append(m.reached, p)
+		began := time.Now()
+		for _, name := range strings.Fields(string(names)) {
+			if err := b.record(p, name); err != nil {
+				return err
 			}
 		}
-		if err := os.RemoveAll(reached); err != nil {
-			return err
-		}
+		fmt.Printf("%s: %v\n", p.ImportPath, time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-// try returns the package that kills a mutant, or "". The mutant's own package is first.
-func (b *built) try(m *mutant) (killer string) {
-	slices.SortStableFunc(m.reached, func(x, y goPackage) int {
-		if own := filepath.Dir(m.file.path); x.Dir == own || y.Dir == own {
-			return map[bool]int{true: -1, false: 1}[x.Dir == own]
+// record runs a test without a mutant and records which mutants it reaches.
+func (b *built) record(p goPackage, test string) error {
+	reached, err := os.MkdirTemp(b.dir, "reached-")
+	if err != nil {
+		return err
+	}
+	failure, took := b.test(p, []string{test}, 10*time.Minute, "VIPGEN_MUTANT_REACHED="+reached)
+	if failure != "" {
+		return fmt.Errorf("%s of %s fails without a mutant:\n%s", test, p.ImportPath, failure)
+	}
+	entries, err := os.ReadDir(reached)
+	for _, e := range entries {
+		id, _ := strconv.Atoi(e.Name())
+		m := b.mutants[id-1]
+		if len(m.reached) == 0 || m.reached[len(m.reached)-1].of.ImportPath != p.ImportPath {
+			m.reached = append(m.reached, reach{of: p})
 		}
-		return cmp.Compare(b.took[x.ImportPath], b.took[y.ImportPath])
+		r := &m.reached[len(m.reached)-1]
+		r.tests, r.took = append(r.tests, test), r.took+took
+	}
+	return err
+}
+
+// try returns the package whose tests kill a mutant, or "". The mutant's own package is first.
+func (b *built) try(m *mutant) (killer string) {
+	slices.SortStableFunc(m.reached, func(x, y reach) int {
+		if own := filepath.Dir(m.file.path); x.of.Dir == own || y.of.Dir == own {
+			return map[bool]int{true: -1, false: 1}[x.of.Dir == own]
+		}
+		return cmp.Compare(x.took, y.took)
 	})
-	for _, p := range m.reached {
-		if failure, _ := b.test(p, 10*time.Second+5*b.took[p.ImportPath], "VIPGEN_MUTANT="+strconv.Itoa(m.id)); failure != "" {
-			return ", by " + p.ImportPath
+	for _, r := range m.reached {
+		bound := (10*time.Second + 5*r.took).Truncate(time.Second)
+		if failure, took := b.test(r.of, r.tests, bound, "VIPGEN_MUTANT="+strconv.Itoa(m.id)); failure != "" {
+			return ", by " + r.of.ImportPath + map[bool]string{true: ", which takes too long"}[took >= bound]
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -28,13 +29,22 @@ type mutant struct {
 	what       string
 	write      func(id string, text func(begin, end int) string) string
 	invalid    bool
-	reached    []goPackage // whose tests run this place
+	reached    []reach
 }
 
 // name returns the name in the list of equivalents: without the line, which other changes move.
 func (m *mutant) name() string {
 	parts := strings.Split(m.file.path, "/")
 	return strings.Join(parts[max(len(parts)-2, 0):], "/") + ": " + m.what
+}
+
+// reachedBy returns how many tests run the mutant's place.
+func (m *mutant) reachedBy() string {
+	tests := 0
+	for _, r := range m.reached {
+		tests += len(r.tests)
+	}
+	return fmt.Sprintf(" (tests that reach it: %d)", tests)
 }
 
 // swaps are operators and what they become.
