@@ -80,6 +80,16 @@ func TestRouterIDs(t *testing.T) {
 	}
 }
 
+// TestHealthPort: an ingress controller's own port counts more than that of all routers.
+func TestHealthPort(t *testing.T) {
+	for spec, want := range map[string]int{
+		"": 1936, "ports: {routerHealth: 1940}": 1940, "ports: {routerHealth: 1940}, ingress: [{name: default, healthPort: 1937}]": 1937,
+	} {
+		groups := mustLoad(t, input("demo", userManaged, spec), Options{}).Config.Spec.Groups
+		testkit.Equal(testkit.In(t, spec), want, groups[len(groups)-1].HealthPort)
+	}
+}
+
 // Of two files with one path a node has that of the last MachineConfig by name; a custom pool's
 // must come after the worker's, and all after the operator's own.
 func TestMachineConfigName(t *testing.T) {

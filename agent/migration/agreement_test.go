@@ -48,6 +48,7 @@ func TestAgreement(t *testing.T) {
 		late   bool
 	}{
 		{name: "all are ready", want: at, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z"},
+		{name: "an instant of the grid is taken itself", change: func(v *view) { v.now = at.Add(-leadTime - 6*announcementTime) }, want: at, waits: "a and 2 more"},
 		{name: "one has yet to say so", change: func(v *view) { say(v, at, 0, 1) }, want: at, waits: "c to agree"},
 		{name: "all say so", change: func(v *view) { say(v, at, 0, 1, 2) }, want: at, agreed: true},
 		{name: "this node's announcement is not seen yet", change: func(v *view) { say(v, at, 1, 2) }, want: at, waits: "a to agree"},

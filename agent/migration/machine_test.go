@@ -140,7 +140,7 @@ func TestMachine(t *testing.T) {
 		{"most others say that they have", []step{first,
 			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
 			{in: cluster(10 * s).with(fastNow), runs: classic, waits: "a to agree"},
-			{in: cluster(12 * s).with(fastNow), runs: fast, migrated: 1},
+			{in: cluster(11 * s).with(fastNow), runs: fast, migrated: 1},
 		}},
 		{"a lagging peer", []step{first, agreed,
 			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, migrated: 1},

@@ -29,6 +29,7 @@ func classicInstance() *keepalived.Instance { return instanceOf(classicSettings)
 // The order of nodes and their waits are those of docs/upgrade.md.
 func TestMigrationOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
+	vrrp3 := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Version = 3; return v }
 	tests := []struct {
 		name           string
 		from, to       v1alpha1.VRRPSettings
@@ -37,6 +38,7 @@ func TestMigrationOrder(t *testing.T) {
 		backupHears    bool
 	}{
 		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
+		{"at the same pace", classicSettings, vrrp3(classicSettings), 0, time.Second, false, true},
 		{"slower", fastSettings, classicSettings, time.Second, 0, false, false},
 		{"to virtual", fastSettings, virtualSettings, 200 * time.Millisecond, 0, false, false},
 		{"from virtual", virtualSettings, fastSettings, 0, 200 * time.Millisecond, false, true},

@@ -68,20 +68,29 @@ func step(t *testing.T, args []string) string {
 	return out
 }
 
-// TestDiffOfClients: a diff shows the effect of every change of VIPs and of VRRP on clients.
+// TestDiffOfClients: a diff shows the effect of every change of VIPs and of VRRP on clients. A change
+// is one of vipgen.yaml, or "OLD becomes NEW" in install-config.yaml.
 func TestDiffOfClients(t *testing.T) {
-	for spec, want := range map[string][]string{
+	for change, want := range map[string][]string{
 		"vrrp: {virtualRouterIDs: {api: 9}}": {"virtual router ID of 192.0.2.2 97 becomes 9: two nodes hold the VIP (split brain)"},
 		"vrrp: {profile: virtual}":           {"VRRP settings fast (VRRPv3, 40ms, unicast) become virtual (VRRPv3, 200ms, unicast): VIPs do not answer for 640ms at most"},
 		"vrrp: {mode: multicast}":            {"become fast (VRRPv3, 40ms, multicast): migrate at one instant"},
 		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]": {"VIP of api-mgmt 192.0.2.7 is added: 192.0.2.7 answers once the nodes have the change",
 			"VIP of api-mgmt 192.0.2.7 is added: have api-mgmt.demo.example.com resolve to 192.0.2.7"},
 		"ingress: [{name: old, controller: default, vips: [192.0.2.7]}]": {"VIP of ingress-old 192.0.2.7 is added: 192.0.2.7 answers"},
-		"dns: {upstreams: [198.51.100.1]}":                               nil,
+		"[192.0.2.2] becomes [192.0.2.4]": {"VIP of api 192.0.2.2 becomes 192.0.2.4: (apiServerInternalIPs is fixed at installation): what reads it there goes on using it, such as new machines",
+			"VIP of api 192.0.2.2 becomes 192.0.2.4: the API servers' certificate stays as it was installed"},
+		"[192.0.2.3] becomes [192.0.2.4]":  {"VIP of ingress 192.0.2.3 becomes 192.0.2.4: (ingressIPs is fixed at installation): what reads it there goes on using it"},
+		"dns: {upstreams: [198.51.100.1]}": nil,
 	} {
 		good(t)
-		lay(t, map[string]string{"b.yaml": fleetHead + "spec: {" + spec + "}\n"})
 		must(t, "render", "--dir", "a")
+		spec := change
+		if old, to, ok := strings.Cut(change, " becomes "); ok {
+			lay(t, map[string]string{"install-config.yaml": strings.Replace(goodInstallConfig, old, to, 1)})
+			spec = ""
+		}
+		lay(t, map[string]string{"b.yaml": fleetHead + "spec: {" + spec + "}\n"})
 		must(t, "render", "--dir", "b", "-c", "b.yaml")
 		d := diffOf(t, command.Finding, "a", "b")
 		var got []string
@@ -91,12 +100,12 @@ func TestDiffOfClients(t *testing.T) {
 			}
 		}
 		if (len(got) > 0) != (want != nil) {
-			t.Errorf("%s: %q", spec, got)
+			t.Errorf("%s: %q", change, got)
 		}
 		for _, w := range want {
 			what, text, _ := strings.Cut(w, ": ")
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, what+": ") && strings.Contains(s, text) }) {
-				t.Errorf("%s: no %q in %q", spec, w, got)
+				t.Errorf("%s: no %q in %q", change, w, got)
 			}
 		}
 	}

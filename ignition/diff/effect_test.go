@@ -161,15 +161,17 @@ func TestCompareExport(t *testing.T) {
 	const own = clusterAnnotation
 	live := clusterOf(t,
 		machineConfig("00-worker", "worker", generatedBy, "/etc/keepalived.tmpl=operator", "/etc/other=operator"),
-		machineConfig("99-worker-vipgen", "worker", own, "/etc/keepalived.tmpl=old", "/etc/mine=old"),
+		machineConfig("99-worker-vipgen", "worker", own, "/etc/gone=old", "/etc/keepalived.tmpl=old", "/etc/mine=old"),
 		machineConfig("99-worker-zz-site", "worker", "", "/etc/mine=site", "/etc/site=site"),
 		machineConfig("rendered-worker-0123", "worker", generatedBy, "/etc/mine=site"),
 	)
 	rendered := clusterOf(t, machineConfig("99-worker-vipgen", "worker", own, "/etc/keepalived.tmpl=new", "/etc/mine=new"))
 	r := Compare(live, rendered)
-	if len(r.Pools) != 1 || len(r.Pools[0].Changes) != 1 || r.Pools[0].Changes[0].Name != "/etc/keepalived.tmpl" {
-		t.Errorf("changes: %+v", r.Pools)
+	var changes []string
+	for _, c := range r.Pools[0].Changes {
+		changes = append(changes, c.What+" "+c.Name+" of "+c.From)
 	}
+	testkit.Equal(t, []string{removed + " /etc/gone of 99-worker-vipgen", changed + " /etc/keepalived.tmpl of 99-worker-vipgen"}, changes)
 	if len(r.Replaces) != 1 || r.Replaces[0].Name != "/etc/keepalived.tmpl" || r.Replaces[0].Other != "00-worker" || r.Replaces[0].Owner != ownOperator {
 		t.Errorf("replaces: %+v", r.Replaces)
 	}
@@ -177,7 +179,7 @@ func TestCompareExport(t *testing.T) {
 		t.Errorf("shadowed: %+v", r.Shadowed)
 	}
 	back := Compare(rendered, live)
-	if len(back.Pools) != 1 || len(back.Pools[0].Changes) != 1 {
+	if len(back.Pools) != 1 || len(back.Pools[0].Changes) != 2 {
 		t.Errorf("the other way round: %+v", back.Pools)
 	}
 }

@@ -17,8 +17,8 @@ func SetNumber(data []byte, field string, value int) ([]byte, error) {
 		return nil, fmt.Errorf("%s", p)
 	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 {
-		return nil, errors.New("the document is not the first in the file")
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
 	}
 	n := doc.Content[0]
 	for _, s := range parsePath(field) {

@@ -21,6 +21,7 @@ func TestSetNumber(t *testing.T) {
 			"spec:\n  ingress:\n  - name: a\n    vips: [x]\n  - name: b\n    vips: [y]\n    virtualRouterID: 9\n"},
 		{"an item of one key", "spec.ingress[0].virtualRouterID", "spec:\n  ingress:\n  - name: a\n", "spec:\n  ingress:\n  - name: a\n    virtualRouterID: 9\n"},
 		{"an item that is not there", "spec.ingress[0].virtualRouterID", "spec: {}\n", ""},
+		{"a mapping instead of the list", "spec.ingress[1].virtualRouterID", "spec: {ingress: {a: {}}}\n", ""},
 		{"text in the way", api, "spec: x\n", ""},
 		{"an anchor in the way", api, "a: &a {virtualRouterIDs: {api: 1}}\nspec: {vrrp: *a}\n", ""},
 		{"not YAML", api, "a: [", ""},

@@ -197,15 +197,24 @@ func TestDecodeProblems(t *testing.T) {
 	}
 }
 
-// An overlay sets mappings without keys as well.
+// Overlays set mappings without keys as well, and a later one replaces values of an earlier one.
 func TestOverlay(t *testing.T) {
-	doc, problems := source.Parse("f.yaml", []byte(`over: '{"main": {}, "labels": {"a": "b"}}'`))
+	doc, problems := source.Parse("f.yaml", []byte(`over: '{"main": {}, "labels": {"a": "b"}}'
+again: '{"labels": {"a": "c"}}'
+list: '[1]'
+broken: '{'
+`))
 	v := source.NewView(doc, "")
 	var got sample
-	if problems = slices.Concat(problems, v.Overlay(doc, "over"), v.Document().Decode(&got)); len(problems) > 0 {
+	if problems = slices.Concat(problems, v.Overlay(doc, "over"), v.Overlay(doc, "again"), v.Document().Decode(&got)); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	testkit.Equal(t, sample{Main: &host{}, Labels: map[string]string{"a": "b"}}, got, compare)
+	testkit.Equal(t, sample{Main: &host{}, Labels: map[string]string{"a": "c"}}, got, compare)
+	for _, field := range []string{"list", "broken"} {
+		if list := v.Overlay(doc, field); len(list) != 1 || list[0].Field != field || list[0].Code != problem.Syntax {
+			t.Errorf("%s: %v", field, list)
+		}
+	}
 }
 
 func TestDecodeStrict(t *testing.T) {

@@ -38,6 +38,8 @@ func TestParseProblems(t *testing.T) {
 			"f.yaml:1:1: error: found bytes that are not UTF-8, expected YAML text in UTF-8 [syntax]\n"},
 		{"NUL", "a: b\x00\n",
 			"f.yaml:1:5: error: found the control character \\x00, expected YAML text in UTF-8 [syntax]\n"},
+		{"DEL", "a: b\x7f\n",
+			"f.yaml:1:5: error: found the control character \\x7f, expected YAML text in UTF-8 [syntax]\n"},
 		{"tab", "a:\n\tb: c\n",
 			"f.yaml:2:1: error: found a tab, or a character that cannot start a value, expected YAML (indent with spaces; quote text that starts with @, ` or %) [syntax]\n"},
 		{"indentation", "# one\n\na:\n  b: c\n d: hunter2\n",

@@ -140,6 +140,7 @@ func TestProblems(t *testing.T) {
 		{"vrrp_instance demo_1 {", "vrrp_instance {", "line 41: vrrp_instance: expected vrrp_instance NAME { ... }", ""},
 		{"state BACKUP", "state BACKUP {", "line 20: unterminated block", ""},
 		{"state BACKUP", "state BACKUP\n}", `line 41: unexpected "}"`, ""},
+		{"        demo_0\n", "        demo_0 demo_1\n", "", "line 13: expected the name of an instance"},
 		{"state BACKUP", "state SLEEPY", "", `line 21: state "SLEEPY": expected BACKUP or MASTER`},
 		{"nopreempt", "preempt_delay 5", "", `line 22: "preempt_delay" is not known in vrrp_instance`},
 		{"nopreempt", "state MASTER", "", `line 22: "state" is in vrrp_instance twice`},

@@ -44,6 +44,10 @@ func cluster(text string) Cluster {
 
 func TestFind(t *testing.T) {
 	const net, inner, other = "192.0.2.0/24", "192.0.2.128/25", "198.51.100.0/24"
+	around, names := []string{"a 10.0.0.0/8 1"}, "a"
+	for i := range maxExact + 1 {
+		around, names = append(around, fmt.Sprintf("c%d 10.%d.0.0/16 1", i, i)), fmt.Sprintf("%s,c%d", names, i)
+	}
 	tests := []struct {
 		name     string
 		clusters []string
@@ -61,9 +65,11 @@ func TestFind(t *testing.T) {
 		{name: "the one in the middle", clusters: []string{"a " + net + " 1", "b " + net + "," + other + " 1", "c " + other + " 1"}, collisions: "1:a,b,c", overrides: "b 1>2"},
 		{name: "overlap", clusters: []string{"a " + net + " 1", "b " + inner + " 1"}, collisions: "1:a,b", overrides: "b 1>2"},
 		{name: "the network around all others", clusters: []string{"a 192.0.0.0/16 1", "b " + net + " 1", "c 192.0.3.0/24 1"}, collisions: "1:a,b,c", overrides: "a 1>2"},
+		{name: "the network around more than are tried", clusters: around, collisions: "1:" + names, overrides: "a 1>2"},
 		{name: "names part networks", clusters: []string{"a " + net + ",x 1", "b " + net + ",y 1"}},
 		{name: "names join networks", clusters: []string{"a " + net + ",x 1", "b " + other + ",x 1"}, collisions: "1:a,b", overrides: "b 1>2"},
 		{name: "families", clusters: []string{"a " + net + " 1", "b " + net + " 1v"}},
+		{name: "families, and the next ID", clusters: []string{"a " + net + " 1c", "b " + net + " 1", "c " + net + " 2v 2"}, collisions: "1:a,b", overrides: "b 1>3"},
 		{name: "reserved", clusters: []string{"a " + net + " 1 2"}, reserved: []int{2, 3}, collisions: "2:a", overrides: "a 2>4"},
 		{name: "reserved and fixed", clusters: []string{"a " + net + " 2f"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
 		{name: "no field", clusters: []string{"a " + net + " 2n"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
