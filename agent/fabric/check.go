@@ -111,10 +111,10 @@ func (r *run) all(here, there side) {
 }
 
 // move moves the address from one node to the other one, which announces it in one form
-// alone. The first form is the one of keepalived: with it the other checks are made that
-// take a holder.
+// alone. With the first form, which keepalived sends, it also makes the checks that need a
+// holder.
 func (r *run) move(from, to side, form arpnd.Form) {
-	// The network first learns the address where it moves away.
+	// The network first learns the address at its previous holder.
 	r.do(from, request{Do: opHold})
 	r.do(from, request{Do: opTeach})
 	r.do(to, request{Do: opResolve})
@@ -132,7 +132,7 @@ func (r *run) move(from, to side, form arpnd.Form) {
 	r.do(to, request{Do: opRelease})
 }
 
-// held makes the checks that take a holder.
+// held makes the checks that need a holder.
 func (r *run) held(from, to side, form arpnd.Form) {
 	r.add(from, to, resolved(r.do(from, request{Do: opResolve}).MACs, to.mac, from.mac))
 	if r.address.Is6() {

@@ -21,7 +21,8 @@ const (
 
 // Check is the result of one check in one direction.
 type Check struct {
-	// Name is one of the names in README.md.
+	// Name is unused, move-FORM, resolution, duplicate-detection, source, announcement-rate or
+	// vrrp-MODE.
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address"`
 	// From and To are nodes: the previous holder and the next one, or sender and receiver.
@@ -29,10 +30,10 @@ type Check struct {
 	To     netip.Addr `json:"to,omitzero"`
 	Result Result     `json:"result"`
 	Figure string     `json:"figure"`
-	// MilliSeconds is how long packets to the address took to reach its next holder.
-	MilliSeconds float64 `json:"ms,omitempty"`
-	Cause        string  `json:"cause,omitempty"`
-	Next         string  `json:"next,omitempty"`
+	// ReachedMS is how long packets to the address took to reach its next holder.
+	ReachedMS float64 `json:"reachedMS,omitempty"`
+	Cause     string  `json:"cause,omitempty"`
+	Next      string  `json:"next,omitempty"`
 }
 
 // passed returns a check that passes, but for what the others add.
@@ -66,7 +67,7 @@ func moved(form arpnd.Form, took time.Duration, heard int) Check {
 	if took < 0 {
 		c.Figure = fmt.Sprintf("not within %v", moveWithin)
 	} else {
-		c.MilliSeconds = float64(took.Microseconds()) / 1000
+		c.ReachedMS = float64(took.Microseconds()) / 1000
 	}
 	what := map[arpnd.Form]string{arpnd.Request: "gratuitous ARP requests", arpnd.Reply: "gratuitous ARP replies", arpnd.Advertisement: "unsolicited neighbour advertisements"}[form]
 	result := Fail

@@ -3,7 +3,6 @@ package fabric
 import (
 	"net"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -105,31 +104,5 @@ func TestFind(t *testing.T) {
 			continue
 		}
 		testkit.Equal(testkit.In(t, address), want, on.prefix.String())
-	}
-}
-
-// Requests of a peer that are none, too long, or out of order do nothing.
-func TestServeRefuses(t *testing.T) {
-	for line, want := range map[string]string{
-		`{"protocol":1,"do":"join","address":"192.0.2.9","own":"192.0.2.2"}`:   "not started with the address 192.0.2.9: start both",
-		`{"protocol":2,"do":"join","address":"192.0.2.250","own":"192.0.2.2"}`: "different versions",
-		`{"protocol":1,"do":"join","address":"192.0.2.250","own":"192.0.2.1"}`: "both nodes must be in one subnet",
-		`{"protocol":1,"do":"join","address":"192.0.2.250"}`:                   "both nodes must be in one subnet",
-		`{"protocol":1,"do":"hold","address":"192.0.2.250"}`:                   "was not joined",
-		`no JSON`: "",
-		`"` + strings.Repeat("a", maxMessage) + `"`: "",
-	} {
-		here, there := net.Pipe()
-		n := &node{targets: []target{{address: netip.MustParseAddr("192.0.2.250"), own: netip.MustParseAddr("192.0.2.1"), subnet: netip.MustParsePrefix("192.0.2.0/24")}}}
-		ended := make(chan error, 1)
-		go func() { ended <- n.serve(t.Context(), there); there.Close() }()
-		_, _ = here.Write([]byte(line + "\n"))
-		b := make([]byte, maxMessage)
-		read, _ := here.Read(b)
-		testkit.Contains(testkit.In(t, line[:7]), string(b[:read]), want)
-		here.Close()
-		if err := <-ended; (want == "") != (err != nil) {
-			t.Errorf("%.50s: %v", line, err)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -99,15 +100,13 @@ func (n *node) do(ctx context.Context, r request) (a answer, err error) {
 		return n.join(ctx, r)
 	}
 	s := n.stations[r.Address]
-	if s == nil {
-		return a, fmt.Errorf("%v was not joined", r.Address)
-	}
-	if s.held == nil && (r.Do == opTeach || r.Do == opMove || r.Do == opRepeat || r.Do == opSpeak) {
-		return a, fmt.Errorf("%v is not on this node", r.Address)
+	if err := s.refuses(r); err != nil {
+		return a, err
 	}
 	switch r.Do {
 	case opSearch:
 		a.MACs, a.Others, err = s.search(ctx)
+		s.unused = err == nil && len(a.MACs) == 0
 	case opHold:
 		if err = s.release(); err == nil {
 			err = s.hold(ctx)
@@ -148,6 +147,22 @@ func (n *node) do(ctx context.Context, r request) (a answer, err error) {
 		err = fmt.Errorf("unknown request %q", r.Do)
 	}
 	return a, err
+}
+
+// refuses returns why a station, nil for none, does not do what is asked: a peer cannot have
+// a node hold an address that is in use, nor announce what it does not hold.
+func (s *station) refuses(r request) error {
+	switch {
+	case s == nil:
+		return fmt.Errorf("%v was not joined", r.Address)
+	case r.Do == opHold && !s.unused:
+		return fmt.Errorf("%v was not searched for, or is in use", r.Address)
+	case s.held == nil && slices.Contains([]operation{opTeach, opMove, opRepeat, opSpeak}, r.Do):
+		return fmt.Errorf("%v is not on this node", r.Address)
+	case (r.Do == opMove || r.Do == opRepeat) && !slices.Contains(arpnd.Forms(s.address.Is6()), r.Form):
+		return fmt.Errorf("%v cannot be announced by %q", r.Address, r.Form)
+	}
+	return nil
 }
 
 // join starts a station for one of the addresses that this node was given.
@@ -257,13 +272,13 @@ func dial(ctx context.Context, o Options) (*remote, error) {
 
 func (p *remote) do(_ context.Context, r request) (a answer, err error) {
 	_ = p.conn.SetDeadline(time.Now().Add(messageTime))
-	if err := writeLine(p.conn, r); err != nil {
-		return a, err
+	if err = writeLine(p.conn, r); err == nil {
+		err = readLine(p.in, &a)
 	}
-	if err := readLine(p.in, &a); err != nil {
-		return a, fmt.Errorf("%w: was it started with this node's address as --peer?", err)
-	}
-	if a.Error != "" {
+	switch {
+	case err != nil:
+		return a, fmt.Errorf("%w: see its output, and whether its --peer is this node's address", err)
+	case a.Error != "":
 		return a, fmt.Errorf("on the peer: %q", a.Error)
 	}
 	return a, nil

@@ -51,6 +51,7 @@ type station struct {
 	scan    *listener.Scanner
 	changed chan struct{}
 	sending func()       // ends a send in the background; may be nil
+	unused  bool         // no host answered for the address
 	holds   bool         // this node has added the address
 	held    *net.UDPConn // at the address
 
@@ -295,8 +296,8 @@ func (s *station) repeat(ctx context.Context, form arpnd.Form) error {
 	return nil
 }
 
-// send sends packets to the address in the background, at first to this node's own MAC:
-// the kernel knows the address as it was before it moved from here.
+// send sends packets to the address in the background, as a client that knows the previous
+// holder: the neighbour entry has this node's own MAC until an announcement replaces it.
 func (s *station) send(ctx context.Context) error {
 	err := netlink.NeighSet(&netlink.Neigh{LinkIndex: s.link.Index, State: netlink.NUD_REACHABLE, IP: s.address.AsSlice(), HardwareAddr: s.link.HardwareAddr})
 	if err != nil {
