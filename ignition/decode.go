@@ -53,7 +53,6 @@ func (all *Decoder) Decode(name string, data []byte) ([]Document, error) {
 	return d.documents, nil
 }
 
-// objectsIn splits data into its documents, each as JSON.
 func objectsIn(data []byte) ([]json.RawMessage, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if objects, err := jsonStream(data); err == nil {
@@ -134,7 +133,6 @@ func flatten(out []json.RawMessage, raw json.RawMessage, depth int) []json.RawMe
 	return append(out, raw)
 }
 
-// decoder collects the documents of a file.
 type decoder struct {
 	file      string
 	all       *Decoder

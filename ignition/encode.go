@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// roleLabel binds a MachineConfig to a pool.
 const roleLabel = "machineconfiguration.openshift.io/role"
 
 // Metadata is the part of a MachineConfig that is not Ignition.
@@ -159,7 +158,6 @@ func (p parts) json(version string) []byte {
 	return append(out, "\n}\n"...)
 }
 
-// comma appends a comma before every element but the first.
 func comma(out []byte, i int) []byte {
 	if i == 0 {
 		return out

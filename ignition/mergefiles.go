@@ -46,7 +46,6 @@ func (m *merger) storage(storage object, files []File) error {
 	return m.removeReplaced(storage, "links", "link", files)
 }
 
-// removeReplaced removes directories or links at the path of a file.
 func (m *merger) removeReplaced(storage object, key, kind string, files []File) error {
 	list, err := storage.list(key)
 	if err != nil {

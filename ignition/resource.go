@@ -100,7 +100,6 @@ func withoutSecrets(u *url.URL) string {
 	return bare.String()
 }
 
-// remoteName applies withoutSecrets to a source.
 func remoteName(source *string) string {
 	if source == nil {
 		return "nothing"

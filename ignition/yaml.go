@@ -61,7 +61,6 @@ func texts(v any) any {
 	return v
 }
 
-// textMap converts labels and annotations.
 func textMap(m map[string]string) map[string]text {
 	out := make(map[string]text, len(m))
 	for k, v := range m {

@@ -111,7 +111,6 @@ func (r *resolver) checkVIPs() {
 	r.checkNames()
 }
 
-// vipLists returns the VIPs of each group.
 func (r *resolver) vipLists() [][]place {
 	out := [][]place{r.api, r.ingress}
 	if r.dns != nil {
@@ -259,7 +258,6 @@ func (r *resolver) checkHosts(v place) {
 	}
 }
 
-// hostWith returns the name of the host with an address, or "".
 func (r *resolver) hostWith(addr netip.Addr) string {
 	for _, h := range r.hosts() {
 		for _, a := range h.Addresses {

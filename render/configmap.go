@@ -38,7 +38,6 @@ func (r *Renderer) extraManifests(format Format, c *Cluster, w Want) ([]OutputFi
 	return []OutputFile{f}, err
 }
 
-// configMap returns the ConfigMap with the given files.
 func configMap(c *Cluster, files []OutputFile) (OutputFile, error) {
 	data, size := map[string]string{}, 0
 	for _, f := range files {

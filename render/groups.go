@@ -38,12 +38,10 @@ func (p place) at() string {
 	return p.field
 }
 
-// placesOf returns the install-config's VIPs as places.
 func placesOf(docs layers, list []installconfig.Address) []place {
 	return lists.Map(list, func(a installconfig.Address) place { return place{a.Addr, docs, a.Field, a.Default} })
 }
 
-// collectVIPs reads the VIPs of the install-config and of the VIPConfig.
 func (r *resolver) collectVIPs() {
 	install, vip := r.in.Install, &r.in.VIP.Spec
 	r.api = placesOf(layer(install.Doc), install.APIVIPs)
@@ -167,7 +165,6 @@ func (r *resolver) additionalAPIGroup(i int, g *v1alpha1.AdditionalAPI, domain s
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.additionalAPIVIPs[%d]", i))
 }
 
-// apiNames returns the names that resolve to additional API VIPs.
 func apiNames(g *v1alpha1.AdditionalAPI, domain string) []string {
 	if len(g.Names) > 0 {
 		return g.Names

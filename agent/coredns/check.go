@@ -133,7 +133,6 @@ func startsLine(before, t caddyfile.Token) bool {
 	return t.File != before.File || t.Line != before.Line+strings.Count(before.Text, "\n")
 }
 
-// quoted quotes a token if necessary.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\r\n\"#") {
 		return s

@@ -112,7 +112,6 @@ func (j *Job) Run(ctx context.Context) error {
 	return failed
 }
 
-// apply applies the current configuration.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	conf, err := j.render()
 	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
@@ -208,7 +207,6 @@ func (j *Job) report(f state.Fact) {
 	j.publish()
 }
 
-// publish publishes the state to the other jobs.
 func (j *Job) publish() {
 	status := j.daemon.Status()
 	if problem := j.Source.Problem(); problem != "" {

@@ -32,7 +32,6 @@ func newOutput() (*output, error) {
 	return &output{read: r, write: w, changed: make(chan struct{})}, nil
 }
 
-// run forwards lines until close.
 func (o *output) run(to io.Writer) {
 	lines := bufio.NewReader(o.read)
 	for {

@@ -139,12 +139,10 @@ type lastFound struct {
 	at         time.Time
 }
 
-// redirect sets the wanted redirect.
 func (k *keeperRun) redirect(r Redirect) {
 	k.asked, k.placed = &r, nil
 }
 
-// step applies the wanted rules.
 func (k *keeperRun) step() {
 	if k.asked == nil || !k.known {
 		return

@@ -161,7 +161,6 @@ func readsAs(conn *nftables.Conn, r Redirect) (bool, error) {
 	return true, nil
 }
 
-// readChains returns the table's chains by name.
 func readChains(conn *nftables.Conn) ([]*nftables.Chain, error) {
 	all, err := conn.ListChainsOfTableFamily(nftables.TableFamilyINet)
 	if err != nil {

@@ -28,7 +28,6 @@ type Group struct {
 	Senders []Sender
 }
 
-// key identifies the group.
 func (g *Group) key() key { return key{g.Interface, g.IPv6, g.RouterID} }
 
 type key struct {

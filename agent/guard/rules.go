@@ -113,7 +113,6 @@ func (s *Sender) matches(ipv6 bool) (out [][]expr.Any) {
 	return out
 }
 
-// field is a field of the network header.
 type field int
 
 const (
@@ -140,7 +139,6 @@ func equals(data ...byte) *expr.Cmp {
 
 func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict{Kind: kind}} }
 
-// ruleCount returns the number of rules placed.
 func ruleCount(groups []Group) int {
 	n := 0
 	for i := range groups {

@@ -130,7 +130,6 @@ func (j *Job) Run(ctx context.Context) error {
 	return failed
 }
 
-// apply applies the current configuration.
 func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	conf, port, err := j.render()
 	changed, err = j.daemon.Apply(ctx, daemon.Target{Conf: conf, Err: err})
@@ -224,7 +223,6 @@ func (j *Job) logged(line []byte) bool {
 	return !j.printed.isDuplicate(line)
 }
 
-// poll polls HAProxy's backends.
 func (j *Job) poll(ctx context.Context) {
 	text, err := ask(ctx, v1alpha1.HAProxySocket, "show stat")
 	if err != nil {
@@ -242,7 +240,6 @@ func (j *Job) poll(ctx context.Context) {
 	j.publish()
 }
 
-// publish publishes the state to the other jobs.
 func (j *Job) publish() {
 	s := state.HAProxy{Daemon: j.daemon.Status()}
 	if problem := j.Source.Problem(); problem != "" {

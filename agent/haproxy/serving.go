@@ -28,7 +28,6 @@ const (
 // depends on it, and crashes are known without it.
 var ownPace = vrrp.ProbeTiming{Interval: time.Second, Confirm: 100 * time.Millisecond, Timeout: time.Second, Times: 2}
 
-// pace returns the probe timing.
 func (j *Job) pace() vrrp.ProbeTiming {
 	if v1alpha1.ControlPlaneRole(j.Source.Role) {
 		return vrrp.HAProxyProbe // the keepalived job relies on it
@@ -36,7 +35,6 @@ func (j *Job) pace() vrrp.ProbeTiming {
 	return ownPace
 }
 
-// service is the state of HAProxy's service.
 type service struct {
 	is    bool
 	since time.Time // start of the current state

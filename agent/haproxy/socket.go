@@ -17,7 +17,6 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// socketTimeout bounds one request.
 const socketTimeout = 5 * time.Second
 
 // Backends (templates/haproxy): ready API servers, and those that accept connections.

@@ -82,7 +82,6 @@ func (m *Metrics) result(check string, healthy, first bool) {
 	}
 }
 
-// ended removes the result of a check that ended.
 func (m *Metrics) ended(check string) {
 	if m != nil {
 		m.healthy.DeleteLabelValues(check)

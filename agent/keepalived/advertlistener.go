@@ -68,7 +68,6 @@ func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 	al.failing.Warn(al.log, errors.Join(errs...), "cannot receive VRRP settings of other nodes", "VRRP settings of other nodes received again")
 }
 
-// instances returns the followed instances.
 func (al *advertListener) instances() (out []keepalived.Instance) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
@@ -78,7 +77,6 @@ func (al *advertListener) instances() (out []keepalived.Instance) {
 	return out
 }
 
-// received returns the adverts received so far.
 func (al *advertListener) received(now time.Time) migration.Heard {
 	al.mu.Lock()
 	defer al.mu.Unlock()

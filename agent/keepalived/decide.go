@@ -42,7 +42,6 @@ func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
 	return out
 }
 
-// decide returns the configuration for a node with these facts and settings.
 func decide(f *facts.Facts, c chosenSettings, lifetimeOver bool) *decision {
 	d := &decision{cluster: f.Cluster, node: f.Node, conf: c.conf, self: f.Self, migrations: c.migrations, migration: c.migration}
 	if d.conf == nil {

@@ -34,7 +34,6 @@ func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-// instanceStates returns the states of the instances in a configuration.
 func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {
@@ -61,7 +60,6 @@ func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []neti
 	return out
 }
 
-// publisher publishes the state of the job.
 type publisher struct {
 	last     atomic.Pointer[state.Keepalived] // nil before the first publication
 	watchdog liveness.Watchdog

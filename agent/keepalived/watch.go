@@ -19,7 +19,6 @@ const (
 	bootstrapPollEvery = 250 * time.Millisecond
 )
 
-// watch polls the node and publishes its state.
 func (j *Job) watch(ctx context.Context) {
 	every := nodePollEvery
 	if j.bootstrap != nil {
@@ -69,7 +68,6 @@ func (j *Job) observe() bool {
 	return lost || membership.Deaf(instances, held)
 }
 
-// publish publishes the state of the job, and records its changes.
 func (j *Job) publish() {
 	s := state.Keepalived{
 		Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.checks.board.Facts(), ClusterProblem: j.Source.Problem(),

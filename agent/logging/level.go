@@ -24,7 +24,6 @@ import (
 // levelFile is the name of the file for all jobs, and of the one in a job's directory.
 const levelFile = "log-level"
 
-// levels are the levels, the most verbose first.
 var levels = []string{"DEBUG", "INFO", "WARN", "ERROR"}
 
 // file returns the path of a job's level, or of the one for all jobs if job is empty.
@@ -126,7 +125,6 @@ func (f *LevelFollower) await(ctx context.Context, w *fsnotify.Watcher) bool {
 	}
 }
 
-// update applies the current level.
 func (f *LevelFollower) update() {
 	level := f.Usual
 	for _, job := range []string{"", f.Job} {

@@ -9,7 +9,6 @@ import (
 // legacyTTL bounds the TTL in responses to plain resolvers (RFC 6762 section 6.7).
 const legacyTTL = 10
 
-// reply is the answer to a query.
 type reply struct {
 	answers records
 	extra   records

@@ -31,7 +31,6 @@ const (
 	lastSecond = time.Second
 )
 
-// cached is a record with its times.
 type cached struct {
 	rr       dns.RR
 	set, id  string
@@ -230,7 +229,6 @@ func (c *cache) expire(now time.Time) {
 	}
 }
 
-// find returns the unexpired records of a name and type.
 func (c *cache) find(name string, kind uint16, now time.Time) (out []dns.RR) {
 	for _, e := range c.sets[setOf(name, kind)] {
 		if now.Before(e.expires) {

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 )
 
-// logChange logs the changes of a state.
 func logChange(log *slog.Logger, before, now state.MDNS) {
 	if now.Announced != before.Announced || now.Why != before.Why || now.Interface != before.Interface || !slices.Equal(now.Addresses, before.Addresses) {
 		level := slog.LevelInfo

@@ -23,7 +23,6 @@ const hops = 255
 // maxMessage is the largest message (RFC 6762 section 17).
 const maxMessage = 9000
 
-// packet is a received message.
 type packet struct {
 	msg  *dns.Msg
 	from netip.AddrPort
@@ -187,7 +186,6 @@ func (g *group) send(msg *dns.Msg) error {
 	return errors.Join(errs...)
 }
 
-// sendTo sends a message to one host.
 func (g *group) sendTo(to netip.AddrPort, msg *dns.Msg) error {
 	data, err := pack(msg)
 	if err != nil {

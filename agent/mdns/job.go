@@ -131,7 +131,6 @@ func (j *Job) set(change func()) {
 	}
 }
 
-// state returns the current state.
 func (j *Job) state() state.MDNS {
 	problem := j.Source.Problem()
 	j.mu.Lock()

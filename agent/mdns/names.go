@@ -47,7 +47,6 @@ func hostOf(name string) (host string, ok bool) {
 	return host, ok && validateHost(host) == nil
 }
 
-// records are all records of a host.
 type records []dns.RR
 
 func newRecords(host string, addrs []netip.Addr) records {
@@ -82,7 +81,6 @@ func (r records) own() records {
 	return slices.DeleteFunc(slices.Clone(r), func(rr dns.RR) bool { return rr.Header().Name == enumerated })
 }
 
-// named returns the records of a name.
 func (r records) named(name string) records {
 	return slices.DeleteFunc(slices.Clone(r), func(rr dns.RR) bool { return !strings.EqualFold(rr.Header().Name, name) })
 }
@@ -92,7 +90,6 @@ func (r records) has(rr dns.RR) bool {
 	return slices.ContainsFunc(r, func(mine dns.RR) bool { return same(mine, rr) })
 }
 
-// without returns the records that others lacks.
 func (r records) without(others records) records {
 	return slices.DeleteFunc(slices.Clone(r), others.has)
 }

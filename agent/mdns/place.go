@@ -25,7 +25,6 @@ func (p place) equal(other place) bool {
 		slices.Equal(p.addresses, other.addresses)
 }
 
-// source4 returns the IPv4 source address, if any.
 func (p place) source4() (addr netip.Addr, ok bool) {
 	if len(p.addresses) > 0 && p.addresses[0].Is4() {
 		return p.addresses[0], true
@@ -33,7 +32,6 @@ func (p place) source4() (addr netip.Addr, ok bool) {
 	return netip.Addr{}, false
 }
 
-// hasIPv6 reports whether the link has an IPv6 source address.
 func (p place) hasIPv6() bool {
 	return p.linkLocal || slices.ContainsFunc(p.addresses, netip.Addr.Is6)
 }

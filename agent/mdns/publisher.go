@@ -58,7 +58,6 @@ func (p *publisher) run(ctx context.Context) error {
 	return nil
 }
 
-// phase is the progress of a name.
 type phase int
 
 const (
@@ -69,7 +68,6 @@ const (
 	conflicting // the name is taken; probing again later
 )
 
-// publisherRun is one run of a publisher.
 type publisherRun struct {
 	*publisher
 	at      station
@@ -124,7 +122,6 @@ func (p *publisherRun) enter(next phase, delay time.Duration) {
 	p.phase, p.step, p.next = next, 0, time.Now().Add(delay)
 }
 
-// act performs due actions.
 func (p *publisherRun) act() {
 	now := time.Now()
 	if now.After(p.formerUntil) {
@@ -191,7 +188,6 @@ func (p *publisherRun) nextAction() time.Time {
 	return due
 }
 
-// notify notifies of a changed state.
 func (p *publisherRun) notify(err error) {
 	next := publisherState{
 		Link:      p.at.place.name,

@@ -40,14 +40,12 @@ const (
 	evaluatePause = 100 * time.Millisecond
 )
 
-// run collects until ctx ends.
 func (r *resolver) run(ctx context.Context) {
 	run := &resolverRun{resolver: r, at: station{addresses: r.Addresses}, cache: newCache()}
 	defer run.at.detach()
 	run.at.run(ctx, run)
 }
 
-// resolverRun is one run of a resolver.
 type resolverRun struct {
 	*resolver
 	at    station

@@ -110,7 +110,6 @@ func (p *publisherRun) flushDelayed(now time.Time) {
 	}
 }
 
-// sent stores the time at which records were multicast.
 func (p *publisherRun) sent(rrs records, now time.Time) {
 	for _, rr := range rrs {
 		p.last[key(rr)] = now

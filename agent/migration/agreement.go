@@ -29,7 +29,6 @@ const (
 	announcementTime = 5 * time.Millisecond
 )
 
-// view is the input of an agreement.
 type view struct {
 	// now is the wall clock, up a monotonic clock.
 	now             time.Time
@@ -53,7 +52,6 @@ type Node struct {
 	Announced Announcement
 }
 
-// verdict is the result of an evaluation.
 type verdict struct {
 	// settled reports that no migration is pending.
 	settled bool
@@ -83,7 +81,6 @@ type agreement struct {
 	missed int
 }
 
-// evaluate evaluates a view.
 func (a *agreement) evaluate(v view) verdict {
 	out := verdict{announcement: Announcement{Running: v.running.String()}}
 	if understands(v.running, v.target) || v.running == v.target {

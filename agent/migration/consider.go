@@ -59,7 +59,6 @@ func (m *Machine) unready(in *Input) string {
 	return in.Refused
 }
 
-// without returns the nodes except the named ones.
 func without(list []Node, names []string) []Node {
 	return slices.DeleteFunc(slices.Clone(list), func(n Node) bool { return slices.Contains(names, n.Name) })
 }

@@ -23,7 +23,6 @@ var (
 	healthy   = Gauge("vipgen_healthy", "Whether the job is healthy (1) or not (0): what /healthz answers.")
 )
 
-// condition caches the health of a job.
 type condition struct {
 	ask               func(context.Context) error
 	version, revision string // of the agent

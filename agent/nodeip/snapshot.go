@@ -46,5 +46,4 @@ type Route struct {
 	Advertised bool
 }
 
-// isDefault reports whether the route is a default route.
 func (r Route) isDefault() bool { return r.Destination.Bits() == 0 }

@@ -58,7 +58,6 @@ func newSurvey(s Snapshot, vips []netip.Addr, unfit func(Link) string, in func(S
 	return out
 }
 
-// defaultRoute is a default route of a family over a link.
 type defaultRoute struct {
 	link    string
 	family  Family

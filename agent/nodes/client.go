@@ -129,7 +129,6 @@ func (c *client) setSpec(spec *v1alpha1.ClusterConfigSpec) {
 	c.spec = spec
 }
 
-// setNodes replaces the known nodes.
 func (c *client) setNodes(nodes []v1alpha1.Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

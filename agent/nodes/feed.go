@@ -47,7 +47,6 @@ func (f *feed[T]) publish(v T) {
 	}
 }
 
-// current returns the latest value, if any.
 func (f *feed[T]) current() (v T, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -144,7 +144,6 @@ func newConnection(c *credentials) (*connection, error) {
 	}, nil
 }
 
-// client returns the client for a server, a base URL.
 func (c *connection) client(server string) (*rest.RESTClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +164,6 @@ func (c *connection) client(server string) (*rest.RESTClient, error) {
 	return r, err
 }
 
-// ready returns nil if a server is ready.
 func (c *connection) ready(req *http.Request) error {
 	resp, err := c.http.Do(req)
 	if err != nil {

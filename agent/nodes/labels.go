@@ -27,7 +27,6 @@ func newLabels(m map[string]string) labels {
 	return l
 }
 
-// get returns the value of a label, empty if there is none.
 func (l labels) get(key string) string {
 	i, ok := slices.BinarySearchFunc(l, key, func(l label, key string) int { return strings.Compare(l.Key, key) })
 	if !ok {
@@ -36,7 +35,6 @@ func (l labels) get(key string) string {
 	return l[i].Value
 }
 
-// only returns the labels with wanted keys.
 func (l labels) only(wanted func(key string) bool) map[string]string {
 	var m map[string]string
 	for _, x := range l {

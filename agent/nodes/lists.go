@@ -51,7 +51,6 @@ func (l lists) restore(records []*record) {
 	}
 }
 
-// run watches until ctx ends.
 func (l lists) run(ctx context.Context, w *Watcher) {
 	var all sync.WaitGroup
 	defer all.Wait()

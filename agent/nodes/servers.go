@@ -93,7 +93,6 @@ const (
 // jittered returns d less a random part, so that the nodes do not ask all at once.
 func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d/4))) }
 
-// failures tracks failed servers.
 type failures map[string]*failure
 
 type failure struct {
@@ -101,7 +100,6 @@ type failure struct {
 	until time.Time     // time of the next attempt
 }
 
-// backingOff reports whether the server must not be tried yet.
 func (f failures) backingOff(server string, now time.Time) bool {
 	x := f[server]
 	return x != nil && now.Before(x.until)

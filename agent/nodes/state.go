@@ -82,7 +82,6 @@ func withLabels(nodes []*record, wanted func(key string) bool) []*record {
 	return out
 }
 
-// stored is a record on disk.
 type stored struct {
 	record
 	err error // why the record is invalid

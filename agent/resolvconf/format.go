@@ -37,7 +37,6 @@ func withDomain(domain string, others []string) []string {
 	return out
 }
 
-// marshal formats the configuration for Parse.
 func (c Config) marshal() []byte {
 	var b strings.Builder
 	b.WriteString("# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n")

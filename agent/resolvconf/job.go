@@ -105,7 +105,6 @@ func (j *Job) runPlain(ctx context.Context) error {
 	}
 }
 
-// source holds the inputs of a resolv.conf.
 type source struct {
 	network []byte // NetworkManager's resolv.conf
 	domains []byte // the dispatcher's file

@@ -29,7 +29,6 @@ type Dir struct {
 // maxSize bounds a state at many times its usual size, in bytes.
 const maxSize = 4 << 20
 
-// writeAgain is the delay before a failed write is repeated.
 const writeAgain = time.Second
 
 // published is a file written by this process, open to hold its lock.
@@ -143,7 +142,6 @@ func place(f *os.File, data []byte, path string) error {
 	return os.Rename(f.Name(), path)
 }
 
-// owns reports whether the path names the open file.
 func owns(f *os.File, path string) bool {
 	a, err := f.Stat()
 	if err != nil {

@@ -81,7 +81,6 @@ func isRemote(client netip.AddrPort) bool {
 	return a.IsGlobalUnicast() && !a.Is4In6() && a.Zone() == "" && client.Port() != 0
 }
 
-// count returns the number of clients of a VIP.
 func count(ports map[uint16][]netip.AddrPort) (n int) {
 	for _, clients := range ports {
 		n += len(clients)

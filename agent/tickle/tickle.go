@@ -85,7 +85,6 @@ func (t *Tickler) Observe(here, came []netip.Addr) {
 	t.notify()
 }
 
-// notify wakes Run.
 func (t *Tickler) notify() {
 	select {
 	case t.wake <- struct{}{}:

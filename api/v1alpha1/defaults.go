@@ -84,7 +84,6 @@ func (p Ports) Owner(port int) string {
 	return ""
 }
 
-// namedPort is a port with its field's name and its usual value.
 type namedPort struct {
 	name  string
 	port  *int

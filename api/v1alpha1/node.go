@@ -171,7 +171,6 @@ func (n *Node) bind(vip netip.Addr) (b Binding, best int) {
 	return b, best
 }
 
-// listedBefore reports whether the cluster lists the node's address a before b.
 func (n *Node) listedBefore(a, b netip.Addr) bool {
 	i, j := slices.Index(n.Listed, a), slices.Index(n.Listed, b)
 	return i >= 0 && (j < 0 || i < j)

@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/internal/lazy"
 )
 
-// checker collects the problems of one document.
 type checker struct{ list problem.List }
 
 func (c *checker) add(code problem.Code, field, found, expected string) {
@@ -267,7 +266,6 @@ func (c *checker) domain(field, name, found, expected string) {
 	}
 }
 
-// shortLabel checks a label with a maximum length.
 func (c *checker) shortLabel(field, name, expected string, most int) {
 	c.label(field, name, expected)
 	if ValidLabel(name) && len(name) > most {

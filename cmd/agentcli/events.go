@@ -27,7 +27,6 @@ that prints a file.`,
 	}
 }
 
-// events prints both files of the record.
 func (a *app) events() error {
 	found := false
 	for _, name := range []string{events.OlderName, events.FileName} {

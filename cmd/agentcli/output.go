@@ -16,5 +16,4 @@ var kinds = command.Outputs{
 	command.OutputOf[vrrpScan]("agent-vrrp-scan", "VRRPScan"),
 }
 
-// printJSON prints an object of one of the kinds to standard output.
 func (a *app) printJSON(v any) error { return kinds.Print(a.out, v) }

@@ -117,7 +117,6 @@ func (a *app) runWithNodes(ctx context.Context, t task, f jobFlags) error {
 	return a.runTask(ctx, t)
 }
 
-// task is a job with its environment.
 type task struct {
 	job.Kind
 	env job.Environment

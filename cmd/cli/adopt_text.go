@@ -115,7 +115,6 @@ func planImages(b *printer, p *adopt.Plan) {
 	_ = w.Flush() // in memory
 }
 
-// checkText prints what changed.
 func checkText(out *printer, c *adopt.Check) {
 	out.line("Cluster %s, OpenShift %s", c.Cluster, c.Is)
 	if c.Was != c.Is {

@@ -220,7 +220,6 @@ func verdict(ok bool) string {
 
 func day(t time.Time) string { return t.Format(time.RFC3339) }
 
-// validFor describes how long a certificate is still valid.
 func validFor(until, now time.Time) string {
 	d := until.Sub(now)
 	switch {

@@ -148,7 +148,6 @@ func (i *inventory) holdsAny() (bool, error) {
 	return false, nil
 }
 
-// emptyProblem returns the problem of a side without anything to compare.
 func (i *inventory) emptyProblem() error {
 	return problem.List{{File: i.arg, Severity: problem.Error, Code: problem.MissingField, Found: "nothing to compare",
 		Expected: "MachineConfigs, Ignition configs or manifests", Hint: "'vipgen render' makes them of an install-config"}}

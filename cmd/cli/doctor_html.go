@@ -88,7 +88,6 @@ func pageMove(number int, m *doctor.Move) htmlMove {
 // aroundMove is the time before and after a move that is drawn.
 const aroundMove = 2 * time.Second
 
-// moveRun returns the drawn parts of a move.
 func moveRun(m *doctor.Move) timeline.Run {
 	begin := m.At.Add(-aroundMove)
 	since := func(t time.Time) time.Duration { return t.Sub(begin) }

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// moment is the time format of events.
 const moment = "2006-01-02 15:04:05.000"
 
 func doctorText(p *printer, d diagnosis) {

@@ -236,7 +236,6 @@ func groupText(out *printer, g *explain.Group) {
 	}
 }
 
-// mostNames is the number of node names that are printed.
 const mostNames = 5
 
 func holdersText(out *printer, list []explain.Holder) {

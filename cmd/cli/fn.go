@@ -314,7 +314,6 @@ func (l *resourceList) withResults(files []render.OutputFile, problems problem.L
 	return b.Bytes(), nil
 }
 
-// identity returns a key that identifies an object.
 func identity(n *yaml.Node) string {
 	meta := child(n, "metadata")
 	return strings.Join([]string{value(n, "apiVersion"), value(n, "kind"), value(meta, "namespace"), value(meta, "name")}, " ")

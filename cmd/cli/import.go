@@ -152,7 +152,6 @@ func newDirectory(name string) error {
 	return problem.List{{File: name, Severity: problem.Error, Code: problem.ConflictingFields, Found: "files in it", Expected: "a directory that does not exist, or is empty", Hint: "give --dir another name"}}
 }
 
-// importFiles reads all relevant files, by the names that the user gave.
 func (a *app) importFiles(names []string) (out []render.File, err error) {
 	var sum input.Sum
 	err = a.eachFile(names, importer.Relevant, func(name string, _ bool, data []byte, err error) error {

@@ -26,7 +26,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// initFlags are the contents of a new file.
 type initFlags struct {
 	from, dir            string
 	output               command.Format
@@ -157,7 +156,6 @@ func (a *app) initWrite(f *initFlags, file render.File) error {
 	return nil
 }
 
-// ask prompts for the most common settings of a vipgen.yaml.
 func (a *app) ask(f *initFlags) {
 	in := bufio.NewScanner(a.In)
 	one := func(what string) string {

@@ -65,5 +65,4 @@ func outputSchema(name string) ([]byte, error) {
 	return schemas.ReadFile("schemas/" + name + schemaSuffix)
 }
 
-// printJSON prints an object of one of the kinds to standard output.
 func (a *app) printJSON(v any) error { return kinds.Print(a.Out, v) }

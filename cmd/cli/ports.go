@@ -12,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/internal/companion/ports"
 )
 
-// portList is the output.
 type portList struct {
 	Cluster string       `json:"cluster"`
 	Rules   []ports.Rule `json:"rules"`

@@ -20,7 +20,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// previewFlags are facts of a node.
 type previewFlags struct {
 	inputflags.Flags
 	node, role, iface, profile string
@@ -153,7 +152,6 @@ func (a *app) nodeFacts(c *render.Cluster, f *previewFlags) (*v1alpha1.Node, err
 	return n, n.Validate().Err()
 }
 
-// readFacts reads a node's facts and returns every problem.
 func readFacts(name string, data []byte) (*v1alpha1.Node, error) {
 	doc, list := source.Parse(name, data)
 	if doc == nil {

@@ -66,7 +66,6 @@ func (a *app) remove(names []string, f remove.Options, o command.Format) error {
 	return found(show(a, o, removal{r, removeVerdict(r)}, removeText), !r.MayDelete || len(r.SplitBrain) > 0)
 }
 
-// removal is the output.
 type removal struct {
 	*remove.Removal
 	Verdict string `json:"verdict"`
@@ -102,7 +101,6 @@ func removeText(out *printer, r removal) {
 	fmt.Fprintf(out, "\n%s\n", r.Verdict)
 }
 
-// removeVerdict returns the verdict on deleting vipgen's MachineConfigs.
 func removeVerdict(r *remove.Removal) string {
 	gone, done := len(r.Steps[3].Findings) == 0, r.Steps[len(r.Steps)-1].State
 	switch {

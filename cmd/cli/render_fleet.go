@@ -161,7 +161,6 @@ func (r *fleetRun) place(m input.Cluster) string {
 	return ""
 }
 
-// add counts the result of a cluster.
 func (r *fleetRun) add(o outcome) {
 	r.problems = append(r.problems, o.problems...)
 	var list problem.List

@@ -77,7 +77,6 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	return nil
 }
 
-// mergeProblem returns the problem of a file that cannot be merged into.
 func mergeProblem(file string, err error) error {
 	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
 		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}

@@ -70,7 +70,6 @@ Exit code 0: valid; warnings do not change it. 1: with --strict, valid with warn
 	return c
 }
 
-// validation is the result of validate for a cluster.
 type validation struct {
 	InstallConfig string       `json:"installConfig"`
 	Valid         bool         `json:"valid"`
@@ -95,7 +94,6 @@ type validationList struct {
 	Items []*validation `json:"items"`
 }
 
-// validate checks one cluster, and prints what it found.
 func (a *app) validate(installConfig string, f *inputflags.Flags, o command.Format) (*validation, error) {
 	v, err := a.check(installConfig, f)
 	if err != nil {
@@ -166,7 +164,6 @@ func (a *app) validateFleet(fleet input.Fleet, f *inputflags.Flags, o command.Fo
 	return err
 }
 
-// verdict summarizes whether a cluster is valid.
 func (v *validation) verdict() string {
 	n := len(v.Problems)
 	switch {

@@ -19,7 +19,6 @@ import (
 // VIP to.
 const fewestNodes = 2
 
-// verifyFlags select what to prove.
 type verifyFlags struct {
 	nodes    int
 	template string
@@ -75,7 +74,6 @@ func (a *app) verify(installConfig string, f *inputflags.Flags, v *verifyFlags, 
 	return found(show(a, o, proven{report.Holds(), report}, proofText), !report.Holds())
 }
 
-// proven is the output.
 type proven struct {
 	Holds bool `json:"holds"`
 	*verify.Report
@@ -190,7 +188,6 @@ func statesText(out *printer, list []verify.NodeState) {
 	w.Flush()
 }
 
-// stateWords describes what does not work on a node.
 func stateWords(n verify.NodeState) string {
 	return cmp.Or(strings.Join(n.Failed, ", "), "everything works")
 }

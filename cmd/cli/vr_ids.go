@@ -231,7 +231,6 @@ func overrideFile(m input.Cluster) string {
 	return filepath.Join(filepath.Dir(m.Config), input.VIPConfigName)
 }
 
-// idsResult is the output.
 type idsResult struct {
 	Clusters   []clusterIDs  `json:"clusters"`
 	Collisions []idCollision `json:"collisions"`

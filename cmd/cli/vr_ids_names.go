@@ -9,7 +9,6 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
-// routerIDs are the derived IDs of a cluster, for printing.
 type routerIDs struct {
 	Cluster string `json:"cluster"`
 	API     int    `json:"api"`

@@ -24,7 +24,6 @@ func Version() string { return readBuild().Version }
 // since; "unknown" where it was not built in a clone.
 func Revision() string { return readBuild().Revision }
 
-// readBuild returns the build information of the running program.
 func readBuild() Build {
 	v := Build{Version: "unknown", Revision: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {

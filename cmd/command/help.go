@@ -25,7 +25,6 @@ func GroupFlags(flags *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
-// printHelp prints what a command does, then its usage.
 func printHelp(c *cobra.Command, _ []string) {
 	text := c.Long
 	if text == "" {
@@ -35,7 +34,6 @@ func printHelp(c *cobra.Command, _ []string) {
 	_ = c.Usage()
 }
 
-// printUsage prints the usage of a command: lines, examples, commands, flags.
 func printUsage(c *cobra.Command) error {
 	w := c.OutOrStdout()
 	fmt.Fprintln(w, "Usage:")
@@ -79,7 +77,6 @@ func printCommands(w io.Writer, c *cobra.Command) {
 	}
 }
 
-// printFlags prints flags, a group's under its title.
 func printFlags(w io.Writer, title string, all *pflag.FlagSet) {
 	titles := []string{title}
 	sets := map[string]*pflag.FlagSet{}

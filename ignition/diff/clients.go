@@ -70,7 +70,6 @@ func routerIDImpacts(before, after *v1alpha1.ClusterConfigSpec) (out []Impact) {
 	return out
 }
 
-// groupWith returns the group that has a VIP, or nil.
 func groupWith(s *v1alpha1.ClusterConfigSpec, vip netip.Addr) *v1alpha1.Group {
 	if i := slices.IndexFunc(s.Groups, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, vip) }); i >= 0 {
 		return &s.Groups[i]

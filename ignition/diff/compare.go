@@ -175,7 +175,6 @@ func (r *Result) hosts(a, b *Cluster) {
 	}
 }
 
-// sameAsPool reports whether a pool has the same changes.
 func (r *Result) sameAsPool(pool string, changes []Change) bool {
 	i := slices.IndexFunc(r.Pools, func(p Pool) bool { return p.Name == pool })
 	if i < 0 {

@@ -81,7 +81,6 @@ func (p policy) reason(c Change) Reason {
 	return r
 }
 
-// effect returns the effect of a rule.
 func effect(rule rule, ok bool) (Effect, string) {
 	if !ok {
 		return Reboot, "no node disruption policy names it"

@@ -187,7 +187,6 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// inline returns a value on one line.
 func inline(v any) string {
 	if s, ok := v.(string); ok && s != "" && !strings.Contains(s, "\n") {
 		return s

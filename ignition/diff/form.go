@@ -9,7 +9,6 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 )
 
-// form is the way to compare a file.
 type form int
 
 const (

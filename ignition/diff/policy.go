@@ -22,7 +22,6 @@ const (
 	actionSpecial      = "Special" // for registries.conf alone
 )
 
-// action is an action of the operator.
 type action struct {
 	Type string
 	// Service is the name of the service to reload or restart.

@@ -64,7 +64,6 @@ func Read(from io.Reader) (list []Event, skipped Skipped, err error) {
 	}
 }
 
-// skipLine reads to the end of a line that is too long.
 func skipLine(lines *bufio.Reader) error {
 	for {
 		_, err := lines.ReadSlice('\n')

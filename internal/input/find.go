@@ -240,7 +240,6 @@ func named(config, base string) Cluster {
 	return Cluster{Config: config, Name: filepath.ToSlash(name)}
 }
 
-// isCompanionFile reports whether a file is one that goes next to an install-config.
 func isCompanionFile(name string) bool {
 	switch filepath.Base(name) {
 	case VIPConfigName, AgentConfigName, ClusterIngressName, FleetName:

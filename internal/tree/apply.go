@@ -178,7 +178,6 @@ func (s *swapper) swap(i int, c Change) error {
 	return nil
 }
 
-// mkdir creates a directory and its parents.
 func (s *swapper) mkdir(dir string) error {
 	if _, err := s.root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return s.failure(dir, err)

@@ -9,7 +9,6 @@ import (
 
 const stagePrefix = ".vipgen-stage-"
 
-// errInUse is the error for a held lock.
 var errInUse = errors.New("in use")
 
 // removeStages removes the leftovers of killed runs: staged files, and replaced ones, which

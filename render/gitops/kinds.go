@@ -25,7 +25,6 @@ const (
 	agentConfig             = "AgentConfig"
 )
 
-// kind is a kind of object in repositories of clusters.
 type kind struct {
 	name string
 	// version is the API version that vipgen reads.

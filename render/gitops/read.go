@@ -76,7 +76,6 @@ func read(o *object, docs []*source.Document, others []source.File) (*Cluster, p
 	return r.cluster(), r.report()
 }
 
-// reader collects the data of objects about one cluster.
 type reader struct {
 	main *source.Document
 	// path of the cluster's fields in main
@@ -92,7 +91,6 @@ type reader struct {
 	problems problem.List
 }
 
-// cluster reads the views.
 func (r *reader) cluster() *Cluster {
 	c := &Cluster{Manifests: r.manifests}
 	r.install.Put("apiVersion", "v1", r.main, "apiVersion")
@@ -126,7 +124,6 @@ func (r *reader) addAs(key string, d *source.Document, code problem.Code, field,
 		Field: field, Found: found, Expected: expected, Hint: hint}})...)
 }
 
-// version checks the apiVersion of an object.
 func (r *reader) version(d *source.Document) {
 	want := kindNamed(d.Text("kind")).version
 	switch got := d.Text("apiVersion"); got {

@@ -66,7 +66,6 @@ func (r *reader) add(code problem.Code, field, found, expected, hint string) {
 	})
 }
 
-// deprecated warns about an old spelling.
 func (r *reader) deprecated(field, found, expected string) {
 	r.problems = append(r.problems, problem.Problem{
 		Severity: problem.Warning, Code: problem.Deprecated,
@@ -99,7 +98,6 @@ func (r *reader) installVersion(in *file) {
 	}
 }
 
-// duplicate reports a name that an earlier field has.
 func (r *reader) duplicate(field, name, first string) {
 	r.add(problem.BadName, field, problem.Quote(name)+" for the second time", "a name of its own",
 		fmt.Sprintf("first in %s", first))

@@ -139,7 +139,6 @@ func hostOf(network netip.Prefix, number int, field string) []Address {
 	return []Address{{Addr: a, Field: field, Default: true}}
 }
 
-// floatingIPs reads OpenStack's floating IPs of the VIPs.
 func (r *reader) floatingIPs(c *InstallConfig, in *fileOpenStack) {
 	const at = "platform.openstack."
 	one := func(a netip.Addr, name string) *Address {

@@ -69,7 +69,6 @@ type decoder struct {
 	read  map[string]bool
 }
 
-// report adds a problem about the node at the current path.
 func (d *decoder) report(n *yaml.Node, p problem.Problem) {
 	at := place(d.path, n)
 	p.File, p.Line, p.Column = d.file, at.Line, at.Column

@@ -2,7 +2,6 @@ package source
 
 import "go.yaml.in/yaml/v3"
 
-// entry is one key of a mapping with its value.
 type entry struct {
 	key, value *yaml.Node
 }

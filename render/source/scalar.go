@@ -53,7 +53,6 @@ var (
 	typePrefix = reflect.TypeFor[netip.Prefix]()
 )
 
-// expected describes the values of a Go type.
 func expected(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -13,7 +13,6 @@ type NamedCertificate struct {
 	Certificate secret   `json:"servingCertificate"`
 }
 
-// secret is a reference to a Secret.
 type secret struct {
 	Name string `json:"name"`
 }

@@ -44,7 +44,6 @@ func (o *operatorPeers) follow(now time.Time, peers, all []v1alpha1.Peer) {
 	o.peers = peers
 }
 
-// silent returns the names of peers whose adverts have not arrived.
 func (o *operatorPeers) silent() (names []string) {
 	for _, p := range o.peers {
 		if !slices.ContainsFunc(o.senders, p.Has) {

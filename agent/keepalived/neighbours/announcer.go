@@ -62,7 +62,6 @@ func (a *announcer) notify() {
 	}
 }
 
-// run announces until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -112,7 +111,6 @@ func (a *announcer) send() (more bool) {
 	return len(a.left) > 0
 }
 
-// announceAt announces the VIP on a link, at the link's own address.
 func announceAt(link int, vip netip.Addr) error {
 	l, err := net.InterfaceByIndex(link)
 	if err != nil || len(l.HardwareAddr) != 6 { // not Ethernet: no neighbours

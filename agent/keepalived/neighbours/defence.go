@@ -27,7 +27,6 @@ type defence struct {
 	answered  map[netip.Addr]time.Time
 }
 
-// newDefence returns a defence that answers through an announcer.
 func newDefence(a *announcer, log *slog.Logger) *defence {
 	d := &defence{announcer: a, claims: NewClaims(func() {}, log)}
 	d.claims.answer = d.answer

@@ -132,7 +132,6 @@ func (q *queues) apply(wanted []limit) error {
 	return errors.Join(errs...)
 }
 
-// find returns the limit of the same interface and family.
 func find(list []limit, l limit) (limit, bool) {
 	i := slices.IndexFunc(list, func(o limit) bool { return o.Interface == l.Interface && o.IPv6 == l.IPv6 })
 	if i < 0 {

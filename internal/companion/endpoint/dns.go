@@ -68,7 +68,6 @@ func (t *Target) askSystem(ctx context.Context) (DNS, *Finding) {
 	}
 }
 
-// askNameserver queries one name server for addresses of both families.
 func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	d := DNS{By: t.Nameserver.String()}
 	rcode := dns.RcodeSuccess

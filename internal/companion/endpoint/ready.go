@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// mostBody is the limit for the body of an answer.
 const mostBody = 1 << 20
 
 // askReady requests the server's readiness, and its liveness if it is not ready.
@@ -83,7 +82,6 @@ func (v *visit) get(ctx context.Context, c *http.Client, path string) (int, stri
 	return response.StatusCode, string(body), err
 }
 
-// authority returns the host of the request.
 func (v *visit) authority() string { return net.JoinHostPort(v.ServerName, fmt.Sprint(v.Port)) }
 
 // failedChecks returns the failed checks of /readyz?verbose, whose lines begin with "[-]".

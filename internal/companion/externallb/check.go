@@ -275,7 +275,6 @@ func (r *resolver) networks() {
 	}
 }
 
-// pair resolves the hosts that hold the VIPs.
 func (r *resolver) pair() {
 	if len(r.x.Balancers) != 2 {
 		return

@@ -103,7 +103,6 @@ func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 	return b, b.Sort()
 }
 
-// daemon is a program of a load balancer.
 type daemon struct {
 	dir, file string
 	config    func(p *Plan, host string, w Want) ([]byte, error)

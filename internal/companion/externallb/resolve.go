@@ -68,7 +68,6 @@ func (x *Options) lend(in *render.Input) map[string]string {
 	return lent
 }
 
-// resolver holds input and report of one Load.
 type resolver struct {
 	in *render.Input
 	x  Options
@@ -125,7 +124,6 @@ func (x *Options) serves(what string) bool {
 	return len(x.Serve) == 0 || slices.Contains(x.Serve, what)
 }
 
-// nodes collects the nodes of the options and of the files, by name.
 func (r *resolver) nodes() {
 	known := r.c.Config.Spec.Peers
 	named := func(list []v1alpha1.Peer, name string) int {
@@ -315,7 +313,6 @@ const (
 	points   = 20
 )
 
-// keepalived returns the configuration of one host of a pair.
 func (r *resolver) keepalived(self, other Balancer, id int) Keepalived {
 	k := Keepalived{
 		Cluster: r.c.Config.Spec.Domain, Host: self.Name, Priority: priority, Points: points,

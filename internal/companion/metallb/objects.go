@@ -214,7 +214,6 @@ func (plan *Plan) Certificate() ([]byte, error) {
 	return slices.Concat(text, object), err
 }
 
-// endpointsData is the data of a Service's endpoints.
 type endpointsData struct {
 	Params
 	Family    string

@@ -46,7 +46,6 @@ func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 	return r.plan, r.List
 }
 
-// resolver holds a request and the report of one Resolve.
 type resolver struct {
 	c    *render.Cluster
 	q    Request

@@ -269,7 +269,6 @@ func (r *resolver) vips() []VIP {
 	return out
 }
 
-// fromFile returns the install-config's floating IP of a group.
 func (r *resolver) fromFile(group string) (netip.Addr, string) {
 	var a *installconfig.Address
 	switch group {

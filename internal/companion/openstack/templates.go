@@ -34,7 +34,6 @@ func (h *hints) Kept() []hintVIP {
 	return slices.DeleteFunc(slices.Clone(h.VIPs), func(v hintVIP) bool { return v.Port == "" })
 }
 
-// hintPort is a node's port.
 type hintPort struct {
 	Name Name
 	// VIPs are the VIPs that the node can hold.
@@ -52,7 +51,6 @@ type hintVIP struct {
 	FloatingIP, Fixed netip.Addr
 }
 
-// hintAddress is a VIP with its subnet.
 type hintAddress struct {
 	netip.Addr
 	Subnet netip.Prefix

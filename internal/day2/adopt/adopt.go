@@ -125,7 +125,6 @@ func (p *Plan) DefaultAgent() problem.List {
 	return list
 }
 
-// load resolves the imported input.
 func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 	c, list, err := render.Load(sources(map[string][]byte{importer.InstallConfigName: installConfig, importer.VIPConfigName: vipConfig}), render.Options{})
 	if err != nil {

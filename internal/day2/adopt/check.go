@@ -155,7 +155,6 @@ func Update(dir, later []render.File, accept []string) ([]render.OutputFile, pro
 	return out, list
 }
 
-// compare compares the operator's files with those of the directory.
 func (c *Check) compare(dir map[string][]byte, export *diff.Cluster, o *importer.Observed) {
 	was, is := &diff.Cluster{}, &diff.Cluster{}
 	for name, data := range dir {
@@ -202,7 +201,6 @@ func (c *Check) shadows(dir map[string][]byte, export *diff.Cluster, record reco
 	}
 }
 
-// images compares those of the input with the release's.
 func (c *Check) images(cluster *render.Cluster, o *importer.Observed) {
 	have := render.ImageList(cluster.Images)
 	for i, image := range render.ImageList(o.Images) {

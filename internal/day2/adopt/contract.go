@@ -192,7 +192,6 @@ func (p *Plan) treat(items map[string]*Item, pool string, rows map[string]assets
 	}
 }
 
-// kind returns whether a name is a path or a unit.
 func kind(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return "file"

@@ -86,7 +86,6 @@ func within(image, prefix string) bool {
 	return ok && prefix != "" && (rest == "" || strings.ContainsAny(rest[:1], "/:@"))
 }
 
-// mirror is an entry of the cluster's mirrors.
 type mirror struct {
 	source  string
 	byTag   bool

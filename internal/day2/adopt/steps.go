@@ -44,7 +44,6 @@ const (
 	ExportKinds   = "oc get " + kindsOfConfig + "\\\n" + kindsOfNodes + " -o yaml"
 )
 
-// steps writes a page.
 type steps struct {
 	strings.Builder
 	n int
@@ -224,7 +223,6 @@ func AwaitPool(name, bound string) []string {
 	return []string{wait + "Updating --timeout=5m", wait + "Updated --timeout=" + bound}
 }
 
-// keepsApart reports whether the import lost a setting that separates nodes.
 func keepsApart(p *Plan) bool {
 	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// analysis determines the cause of a move.
 type analysis struct {
 	*records
 	instance    string
@@ -184,7 +183,6 @@ func (c *analysis) settingsChanged(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: SettingsChanged, Sure: Certain, Node: a.node, Text: a.node + " has other VRRP settings: " + said}
 }
 
-// settingsDiffer reports whether settings differ from the node's previous ones.
 func (c *analysis) settingsDiffer(e *event) bool {
 	before := c.eventsIn(e.Node, time.Time{}, e.when.Add(-time.Nanosecond), c.matching(events.Settings))
 	return len(before) > 0 && *before[len(before)-1].Settings != *e.Settings
@@ -213,7 +211,6 @@ func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: AgentStopped, Sure: sure, Node: a.node, Text: text}
 }
 
-// recordedAfter reports whether a node recorded anything at a moment or later.
 func (c *analysis) recordedAfter(node string, t time.Time) bool {
 	list := c.nodes[node]
 	return len(list) > 0 && !list[len(list)-1].when.Before(t)
@@ -236,7 +233,6 @@ func (c *analysis) startedSince(node string, since, until time.Time) bool {
 	return len(c.eventsIn(node, since.Add(time.Nanosecond), until, c.matching(events.AgentStarted))) > 0
 }
 
-// nextStart returns the next start of a node's agent, or nil.
 func (c *analysis) nextStart(node string, since time.Time) *event {
 	list := c.nodes[node]
 	for i := range list {

@@ -56,7 +56,6 @@ type Cause struct {
 	Next string `json:"next,omitempty"`
 }
 
-// complete fills in the texts of a kind of cause.
 func (c Cause) complete() Cause {
 	c.Next = cmp.Or(c.Next, next[c.Code])
 	if c.Sure == Likely {

@@ -209,7 +209,6 @@ func order(list []events.Event) (out []event) {
 	return out
 }
 
-// addresses determines the addresses of nodes and the VIPs of instances.
 func (r *records) addresses() {
 	for _, name := range r.names {
 		for _, e := range r.nodes[name] {
@@ -226,7 +225,6 @@ func (r *records) addresses() {
 	}
 }
 
-// missing returns the peers without a record.
 func (r *records) missing() (out []MissingPeer) {
 	found := map[netip.Addr]string{}
 	for _, name := range r.names {
@@ -344,7 +342,6 @@ func join(moves []Move) (out []Move) {
 	return out
 }
 
-// union returns the names in either list, sorted.
 func union(a, b []string) []string {
 	out := slices.Concat(a, b)
 	slices.Sort(out)

@@ -57,7 +57,6 @@ func (c *analysis) priority(a, b *span, leaves time.Time) *Cause {
 	return &Cause{Code: BetterNode, Sure: Certain, Node: sender, Text: text}
 }
 
-// peer reports whether a node knew an address as a peer's.
 func (c *analysis) peer(node string, h *event) bool {
 	known := c.eventsIn(node, time.Time{}, h.when.Add(publish), c.matching(events.Instance))
 	if len(known) == 0 {
@@ -106,13 +105,11 @@ const (
 	soonAfter = 3 * time.Second
 )
 
-// recordsUntil reports whether the record of a node extends to a moment.
 func (r *records) recordsUntil(node string, t time.Time) bool {
 	list := r.nodes[node]
 	return len(list) > 0 && !list[len(list)-1].when.Before(t)
 }
 
-// termsOf returns the terms of the instance's priority on a node, if known.
 func (c *analysis) termsOf(node string, t time.Time) []events.Term {
 	list := c.eventsIn(node, time.Time{}, t.Add(publish), c.matching(events.Priority))
 	if len(list) == 0 {

@@ -24,7 +24,6 @@ func (s *span) ends() bool { return !s.open }
 
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
-// spansOf returns the spans of an instance, sorted by start.
 func (r *records) spansOf(instance string) (out []span) {
 	for _, name := range r.names {
 		out = append(out, holdings(name, instance, r.nodes[name])...)

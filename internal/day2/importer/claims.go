@@ -23,7 +23,6 @@ const (
 	byInstaller      // the install-config of the installation
 )
 
-// claim is the value of something in a source.
 type claim[T any] struct {
 	value T
 	at    Place

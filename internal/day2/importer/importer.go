@@ -185,7 +185,6 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// compare orders places by file and line.
 func (p Place) compare(q Place) int {
 	return cmp.Or(strings.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line))
 }

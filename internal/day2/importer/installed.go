@@ -106,7 +106,6 @@ func (i *importer) readNode(doc *source.Document, h header) {
 	}
 }
 
-// countNodes makes claims of the nodes that were found.
 func (i *importer) countNodes() {
 	if len(i.nodes[v1alpha1.RoleMaster]) == 0 {
 		return // not the list of all nodes

@@ -129,7 +129,6 @@ type configMap struct {
 // daemons lists the daemons whose images the ControllerConfig has.
 var daemons = []string{"keepalived", "haproxy", "coredns"}
 
-// kinds maps the kinds that are read to their readers.
 var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).readControllerConfig,
 	"Infrastructure":   config((*importer).readInfrastructure),
@@ -192,7 +191,6 @@ func (i *importer) readInfrastructure(doc *source.Document, f *infrastructure) {
 	i.infrastructure(doc, "", f)
 }
 
-// infrastructure reads an Infrastructure at a field of the document.
 func (i *importer) infrastructure(doc *source.Document, at string, f *infrastructure) {
 	s := &f.Status
 	status := at + "status."

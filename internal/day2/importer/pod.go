@@ -64,7 +64,6 @@ func (i *importer) readPod(doc *source.Document, disabled bool) {
 	}
 }
 
-// isKeepalivedPod reports whether the name is of a keepalived pod, on any node.
 func isKeepalivedPod(name string) bool {
 	return name == "keepalived" || strings.HasPrefix(name, "keepalived-")
 }

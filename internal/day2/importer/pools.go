@@ -15,7 +15,6 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-// configDoc is a MachineConfig or Ignition config with its file.
 type configDoc struct {
 	ignition.Document
 	file string

@@ -90,7 +90,6 @@ func (f *installFile) setPlatform(name string, p platformFile) {
 	f.Platform = map[string]platformFile{name: p}
 }
 
-// setFeatureSet sets the featureSet of a cluster that uses previews.
 func (f *installFile) setFeatureSet(version string) {
 	fencing := f.ControlPlane.Fencing != nil && version != "" && !assets.AtLeast(version, "4.22")
 	arbiter := f.Arbiter != nil && version != "" && !assets.AtLeast(version, "4.20")

@@ -118,7 +118,6 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	return r, list
 }
 
-// pool reads vipgen's part of a pool.
 func pool(export *diff.Cluster, name string) (*Pool, error) {
 	p := &Pool{Name: name, MachineConfigs: []string{}}
 	var mode *v1alpha1.ModeFileContent

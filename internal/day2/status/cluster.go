@@ -43,7 +43,6 @@ func rank(c Code) int {
 	return 3
 }
 
-// hasState reports whether any state of the node was read.
 func (n *Node) hasState() bool { return !n.report.Empty() }
 
 func (n *Node) describe() {

@@ -26,7 +26,6 @@ type Failure struct {
 	WithoutAnswerMS int `json:"withoutAnswerMS,omitempty"`
 }
 
-// failures lists the failures of a setup.
 type failures struct {
 	Timing
 	cluster *render.Cluster

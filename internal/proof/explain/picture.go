@@ -42,7 +42,6 @@ type picture struct {
 	y       float64
 }
 
-// column returns the middle of the nth pool's column.
 func (p *picture) column(n int) float64 {
 	wide := (svg.Width - margin - names) / float64(len(p.cluster.Roles))
 	return names + wide*(float64(n)+0.5)

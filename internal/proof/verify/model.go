@@ -246,7 +246,6 @@ var dnsKind = &kind{
 	},
 }
 
-// all returns the state in which every part works.
 func (k *kind) all() state { return 1<<len(k.parts) - 1 }
 
 func (k *kind) failures(s state) int { return bits.OnesCount8(uint8(k.all() &^ s)) }

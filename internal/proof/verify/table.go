@@ -37,7 +37,6 @@ const (
 	othersAlone = "routers of other ingress controllers alone"
 )
 
-// add records the holder of the VIP.
 func (t table) add(v *view, times int) {
 	best, words := -1, nothingRuns
 	for x := range v.nodes() {

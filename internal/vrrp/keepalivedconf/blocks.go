@@ -179,7 +179,6 @@ func reopen(top, current *Statement) bool {
 	return true
 }
 
-// onlyHoles reports whether all words are holes.
 func onlyHoles(words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return strings.Trim(w, Hole) != "" })
 }

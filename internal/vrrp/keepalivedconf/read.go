@@ -37,7 +37,6 @@ func Read(text []byte) (*Config, []Problem) {
 	return r.conf, r.problems
 }
 
-// reader collects the content of a text.
 type reader struct {
 	conf     *Config
 	version  int // vrrp_version

@@ -149,7 +149,6 @@ func (s *search) assign(change []Member, r *Report) {
 	}
 }
 
-// taken returns the IDs that a member cannot have.
 func (s *search) taken(m Member, moved map[Member]int) *[256]bool {
 	var out [256]bool
 	for id, who := range s.reservedFor(m.Cluster) {

@@ -77,7 +77,6 @@ type Report struct {
 	Unsolved   []Unsolved
 }
 
-// search is the state of one Find.
 type search struct {
 	clusters []Cluster
 	foreign  []Foreign
@@ -236,7 +235,6 @@ func isOnNetwork(c *Cluster, f Foreign) bool {
 	})
 }
 
-// isOwn reports whether the adverts are those of one of the clusters.
 func (s *search) isOwn(f Foreign) bool {
 	if f.ID < 1 || f.ID > 255 {
 		return false
