@@ -49,6 +49,31 @@ func TestGenerationOf(t *testing.T) {
 	}
 }
 
+// Adverts of strangers, of other instances and without a VIP are ignored.
+func TestIgnoredAdverts(t *testing.T) {
+	from := instanceOf(fastSettings).Peers
+	conf := func(v v1alpha1.VRRPSettings) *keepalived.Conf {
+		return &keepalived.Conf{Instances: []keepalived.Instance{*instanceOf(v)}}
+	}
+	var h Hearing
+	h.Follow(pairsOf(conf(classicSettings), conf(fastSettings)), from)
+	record := func(change func(*listener.Received)) bool {
+		a := listener.Received{TTL: 255, Advert: vrrp.Advert{Source: from[0], Version: 3, RouterID: 10, Priority: 60, VIPs: testkit.Addrs("192.0.2.5")}}
+		change(&a)
+		return h.Record("eth0", a, noon)
+	}
+	for name, change := range map[string]func(*listener.Received){
+		"another virtual router ID": func(a *listener.Received) { a.RouterID = 11 },
+		"no VIP":                    func(a *listener.Received) { a.VIPs = nil },
+		"another VIP":               func(a *listener.Received) { a.VIPs = testkit.Addrs("192.0.2.6") },
+		"another source":            func(a *listener.Received) { a.Source = testkit.Addrs("192.0.2.99")[0] },
+		"a release":                 func(a *listener.Received) { a.Priority = 0 },
+	} {
+		testkit.Equal(testkit.In(t, name), false, record(change))
+	}
+	testkit.Equal(testkit.In(t, "a peer's"), true, record(func(*listener.Received) {}))
+}
+
 // Advertisements of a node count as continued after several intervals, whatever the number of
 // its VIPs.
 func TestContinues(t *testing.T) {

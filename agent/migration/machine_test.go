@@ -137,6 +137,9 @@ func TestMachine(t *testing.T) {
 		{"the others have migrated at the instant", []step{first, agreed,
 			{in: cluster(instant-s).agreedTo(at).hearing(fastSettings, 9), runs: fast, migrated: 1},
 		}},
+		{"an instant that this node announced before its agent restarted", []step{
+			{in: cluster(s).with(func(in *Input) { in.Nodes[0].Announced.At = noon }).hearing(fastSettings, 9), runs: fast, migrated: 1},
+		}},
 		{"most others say that they have", []step{first,
 			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
 			{in: cluster(10 * s).with(fastNow), runs: classic, waits: "a to agree"},

@@ -202,6 +202,7 @@ func TestBrokenRules(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	c := clusterOf(t, bareMetal, 3, "")
 	for by, want := range map[string]string{
+		"":                                   "lacks its virtual_router_id, interface or VIP",
 		"track_script x":                     "is not known in vrrp_instance",
 		"track_file {\n moon\n }":            `"moon" is not defined`,
 		"state SLEEPY":                       "expected BACKUP or MASTER",
@@ -213,7 +214,11 @@ func TestUnreadable(t *testing.T) {
 		"authentication {\n auth_type AH\n}": "expected PASS",
 	} {
 		s := setupOf(t, c, "api", "running")
-		edit(t, &s, 1, `state BACKUP`, by)
+		pattern := `state BACKUP`
+		if by == "" {
+			pattern = `interface \S+`
+		}
+		edit(t, &s, 1, pattern, by)
 		if _, err := s.Prove(nil); err == nil || !strings.Contains(err.Error(), "keepalived.conf of master-1: ") {
 			t.Errorf("%q: error %v", by, err)
 		} else if !strings.Contains(err.Error(), want) {

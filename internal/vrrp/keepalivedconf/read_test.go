@@ -178,7 +178,7 @@ func TestTemplate(t *testing.T) {
 	conf, problems := keepalivedconf.Read([]byte(`{{ range .VIPs }}
 vrrp_instance {{ .Name }}_API {
     virtual_router_id {{ .ID }}
-    advert_int {{ if .Fast }}0.1{{ else }}1{{ end }}
+    advert_int {{ if eq .Profile "f" }}0.1{{ else }}1{{ end }}
     virtual_ipaddress {
         {{ . }}/{{ .Mask }}
         192.0.2.5/{{ .Mask }}
