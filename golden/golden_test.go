@@ -29,7 +29,9 @@ func TestCases(t *testing.T) {
 			t.Parallel()
 			r := c.result(t)
 			t.Run("expected", func(t *testing.T) { checkExpected(t, c, r) })
-			t.Run("again", func(t *testing.T) { checkAgain(t, c, r) })
+			if slices.Contains(whole, c.name) {
+				t.Run("again", func(t *testing.T) { checkAgain(t, c, r) })
+			}
 			t.Run("verbatim", func(t *testing.T) { checkVerbatim(t, r) })
 			t.Run("secrets", func(t *testing.T) { checkSecrets(t, c, r) })
 			t.Run("VIPs", func(t *testing.T) { checkVIPs(t, r) })
@@ -41,6 +43,17 @@ func TestCases(t *testing.T) {
 			t.Run("manifests", func(t *testing.T) { checkManifests(t, r) })
 			t.Run("keepalived", func(t *testing.T) { checkKeepalived(t, r) })
 			t.Run("haproxy", func(t *testing.T) { checkHAProxy(t, r) })
+		})
+	}
+}
+
+// TestCasesAgain renders every case twice; TestCases does so only for those with whole trees.
+func TestCasesAgain(t *testing.T) {
+	testkit.Long(t)
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			checkAgain(t, c, c.result(t))
 		})
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os/exec"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +133,20 @@ func addr4(s string) (a [4]byte) {
 		a = x.As4()
 	}
 	return a
+}
+
+// TestRules compares the text of the rules, without sending a packet.
+func TestRules(t *testing.T) {
+	testkit.Privileged(t)
+	runtime.LockOSThread() // never unlocked, so that the namespace ends with the thread
+	testkit.Must(t, unix.Unshare(unix.CLONE_NEWNET))
+	testkit.Must(t, (&Guard{}).Place([]Group{{Interface: "eth0", RouterID: 97, Senders: []Sender{
+		{From: []netip.Addr{addr("192.0.2.11")}, FullTTL: true}, {To: addr("224.0.0.18")},
+	}}}))
+	rules := testkit.Run(t, exec.Command(testkit.Program(t, "nft"), "list", "table", "inet", TableName))
+	group := `meta l4proto vrrp iifname "eth0" @th,8,8 0x61 `
+	testkit.Contains(t, string(rules), "elements = { 192.0.2.11 }", group+"ip ttl 255 ip saddr @senders-0-0 accept",
+		group+"ip daddr 224.0.0.18 accept", group+"counter packets 0 bytes 0 drop")
 }
 
 // TestGuard filters by family, router ID, source and TTL; packets outside of the node's groups

@@ -193,7 +193,7 @@ func TestReadWhilePublishing(t *testing.T) {
 			}
 		})
 	}
-	for i := range 2000 {
+	for i := range 500 {
 		testkit.Check(t, writer.Publish(value{true, i}))
 	}
 	close(stop)
