@@ -132,6 +132,10 @@ func TestMarkdownIsInert(t *testing.T) {
 	_, out, _ := run("", "diff", "a.yaml", "b.yaml", "-o", "markdown")
 	testkit.Contains(t, out, "`````text\n", "\\|")
 	testkit.Lacks(t, out, "\n| `cluster` | a|")
+
+	lay(t, map[string]string{"old/a<b>/mc.yaml": file("1"), "old/c/mc.yaml": file("1"), "new/a<b>/mc.yaml": file("2"), "new/c/mc.yaml": file("1")})
+	_, out, _ = run("", "diff", "old", "new", "-o", "markdown")
+	testkit.Contains(t, out, "<summary>cluster a&lt;b&gt;</summary>")
 }
 
 func git1(t *testing.T, args ...string) {
