@@ -32,7 +32,9 @@ import (
 // it.
 type badDay struct {
 	name string
-	do   func(*testing.T, *cluster, *node) (heal func())
+	// before prepares the cluster, without a client; it may be nil.
+	before func(*testing.T, *cluster, *node)
+	do     func(*testing.T, *cluster, *node) (heal func())
 	// lasts is the duration of the fault; lost bounds the requests without an answer.
 	lasts time.Duration
 	lost  int
@@ -50,6 +52,14 @@ var badDays = []badDay{
 	{name: "ManyGroups", do: clusterFile(manyGroups), lasts: 12 * time.Second},
 	{name: "LargeEvents", do: eventsFile(largeEvents), lasts: 10 * time.Second, lost: inFlight},
 	{name: "EventsFIFO", do: eventsFile(fifo), lasts: 10 * time.Second, lost: inFlight},
+	{name: "ServingCertificatesExpired", do: servingExpired, lasts: 20 * time.Second, lost: inFlight},
+	{name: "ClientCertificatesExpired", do: clientExpired, lasts: 20 * time.Second, lost: inFlight},
+	{name: "HolderAgentStopped", do: agentStopped(theHolder), lasts: time.Minute, lost: inFlight},
+	{name: "BackupAgentStopped", do: agentStopped(aBackup), lasts: time.Minute},
+	{name: "NoInodes", before: fewInodes, do: noInodes, lasts: 30 * time.Second, lost: 2 * inFlight},
+	{name: "OtherCluster", do: clusterFile(otherCluster), lasts: 15 * time.Second, lost: inFlight},
+	{name: "ARPSpoofing", do: arpSpoofing, lasts: 20 * time.Second, lost: inFlight},
+	{name: "SlowStrangers", do: slowStrangers, lasts: 40 * time.Second},
 }
 
 // TestBadDay injects the faults of a bad day into the holder of the API VIP, one after another,
@@ -62,6 +72,9 @@ func TestBadDay(t *testing.T) {
 
 func (day *badDay) run(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
+	if day.before != nil {
+		day.before(t, c, n)
+	}
 	p := c.asks(t, api, probe.LiveEvery, probe.Target{URL: "https://192.0.2.5:6443/readyz", Timeout: 2 * time.Second})
 	w := c.watchVIPs(time.Now())
 	heal := day.do(t, c, n)
@@ -75,8 +88,14 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	c.must(err)
 	r := p.End()
 	two := timeline.In(watch.Addresses).SplitBrain(0)
-	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
-		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), lists.Map(moved, func(n *node) string { return n.Name }), next.Name))
+	text := fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
+		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), lists.Map(moved, func(n *node) string { return n.Name }), next.Name)
+	for _, s := range timeline.In(watch.Addresses) {
+		if s.VIP == api {
+			text += fmt.Sprintf("\n%s from %v to %v", s.Node, s.From.Round(10*time.Millisecond), s.To.Round(10*time.Millisecond))
+		}
+	}
+	show(t, day.name+" on "+n.Name, text)
 	p.expect(t, day.lost)
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
 }

@@ -100,21 +100,22 @@ func (a *Authority) serving(usage []x509.ExtKeyUsage, names []string) (KeyPair, 
 
 // Client makes the certificate of a user of the Kubernetes API in the given groups.
 func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
-	return a.client(user, groups, time.Now().Add(lifetime))
-}
-
-// ExpiredClient makes an expired certificate like Client.
-func (a *Authority) ExpiredClient(user string, groups ...string) (KeyPair, error) {
-	return a.client(user, groups, time.Now().Add(-time.Minute))
-}
-
-func (a *Authority) client(user string, groups []string, until time.Time) (KeyPair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		NotAfter:    until,
 	})
+}
+
+// Expired makes an expired certificate with the subject, names and usage of another one.
+func (a *Authority) Expired(p KeyPair) (KeyPair, error) {
+	pair, err := p.TLS()
+	if err != nil {
+		return KeyPair{}, err
+	}
+	template := *pair.Leaf
+	template.NotAfter = time.Now().Add(-time.Minute)
+	return a.sign(&template)
 }
 
 // sign makes a certificate with a new key. The authority's own, which is the first, is

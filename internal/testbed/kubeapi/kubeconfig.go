@@ -55,7 +55,10 @@ current-context: kubelet
 // ExpireKubeconfig replaces the client certificate that WriteKubeconfig wrote for the node with
 // an expired one.
 func ExpireKubeconfig(root, dir string, ca *authority.Authority, node string) error {
-	pair, err := ca.ExpiredClient(nodeUser+node, nodeGroup)
+	pair, err := ca.Client(nodeUser+node, nodeGroup)
+	if err == nil {
+		pair, err = ca.Expired(pair)
+	}
 	if err == nil {
 		err = rotate(root, dir, pair)
 	}
