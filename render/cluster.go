@@ -278,11 +278,7 @@ func addressesOfHost(a netip.Addr, hosts []v1alpha1.Peer) []netip.Addr {
 		if !slices.Contains(h.Addresses, a) {
 			continue
 		}
-		for _, more := range h.Addresses {
-			if more != a {
-				out = append(out, more)
-			}
-		}
+		out = append(out, lists.Filter(h.Addresses, func(more netip.Addr) bool { return more != a })...)
 	}
 	return out
 }
@@ -314,16 +310,9 @@ func (r *resolver) roles() []string {
 	}
 	roles = append(roles, v1alpha1.RoleWorker)
 	custom := lists.Map(r.in.Install.Compute, func(p installconfig.Pool) string { return p.Name })
-	for _, p := range r.in.VIP.Spec.Pools {
-		custom = append(custom, p.Name)
-	}
+	custom = append(custom, lists.Map(r.in.VIP.Spec.Pools, func(p v1alpha1.Pool) string { return p.Name })...)
 	slices.Sort(custom)
-	for _, name := range slices.Compact(custom) {
-		if name != v1alpha1.RoleWorker {
-			roles = append(roles, name)
-		}
-	}
-	return roles
+	return append(roles, lists.Filter(slices.Compact(custom), func(name string) bool { return name != v1alpha1.RoleWorker })...)
 }
 
 func (r *resolver) replicas() map[string]int {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/render/source"
@@ -44,9 +45,7 @@ func (s Sources) Names() []string {
 			names = append(names, f.Name)
 		}
 	}
-	for _, f := range s.Companions {
-		names = append(names, f.Name)
-	}
+	names = append(names, lists.Map(s.Companions, func(f File) string { return f.Name })...)
 	if s.Defaults != nil && s.Defaults.doc != nil {
 		names = append(names, s.Defaults.doc.File)
 	}

@@ -53,7 +53,7 @@ func Complete(c *v1alpha1.ClusterConfig, n *v1alpha1.Node, iface string) error {
 			n.Interfaces = []v1alpha1.Interface{{DefaultRoute4: true, DefaultRoute6: true, Addresses: c.Spec.WithNetworks(p.Addresses)}}
 		}
 	}
-	known := append(slices.Clone(n.Peers), v1alpha1.Peer{Name: n.Name, Role: n.Role, Addresses: ownAddresses(n)})
+	known := append(slices.Clone(n.Peers), v1alpha1.Peer{Name: n.Name, Role: n.Role, Addresses: v1alpha1.OwnAddresses(n.Interfaces)})
 	for _, p := range c.Spec.Peers {
 		if !slices.ContainsFunc(known, func(k v1alpha1.Peer) bool { return k.Name == p.Name || sameNode(k, p) }) {
 			n.Peers = append(n.Peers, p)
@@ -90,14 +90,4 @@ func sameNode(a, b v1alpha1.Peer) bool {
 		return false
 	}
 	return slices.ContainsFunc(a.Addresses, func(x netip.Addr) bool { return slices.Contains(b.Addresses, x) })
-}
-
-func ownAddresses(n *v1alpha1.Node) []netip.Addr {
-	var out []netip.Addr
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			out = append(out, a.Addr())
-		}
-	}
-	return out
 }

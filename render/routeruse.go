@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp/routerids"
 	"github.com/vipgen/vipgen/render/installconfig"
 )
@@ -22,9 +23,7 @@ func (in *Input) RouterUses() routerids.Cluster {
 	r.collectVIPs()
 	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}
 	planned := r.groups(r.domain())
-	for _, g := range planned {
-		spec.Groups = append(spec.Groups, g.Group)
-	}
+	spec.Groups = append(spec.Groups, lists.Map(planned, func(g groupPlan) v1alpha1.Group { return g.Group })...)
 	spec.MachineNetworks = r.machineNetworks(spec.Groups)
 	c.Networks = spec.AssumedNetworks()
 	for _, g := range planned {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/lists"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
 
@@ -160,13 +162,8 @@ func (j *Job) render() ([]byte, error) {
 	if len(cluster.Spec.Groups) == 0 { // without VIPs CoreDNS does not answer for that name
 		j.shown.Name = strings.TrimSuffix(node.Name, "."+cluster.Spec.Domain) + "." + cluster.Spec.Domain
 	}
-	j.shown.Upstreams, j.shown.MDNS = nil, nil
-	for _, p := range found {
-		j.shown.MDNS = append(j.shown.MDNS, p.Name)
-	}
-	for _, a := range template.New(cluster, node).Upstreams {
-		j.shown.Upstreams = append(j.shown.Upstreams, a.String())
-	}
+	j.shown.MDNS = lists.Map(found, func(p v1alpha1.Peer) string { return p.Name })
+	j.shown.Upstreams = lists.Map(template.New(cluster, node).Upstreams, netip.Addr.String)
 	j.mu.Unlock()
 	if text, err = os.ReadFile(v1alpha1.CorefileTemplate); err != nil {
 		return nil, err

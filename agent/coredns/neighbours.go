@@ -75,10 +75,8 @@ func taken(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) (names map[string]bool, 
 		names[name], names[first] = true, true
 	}
 	host(n.Name)
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			addresses[a.Addr()] = true
-		}
+	for _, a := range v1alpha1.OwnAddresses(n.Interfaces) {
+		addresses[a] = true
 	}
 	for _, p := range c.Spec.Peers {
 		if p.Unnamed {

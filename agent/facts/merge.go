@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // merge adds the peers known when cluster.yaml was rendered to the listed ones. Listed
@@ -48,11 +49,7 @@ func bootstraps(known []v1alpha1.Peer, b nodes.Bootstrap) []v1alpha1.Peer {
 			continue
 		}
 		there.Name = p.Name
-		for _, a := range p.Addresses {
-			if a != b.Address {
-				there.Addresses = append(there.Addresses, a)
-			}
-		}
+		there.Addresses = append(there.Addresses, lists.Filter(p.Addresses, func(a netip.Addr) bool { return a != b.Address })...)
 	}
 	return append(out, there)
 }

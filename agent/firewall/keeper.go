@@ -1,6 +1,7 @@
 package firewall
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -77,9 +78,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	defer run.generations.Close()
 	run.state.Since = run.now()
 	interval := k.Interval
-	if interval == 0 {
-		interval = defaultInterval
-	}
+	interval = cmp.Or(interval, defaultInterval)
 	ticks := ticker.New(interval)
 	defer ticks.Stop()
 

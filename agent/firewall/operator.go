@@ -12,6 +12,8 @@ import (
 	"github.com/google/nftables/userdata"
 	"github.com/google/nftables/xt"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // The redirect of OpenShift's own haproxy-monitor (baremetal-runtimecfg, pkg/monitor:
@@ -33,10 +35,7 @@ type operators struct {
 
 // String describes the rules; it is empty if there are none.
 func (o operators) String() string {
-	var out []string
-	for _, t := range o.tables {
-		out = append(out, "table "+familyName(t)+" "+t.Name)
-	}
+	out := lists.Map(o.tables, func(t *nftables.Table) string { return "table " + familyName(t) + " " + t.Name })
 	for _, r := range o.rules {
 		out = append(out, "a rule of iptables in "+familyName(r.Table)+" "+r.Table.Name+" "+r.Chain.Name)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // priority puts the chains before any destination NAT (-100): the first chain with a
@@ -166,12 +168,7 @@ func readChains(conn *nftables.Conn) ([]*nftables.Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the chains of the table %s: %w", TableName, explain(err))
 	}
-	var found []*nftables.Chain
-	for _, chain := range all {
-		if chain.Table.Name == TableName {
-			found = append(found, chain)
-		}
-	}
+	found := lists.Filter(all, func(chain *nftables.Chain) bool { return chain.Table.Name == TableName })
 	slices.SortFunc(found, func(a, b *nftables.Chain) int { return cmp.Compare(a.Name, b.Name) })
 	return found, nil
 }
@@ -184,9 +181,5 @@ func readRules(conn *nftables.Conn, chain *nftables.Chain) ([][]expr.Any, error)
 	if err != nil {
 		return nil, fmt.Errorf("reading the chain %s of the table %s: %w", chain.Name, TableName, explain(err))
 	}
-	var out [][]expr.Any
-	for _, rule := range found {
-		out = append(out, rule.Exprs)
-	}
-	return out, nil
+	return lists.Map(found, func(rule *nftables.Rule) []expr.Any { return rule.Exprs }), nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // LastReload returns the row with a daemon's last reload and the first line of its
@@ -26,13 +28,7 @@ func FirstLine(text string) string {
 }
 
 // Addresses joins addresses with spaces.
-func Addresses(list []netip.Addr) string {
-	var out []string
-	for _, a := range list {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, " ")
-}
+func Addresses(list []netip.Addr) string { return lists.Join(list, " ") }
 
 // Either returns yes or no.
 func Either(is bool, yes, no string) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -36,10 +37,7 @@ func (d *decision) vips() []netip.Addr {
 }
 
 func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {
-	for _, i := range conf.Instances {
-		out = append(out, i.VIP.Addr())
-	}
-	return out
+	return lists.Map(conf.Instances, func(i keepalived.Instance) netip.Addr { return i.VIP.Addr() })
 }
 
 func decide(f *facts.Facts, c chosenSettings, lifetimeOver bool) *decision {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/migration"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -30,10 +31,7 @@ func (j *Job) handOver() {
 	if here, err := job.VIPsHere(vips); err != nil || !here {
 		return
 	}
-	var terms []vrrp.Term
-	for _, f := range d.conf.TrackFiles {
-		terms = append(terms, f.Term)
-	}
+	terms := lists.Map(d.conf.TrackFiles, func(f keepalived.TrackFile) vrrp.Term { return f.Term })
 	if err := j.checks.files.Withdraw(terms); err != nil {
 		j.Log.Warn("cannot hand over VIPs by priority: keepalived releases them when it stops", "error", err)
 		return

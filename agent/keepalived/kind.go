@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 var jobName = state.Keepalived{}.JobName()
@@ -40,9 +41,7 @@ keepalived releases its VIPs and ends.`,
 
 func rows(s *state.Keepalived) [][]string {
 	out := [][]string{{jobName, job.Either(s.Wanted, "takes part", "takes no part"), fmt.Sprintf("restarts %d", s.Restarts)}}
-	for _, why := range s.LeftOut {
-		out = append(out, []string{"", why})
-	}
+	out = append(out, lists.Map(s.LeftOut, func(why string) []string { return []string{"", why} })...)
 	if s.Scheduling != "" {
 		out = append(out, []string{"  scheduling", s.Scheduling})
 	}

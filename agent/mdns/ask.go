@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Timeout of a query, and the pause before the next one.
@@ -131,9 +132,7 @@ func await(conn net.PacketConn, query *dns.Msg, want netip.Addr) error {
 		if slices.Contains(got, want) {
 			return nil
 		}
-		for _, a := range got {
-			others = append(others, a.String())
-		}
+		others = append(others, lists.Map(got, netip.Addr.String)...)
 	}
 }
 

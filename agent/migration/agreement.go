@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Agreement on an instant. An announcement takes up to three seconds to reach the others
@@ -128,12 +129,7 @@ func (v *view) margin() time.Duration {
 // remaining returns the nodes that have to agree: those that can hold a VIP and do not run
 // the target yet.
 func (v *view) remaining() (out []Node) {
-	for _, n := range v.nodes {
-		if n.Holds && n.Announced.Running != v.target.String() {
-			out = append(out, n)
-		}
-	}
-	return out
+	return lists.Filter(v.nodes, func(n Node) bool { return n.Holds && n.Announced.Running != v.target.String() })
 }
 
 // migrated returns the number of other nodes that run the target.

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,7 @@ func (s *Server) Run(ctx context.Context) {
 		return
 	}
 	look := s.Poll
-	if look == 0 {
-		look = time.Second
-	}
+	look = cmp.Or(look, time.Second)
 	l := listeners{all: all, metrics: metrics, log: s.Log}
 	defer l.close()
 	tick := ticker.New(look)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Family is an address family.
@@ -84,23 +85,11 @@ func (c Choice) Missing() []Chosen {
 }
 
 // Own returns all of the node's own addresses.
-func (c Choice) Own() []netip.Addr {
-	var out []netip.Addr
-	for _, i := range c.Interfaces {
-		for _, p := range i.Addresses {
-			out = append(out, p.Addr())
-		}
-	}
-	return out
-}
+func (c Choice) Own() []netip.Addr { return v1alpha1.OwnAddresses(c.Interfaces) }
 
 // VIPs returns the VIPs of all groups, in order.
 func VIPs(spec *v1alpha1.ClusterConfigSpec) []netip.Addr {
-	var out []netip.Addr
-	for _, g := range spec.Groups {
-		out = append(out, g.VIPs...)
-	}
-	return out
+	return lists.FlatMap(spec.Groups, func(g v1alpha1.Group) []netip.Addr { return g.VIPs })
 }
 
 // nodeVIPs returns the VIPs in the nodes' own networks. Additional API VIPs may be in
@@ -130,19 +119,13 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	found := newSurvey(s, vips, Link.unfit, Snapshot.listed)
 	configured := newSurvey(s, vips, Link.unconfigured, Snapshot.on)
 	c := Choice{Interfaces: configured.usable()}
-	for _, r := range found.rejected {
-		if !r.Address.IsLoopback() {
-			c.Rejected = append(c.Rejected, r)
-		}
-	}
+	c.Rejected = lists.Filter(found.rejected, func(r Rejected) bool { return !r.Address.IsLoopback() })
 	for _, r := range configured.rejected {
 		if !slices.ContainsFunc(found.rejected, func(f Rejected) bool { return f.Interface == r.Interface && f.Address == r.Address }) {
 			c.Unconfigured = append(c.Unconfigured, r)
 		}
 	}
-	for _, f := range families(spec) {
-		c.Addresses = append(c.Addresses, found.pick(f, spec, p))
-	}
+	c.Addresses = lists.Map(families(spec), func(f Family) Chosen { return found.pick(f, spec, p) })
 	c.RemoteWorker = found.isRemote(spec, p.Hints)
 	return c
 }
@@ -150,14 +133,9 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 // families returns the families of the cluster, primary first: those of the machine
 // networks, or of the VIPs without any (hard case 44).
 func families(spec *v1alpha1.ClusterConfigSpec) []Family {
-	var out []Family
-	for _, n := range spec.MachineNetworks {
-		out = append(out, familyOf(n.Addr()))
-	}
+	out := lists.Map(spec.MachineNetworks, func(n netip.Prefix) Family { return familyOf(n.Addr()) })
 	if len(out) == 0 || spec.LoadBalancer != v1alpha1.LoadBalancerExternal {
-		for _, v := range nodeVIPs(spec) {
-			out = append(out, familyOf(v))
-		}
+		out = append(out, lists.Map(nodeVIPs(spec), familyOf)...)
 	}
 	if len(out) == 0 {
 		out = append(out, ipv4)
@@ -258,13 +236,16 @@ func (s survey) inNetworkOf(a netip.Addr) Chosen {
 // nextTo returns the first address of a family on the interface of a choice of the other
 // family.
 func (s survey) nextTo(c Chosen, f Family) Chosen {
+	why := "on the interface with the " + string(other(f)) + " address " + c.Why
+	return s.first(f, why, func(link string, _ netip.Addr) bool { return link == c.Interface })
+}
+
+// first returns the first wanted address of a family.
+func (s survey) first(f Family, why string, wanted func(link string, a netip.Addr) bool) Chosen {
 	for _, i := range s.interfaces {
-		if i.Name != c.Interface {
-			continue
-		}
 		for _, a := range i.Addresses {
-			if familyOf(a.Addr()) == f {
-				return Chosen{Address: a, Interface: i.Name, Why: "on the interface with the " + string(other(f)) + " address " + c.Why}
+			if familyOf(a.Addr()) == f && wanted(i.Name, a.Addr()) {
+				return Chosen{Address: a, Interface: i.Name, Why: why}
 			}
 		}
 	}
@@ -309,12 +290,8 @@ func (s survey) ahead(a, b netip.Prefix, gateway netip.Addr) bool {
 
 func (s survey) inNodeNetwork(f Family, spec *v1alpha1.ClusterConfigSpec) Chosen {
 	for _, n := range spec.NodeNetworks(s.interfaces) {
-		for _, i := range s.interfaces {
-			for _, a := range i.Addresses {
-				if familyOf(a.Addr()) == f && n.Contains(a.Addr()) {
-					return Chosen{Address: a, Interface: i.Name, Why: "in machine network " + n.String()}
-				}
-			}
+		if c := s.first(f, "in machine network "+n.String(), func(_ string, a netip.Addr) bool { return n.Contains(a) }); c.Found() {
+			return c
 		}
 	}
 	return Chosen{}

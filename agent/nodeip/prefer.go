@@ -128,12 +128,8 @@ func (s survey) registered(f Family, spec *v1alpha1.ClusterConfigSpec, p Prefere
 // kept returns a previous address that the node still has.
 func (s survey) kept(f Family, before []netip.Addr) Chosen {
 	for _, want := range before {
-		for _, i := range s.interfaces {
-			for _, a := range i.Addresses {
-				if a.Addr() == want && familyOf(want) == f {
-					return Chosen{Address: a, Interface: i.Name, Why: "chosen before, and the node still has it"}
-				}
-			}
+		if c := s.first(f, "chosen before, and the node still has it", func(_ string, a netip.Addr) bool { return a == want }); c.Found() {
+			return c
 		}
 	}
 	return Chosen{}

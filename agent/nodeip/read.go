@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
@@ -22,9 +23,7 @@ func Read() (Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the addresses: %w", err)
 	}
-	for _, l := range links {
-		s.Links = append(s.Links, link(l.Attrs()))
-	}
+	s.Links = append(s.Links, lists.Map(links, func(l netlink.Link) Link { return link(l.Attrs()) })...)
 	for _, a := range addresses {
 		if got, ok := address(a); ok {
 			s.Addresses = append(s.Addresses, got)
@@ -35,9 +34,7 @@ func Read() (Snapshot, error) {
 		if err != nil {
 			return s, fmt.Errorf("reading the routes: %w", err)
 		}
-		for _, r := range routes {
-			s.Routes = append(s.Routes, route(r)...)
-		}
+		s.Routes = append(s.Routes, lists.FlatMap(routes, route)...)
 	}
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Rejected is an address that is not the node's own.
@@ -128,12 +129,7 @@ func (s survey) usable() []v1alpha1.Interface {
 // listed returns the addresses of a link in the kernel's order, IPv4 first, and tentative
 // ones last in their family.
 func (s Snapshot) listed(l Link) []Address {
-	var out []Address
-	for _, a := range s.Addresses {
-		if a.Link == l.Index {
-			out = append(out, a)
-		}
-	}
+	out := lists.Filter(s.Addresses, func(a Address) bool { return a.Link == l.Index })
 	slices.SortStableFunc(out, func(a, b Address) int { return familyRank(a) - familyRank(b) })
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Bounds of the pause between attempts without a reported change.
@@ -76,9 +77,6 @@ func (w *Waiter) try() (Choice, string) {
 	if w.Primary && len(choice.IPs()) > 0 {
 		return choice, ""
 	}
-	var missing []string
-	for _, c := range choice.Missing() {
-		missing = append(missing, fmt.Sprintf("%s: %s", c.Family, c.Why))
-	}
+	missing := lists.Map(choice.Missing(), func(c Chosen) string { return fmt.Sprintf("%s: %s", c.Family, c.Why) })
 	return choice, strings.Join(missing, "; ")
 }

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -69,9 +70,7 @@ func loadCredentials(path, serverName string) (*credentials, error) {
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%s: server %q is not an https URL", path, c.Host)
 	}
-	if serverName == "" {
-		serverName = c.TLSClientConfig.ServerName
-	}
+	serverName = cmp.Or(serverName, c.TLSClientConfig.ServerName)
 	if serverName == "" {
 		serverName = u.Hostname()
 	}

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -73,10 +74,7 @@ func newRecord(n *nodeObject) *record {
 		}
 	}
 	// Releases with host-cidrs no longer update host-addresses.
-	host := n.Annotations.HostCIDRs
-	if host == "" {
-		host = n.Annotations.HostAddresses
-	}
+	host := cmp.Or(n.Annotations.HostCIDRs, n.Annotations.HostAddresses)
 	for _, p := range parseAll(host) {
 		if !keep(p.Addr()) {
 			continue
@@ -212,8 +210,5 @@ func role(l labels) string {
 			custom = name
 		}
 	}
-	if custom != "" {
-		return custom
-	}
-	return v1alpha1.RoleWorker
+	return cmp.Or(custom, v1alpha1.RoleWorker)
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -80,12 +81,8 @@ func New(o Options) (*Watcher, error) {
 	case o.Cluster == nil || o.Kubeconfig == "" || o.Log == nil:
 		return nil, errors.New("watching nodes takes a cluster, a kubeconfig and a log")
 	}
-	if o.Quiet == 0 {
-		o.Quiet = 100 * time.Millisecond
-	}
-	if o.MaxDelay == 0 {
-		o.MaxDelay = 3 * time.Second
-	}
+	o.Quiet = cmp.Or(o.Quiet, 100*time.Millisecond)
+	o.MaxDelay = cmp.Or(o.MaxDelay, 3*time.Second)
 	w := &Watcher{
 		node:      o.Node,
 		stateFile: o.StateFile,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Paths on the host.
@@ -194,10 +195,7 @@ func (j *Job) runResolved(ctx context.Context) error {
 // routed returns the domains besides the cluster's own for which the nodes' DNS servers
 // answer.
 func routed(spec *v1alpha1.ClusterConfigSpec) []string {
-	var out []string
-	for _, g := range spec.Groups {
-		out = append(out, g.Domains...)
-	}
+	out := lists.FlatMap(spec.Groups, func(g v1alpha1.Group) []string { return g.Domains })
 	for _, r := range spec.DNS.Records {
 		out = append(out, strings.TrimPrefix(r.Name, "*."))
 	}

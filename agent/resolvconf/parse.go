@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Config is the relevant content of a resolv.conf.
@@ -57,13 +58,7 @@ const (
 )
 
 func keep(words []string, marks string) []string {
-	var out []string
-	for _, w := range words {
-		if safe(w, marks) {
-			out = append(out, w)
-		}
-	}
-	return out
+	return lists.Filter(words, func(w string) bool { return safe(w, marks) })
 }
 
 // safe reports whether a word consists of ASCII letters, digits and these marks.

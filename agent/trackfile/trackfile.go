@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -108,11 +109,7 @@ func (f *Files) Withdraw(terms []vrrp.Term) error {
 func (f *Files) Repeat() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(f.values)) {
-		errs = append(errs, f.write(name, f.values[name]))
-	}
-	return errors.Join(errs...)
+	return errors.Join(lists.Map(slices.Sorted(maps.Keys(f.values)), func(name string) error { return f.write(name, f.values[name]) })...)
 }
 
 // write replaces the one digit of a file in place, which needs no space, or creates a

@@ -71,6 +71,16 @@ type Interface struct {
 	DefaultRoute6 bool `json:"defaultRoute6,omitempty"`
 }
 
+// OwnAddresses returns the addresses of interfaces, in order.
+func OwnAddresses(interfaces []Interface) (out []netip.Addr) {
+	for _, i := range interfaces {
+		for _, p := range i.Addresses {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
+}
+
 // Binding is the place of a VIP on a node.
 type Binding struct {
 	Interface string

@@ -9,6 +9,7 @@ import (
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/keepalived"
 	"github.com/vipgen/vipgen/agent/mdns"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // jobs are the jobs of a node, in the order of `status`. Each is a directory below agent
@@ -22,10 +23,7 @@ var jobs = []job.Kind{
 }
 
 func jobNames() []string {
-	var out []string
-	for _, k := range jobs {
-		out = append(out, k.Name)
-	}
+	out := lists.Map(jobs, func(k job.Kind) string { return k.Name })
 	slices.Sort(out)
 	return out
 }

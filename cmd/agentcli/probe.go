@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/internal/liveness/early"
 )
@@ -23,11 +24,7 @@ func (a *app) probeCommand() *cobra.Command {
 		Short:   "Liveness probe: check whether a job of this container and its daemon work",
 		Example: "  vipgen-agent probe keepalived",
 	}
-	var probes []*cobra.Command
-	for _, k := range jobs {
-		probes = append(probes, a.probe(k))
-	}
-	return command.Group(c, probes...)
+	return command.Group(c, lists.Map(jobs, a.probe)...)
 }
 
 // probeTime is less than kubelet's time-out of the pods' probes, so that the probe can

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -31,10 +32,7 @@ var configFiles = []configFile{
 
 func (a *app) renderCommand() *cobra.Command {
 	var role, facts string
-	var names []string
-	for _, r := range configFiles {
-		names = append(names, r.name)
-	}
+	names := lists.Map(configFiles, func(r configFile) string { return r.name })
 	c := &cobra.Command{
 		Use:   "render " + strings.Join(names, "|"),
 		Short: "Print a configuration file as this node would render it",

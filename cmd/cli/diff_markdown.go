@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // maxComment is below the limit of a comment on a pull request: GitHub's is 65,536 characters.
@@ -25,9 +26,7 @@ func (r *diffReport) markdown(b *printer) {
 				effect = "**" + effect + "**"
 			}
 			why := []string{}
-			for _, r := range row.reasons {
-				why = append(why, codeCell(r.Change))
-			}
+			why = append(why, lists.Map(row.reasons, func(r diff.Reason) string { return codeCell(r.Change) })...)
 			if row.note != "" {
 				why = append(why, row.note)
 			}

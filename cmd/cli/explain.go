@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/docs"
 	"github.com/vipgen/vipgen/internal/input"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/tree"
@@ -177,9 +178,7 @@ func failureTable(out *printer, r *explain.Report) {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 		for _, f := range failures[i] {
 			row := []string{f.what, f.seen}
-			for _, g := range r.Groups {
-				row = append(row, figures[f][g.Name])
-			}
+			row = append(row, lists.Map(r.Groups, func(g explain.Group) string { return figures[f][g.Name] })...)
 			fmt.Fprintln(w, strings.Join(row, "\t"))
 		}
 	}

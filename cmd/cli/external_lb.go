@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/companion/externallb"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -201,12 +202,7 @@ func (a *app) externalRender(c *cobra.Command, installConfig string, f *external
 
 // oneFile keeps the first of several files with one name, which must be identical.
 func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error) {
-	var found []render.OutputFile
-	for _, o := range files {
-		if o.Path[strings.LastIndexByte(o.Path, '/')+1:] == name {
-			found = append(found, o)
-		}
-	}
+	found := lists.Filter(files, func(o render.OutputFile) bool { return o.Path[strings.LastIndexByte(o.Path, '/')+1:] == name })
 	for _, o := range found {
 		if !bytes.Equal(o.Data, found[0].Data) {
 			return nil, fmt.Errorf("--file %s: the files of the hosts differ; give --host NAME", name)

@@ -11,6 +11,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/companion/metallb"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/render"
 )
@@ -140,10 +141,7 @@ func (a *app) metallb(installConfig string, f *metallbFlags) error {
 		a.printClients(plan)
 		return nil
 	}
-	var files []render.OutputFile
-	for _, o := range objects {
-		files = append(files, render.OutputFile{Path: o.File, Data: o.Data})
-	}
+	files := lists.Map(objects, func(o metallb.Object) render.OutputFile { return render.OutputFile{Path: o.File, Data: o.Data} })
 	if plan.NeedsCertificate() {
 		files = append(files, render.OutputFile{Path: "certificate/apiserver.yaml", Data: certificate})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/lazy"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // An unknown command is a program, vipgen-NAME, next to vipgen or in PATH. It gets the rest of
@@ -27,12 +28,7 @@ func pluginDirs() (dirs []string) {
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if filepath.IsAbs(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs
+	return append(dirs, lists.Filter(filepath.SplitList(os.Getenv("PATH")), filepath.IsAbs)...)
 }
 
 // findPlugin returns the program of a command, or "".

@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/companion/ports"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 type portList struct {
@@ -46,10 +47,7 @@ of Kubernetes, are not included.`,
 			}
 			roles = []string{role}
 		}
-		var rules []ports.Rule
-		for _, r := range roles {
-			rules = append(rules, ports.Rules(cluster, r)...)
-		}
+		rules := lists.FlatMap(roles, func(r string) []ports.Rule { return ports.Rules(cluster, r) })
 		switch o {
 		case "json":
 			return a.printJSON(portList{cluster.Config.Spec.Domain, rules})

@@ -10,6 +10,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 )
 
@@ -67,9 +68,7 @@ func nodeFiles(name string, data []byte) []nodeFile {
 		for _, f := range b.Files {
 			out = append(out, nodeFile{f.Path, fmt.Sprintf("mode %04o\n%s", f.Mode, f.Contents)})
 		}
-		for _, u := range b.Units {
-			out = append(out, nodeFile{"unit " + u.Name, unitText(u)})
-		}
+		out = append(out, lists.Map(b.Units, func(u ignition.Unit) nodeFile { return nodeFile{"unit " + u.Name, unitText(u)} })...)
 	}
 	slices.SortFunc(out, func(a, b nodeFile) int { return strings.Compare(a.path, b.path) })
 	return out

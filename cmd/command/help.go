@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -27,9 +28,7 @@ func GroupFlags(flags *pflag.FlagSet, title string, names ...string) {
 
 func printHelp(c *cobra.Command, _ []string) {
 	text := c.Long
-	if text == "" {
-		text = c.Short + "."
-	}
+	text = cmp.Or(text, c.Short+".")
 	fmt.Fprintf(c.OutOrStdout(), "%s\n\n", strings.TrimSpace(text))
 	_ = c.Usage()
 }

@@ -150,10 +150,7 @@ func version(docs []ignition.Document) string {
 // same way, as in output of vipgen, are left out.
 func (r *Result) hosts(a, b *Cluster) {
 	name := func(d ignition.Document) string {
-		if d.Role != "" {
-			return d.Role
-		}
-		return d.Name
+		return cmp.Or(d.Role, d.Name)
 	}
 	var names []string
 	left, right := map[string][]ignition.Document{}, map[string][]ignition.Document{}

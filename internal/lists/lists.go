@@ -14,6 +14,24 @@ func Map[S ~[]T, T, U any](list S, f func(T) U) (out []U) {
 	return out
 }
 
+// FlatMap returns the elements of f of each element, in order; nil if there are none.
+func FlatMap[S ~[]T, T, U any](list S, f func(T) []U) (out []U) {
+	for _, x := range list {
+		out = append(out, f(x)...)
+	}
+	return out
+}
+
+// Filter returns a new list of the elements to keep, in order; nil if there are none.
+func Filter[S ~[]T, T any](list S, keep func(T) bool) (out S) {
+	for _, x := range list {
+		if keep(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // Join joins elements with sep between.
 func Join[S ~[]T, T fmt.Stringer](list S, sep string) string {
 	return strings.Join(Map(list, T.String), sep)

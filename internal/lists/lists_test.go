@@ -15,6 +15,20 @@ func TestMap(t *testing.T) {
 	}
 }
 
+func TestFlatMap(t *testing.T) {
+	twice := func(n int) []int { return []int{n, n} }
+	testkit.Equal(t, []int{1, 1, 2, 2}, FlatMap([]int{1, 2}, twice))
+	testkit.Empty(t, FlatMap([]int{}, twice))
+}
+
+func TestFilter(t *testing.T) {
+	list := []int{1, 2, 3, 4}
+	even := func(n int) bool { return n%2 == 0 }
+	testkit.Equal(t, []int{2, 4}, Filter(list, even))
+	testkit.Equal(t, []int{1, 2, 3, 4}, list)
+	testkit.Empty(t, Filter([]int{1}, even))
+}
+
 func TestJoin(t *testing.T) {
 	list := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
 	if got, want := Join(list, " or "), "192.0.2.1 or 2001:db8::1"; got != want {

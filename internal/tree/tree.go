@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 )
@@ -267,9 +268,7 @@ func (d Dir) withRecord(files []render.OutputFile, own []string) []render.Output
 
 // RecordOf returns the record of a directory with the files, and with others of those paths.
 func RecordOf(files []render.OutputFile, paths ...string) render.OutputFile {
-	for _, f := range files {
-		paths = append(paths, f.Path)
-	}
+	paths = append(paths, lists.Map(files, func(f render.OutputFile) string { return f.Path })...)
 	slices.Sort(paths)
 	return render.OutputFile{Path: Record, Data: []byte(strings.Join(slices.Compact(paths), "\n") + "\n")}
 }

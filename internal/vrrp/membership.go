@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Member is a node's part in the election of one VIP of a group.
@@ -97,13 +98,7 @@ func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer
 
 // peersOf returns the other nodes that can hold the group's VIPs.
 func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
-	var out []v1alpha1.Peer
-	for _, p := range n.Peers {
-		if p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return lists.Filter(n.Peers, func(p v1alpha1.Peer) bool { return p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) })
 }
 
 // reasonToStayOut returns why a node must not take part; empty if it may.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Keys of the platforms with fields read here.
@@ -118,11 +119,5 @@ func (r *reader) platformAsText() {
 }
 
 func (r *reader) present(names []string) []string {
-	var found []string
-	for _, name := range names {
-		if r.doc.Has("platform." + name) {
-			found = append(found, name)
-		}
-	}
-	return found
+	return lists.Filter(names, func(name string) bool { return r.doc.Has("platform." + name) })
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"net/netip"
@@ -72,9 +73,7 @@ type decoder struct {
 func (d *decoder) report(n *yaml.Node, p problem.Problem) {
 	at := place(d.path, n)
 	p.File, p.Line, p.Column = d.file, at.Line, at.Column
-	if p.Severity == "" {
-		p.Severity = problem.Error
-	}
+	p.Severity = cmp.Or(p.Severity, problem.Error)
 	if p.Field == "" {
 		p.Field = formatPath(d.path)
 	}

@@ -1,6 +1,9 @@
 package source
 
-import "go.yaml.in/yaml/v3"
+import (
+	"github.com/vipgen/vipgen/internal/lists"
+	"go.yaml.in/yaml/v3"
+)
 
 type entry struct {
 	key, value *yaml.Node
@@ -40,9 +43,7 @@ func entries(n *yaml.Node) []entry {
 			list = append(list, entries(from)...)
 			continue
 		}
-		for _, item := range from.Content {
-			list = append(list, entries(target(item))...)
-		}
+		list = append(list, lists.FlatMap(from.Content, func(item *yaml.Node) []entry { return entries(target(item)) })...)
 	}
 	return list
 }

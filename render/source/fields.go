@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,9 +47,7 @@ func (f *structFields) add(t reflect.Type, prefix []int) {
 		case field.Anonymous && name == "":
 			embedded = append(embedded, field)
 		case field.IsExported():
-			if name == "" {
-				name = field.Name
-			}
+			name = cmp.Or(name, field.Name)
 			if _, taken := f.index[name]; !taken {
 				f.index[name] = append(slices.Clone(prefix), i)
 			}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,9 +35,7 @@ func (d *Document) Locate(l problem.List) problem.List {
 		if p.Line == 0 {
 			*p = d.original(*p)
 		}
-		if p.File == "" {
-			p.File = d.File
-		}
+		p.File = cmp.Or(p.File, d.File)
 		if p.Line == 0 {
 			p.Line, p.Column = d.Position(p.Field)
 		}

@@ -188,10 +188,8 @@ func upstreams(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []netip.Addr {
 		from = n.Upstreams
 	}
 	skip := map[netip.Addr]bool{}
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			skip[a.Addr()] = true
-		}
+	for _, a := range v1alpha1.OwnAddresses(n.Interfaces) {
+		skip[a] = true
 	}
 	for _, g := range c.Spec.Groups {
 		for _, v := range g.VIPs {
@@ -218,11 +216,7 @@ func listen(n *v1alpha1.Node) []netip.Addr {
 	if !n.NoIPv6 {
 		out = append(out, netip.IPv6Loopback())
 	}
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			out = append(out, a.Addr())
-		}
-	}
+	out = append(out, v1alpha1.OwnAddresses(n.Interfaces)...)
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out)
 }

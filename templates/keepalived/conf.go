@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates"
 )
@@ -125,9 +126,7 @@ func (k *Conf) add(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.
 		settings = *n.VRRP
 	}
 	members, leftOut := vrrp.Join(s, n, g, settings)
-	for _, why := range leftOut {
-		k.Idle = append(k.Idle, g.Name+": "+why)
-	}
+	k.Idle = append(k.Idle, lists.Map(leftOut, func(why string) string { return g.Name + ": " + why })...)
 	if len(members) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -34,10 +35,7 @@ type operatorPeers struct {
 
 // follow replaces the peers, and the list of all nodes.
 func (o *operatorPeers) follow(now time.Time, peers, all []v1alpha1.Peer) {
-	var list []string
-	for _, n := range all {
-		list = append(list, fmt.Sprint(n.Name, n.Role, n.Addresses))
-	}
+	list := lists.Map(all, func(n v1alpha1.Peer) string { return fmt.Sprint(n.Name, n.Role, n.Addresses) })
 	if nodes := strings.Join(list, " "); nodes != o.nodes || o.changed.IsZero() {
 		o.nodes, o.changed = nodes, now
 	}

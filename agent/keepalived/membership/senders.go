@@ -6,6 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -32,11 +33,7 @@ func Senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	// Any node: nodes with the operator's keepalived have another view of the group. The
 	// TTL of their packets depends on version and family.
 	from := slices.Clone(i.Peers)
-	for _, a := range Addresses(nodes) {
-		if a.Is6() == ipv6 {
-			from = append(from, a)
-		}
-	}
+	from = append(from, lists.Filter(Addresses(nodes), func(a netip.Addr) bool { return a.Is6() == ipv6 })...)
 	switch {
 	case i.AllKnown:
 		return []guard.Sender{{From: from}}

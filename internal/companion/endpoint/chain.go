@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Authorities are the CAs that a client trusts, and the intermediates that it knows.
@@ -70,9 +72,7 @@ func (a Authorities) pool() *x509.CertPool {
 
 // checkCertificate checks names, time and trust separately, so that each problem is reported.
 func (v *visit) checkCertificate(chain []*x509.Certificate) {
-	for _, c := range chain {
-		v.Chain = append(v.Chain, describe(c))
-	}
+	v.Chain = lists.Map(chain, describe)
 	leaf := chain[0] // TLS has at least one
 	v.NameOK = v.checkName(leaf)
 	v.TimeOK = v.checkTime(chain)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // resolve returns the addresses of a target, in a fixed order.
@@ -53,9 +55,7 @@ func (t *Target) ask(ctx context.Context) (DNS, *Finding) {
 func (t *Target) askSystem(ctx context.Context) (DNS, *Finding) {
 	d := DNS{By: "system"}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", t.Host)
-	for _, a := range addrs {
-		d.Addresses = append(d.Addresses, a.Unmap())
-	}
+	d.Addresses = append(d.Addresses, lists.Map(addrs, netip.Addr.Unmap)...)
 	var failed *net.DNSError
 	switch {
 	case err == nil:

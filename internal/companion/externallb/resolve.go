@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 )
@@ -136,11 +137,7 @@ func (r *resolver) nodes() {
 		}
 		r.peers = append(r.peers, v1alpha1.Peer{Name: n.Name, Role: role, Addresses: n.Addresses})
 	}
-	for _, p := range known {
-		if named(r.x.Nodes, p.Name) < 0 {
-			r.peers = append(r.peers, p)
-		}
-	}
+	r.peers = append(r.peers, lists.Filter(known, func(p v1alpha1.Peer) bool { return named(r.x.Nodes, p.Name) < 0 })...)
 	all := slices.Clone(r.peers)
 	r.peers = slices.DeleteFunc(r.peers, func(p v1alpha1.Peer) bool {
 		return p.Role == v1alpha1.RoleBootstrap && (r.x.BootstrapGone || isNode(all, p.Addresses))
@@ -269,13 +266,9 @@ func (r *resolver) names() []Name {
 	for _, g := range r.groups {
 		vips := append([]netip.Addr{}, g.vips...)
 		if g.Role == v1alpha1.GroupAPI {
-			for _, name := range r.c.Config.Spec.APINames(g.Group) {
-				out = append(out, Name{name, vips})
-			}
+			out = append(out, lists.Map(r.c.Config.Spec.APINames(g.Group), func(name string) Name { return Name{name, vips} })...)
 		}
-		for _, d := range g.Domains {
-			out = append(out, Name{"*." + d, vips})
-		}
+		out = append(out, lists.Map(g.Domains, func(d string) Name { return Name{"*." + d, vips} })...)
 	}
 	return out
 }
@@ -298,10 +291,7 @@ func (r *resolver) proxy(services []Service) Proxy {
 
 // allVIPs returns all addresses of the load balancer, each once, IPv4 first.
 func (r *resolver) allVIPs() []netip.Addr {
-	var out []netip.Addr
-	for _, g := range r.groups {
-		out = append(out, g.vips...)
-	}
+	out := lists.FlatMap(r.groups, func(g group) []netip.Addr { return g.vips })
 	slices.SortFunc(out, netip.Addr.Compare)
 	return slices.Compact(out)
 }

@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
@@ -107,10 +108,7 @@ func (p Params) Endpoints(only string) (out []Endpoint) {
 
 // Families returns the families of the addresses, in order.
 func (p Params) Families() (out []string) {
-	for _, a := range p.Addresses {
-		out = append(out, Family(a))
-	}
-	return out
+	return lists.Map(p.Addresses, Family)
 }
 
 // FamilyPolicy returns the ipFamilyPolicy of the Service.
@@ -147,10 +145,7 @@ func (p Params) ClientNames() []string {
 
 // Servers returns the addresses as kubeconfig servers.
 func (p Params) Servers() (out []string) {
-	for _, a := range p.Addresses {
-		out = append(out, "https://"+netip.AddrPortFrom(a, uint16(p.Port)).String())
-	}
-	return out
+	return lists.Map(p.Addresses, func(a netip.Addr) string { return "https://" + netip.AddrPortFrom(a, uint16(p.Port)).String() })
 }
 
 // Family returns IPv4 or IPv6, the spelling of the Kubernetes API.

@@ -170,9 +170,7 @@ func (r *resolver) ports() (port, target int) {
 		target = r.c.Config.Spec.Ports.API
 	}
 	port = r.q.Port
-	if port == 0 {
-		port = target
-	}
+	port = cmp.Or(port, target)
 	if port < 1 || port > 65535 {
 		r.badFlag(problem.BadValue, "--port", fmt.Sprint(port), "a port from 1 to 65535")
 	}

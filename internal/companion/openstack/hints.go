@@ -158,15 +158,11 @@ func (r *resolver) plan() *Plan {
 	for _, port := range p.Ports {
 		p.hints.Ports = append(p.hints.Ports, hintPort{Name: Name(port.Port), VIPs: port.Allowed})
 	}
-	for _, v := range p.VIPs {
-		p.hints.VIPs = append(p.hints.VIPs, r.hint(v))
-	}
+	p.hints.VIPs = lists.Map(p.VIPs, r.hint)
 	if r.x.Network != "" {
-		for _, v := range p.hints.VIPs {
-			for _, a := range v.Addresses {
-				p.hints.Subnets = append(p.hints.Subnets, a.Subnet)
-			}
-		}
+		p.hints.Subnets = lists.FlatMap(p.hints.VIPs, func(v hintVIP) []netip.Prefix {
+			return lists.Map(v.Addresses, func(a hintAddress) netip.Prefix { return a.Subnet })
+		})
 		slices.SortFunc(p.hints.Subnets, func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 		p.hints.Subnets = slices.Compact(p.hints.Subnets)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -114,9 +115,7 @@ func mirrorsOf(files []render.File) (out []mirror) {
 			for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
 				out = append(out, mirror{e.Source, false, e.Mirrors})
 			}
-			for _, e := range o.Spec.Tag {
-				out = append(out, mirror{e.Source, true, e.Mirrors})
-			}
+			out = append(out, lists.Map(o.Spec.Tag, func(e entry) mirror { return mirror{e.Source, true, e.Mirrors} })...)
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -151,16 +152,10 @@ func (p *Plan) counts(with, without diff.Result) (out []PoolCount) {
 
 // overlaps records the MachineConfigs of others that have files of vipgen's.
 func (p *Plan) overlaps(r diff.Result) {
-	for _, o := range r.Replaces {
-		if o.Owner == diff.Users {
-			p.Replaced = append(p.Replaced, o)
-		}
-	}
-	for _, o := range r.Shadowed {
-		if !slices.Contains(p.options.Accept, o.Name) && !slices.Contains(p.options.Accept, o.Other) {
-			p.Shadowed = append(p.Shadowed, o)
-		}
-	}
+	p.Replaced = append(p.Replaced, lists.Filter(r.Replaces, func(o diff.Overlap) bool { return o.Owner == diff.Users })...)
+	p.Shadowed = append(p.Shadowed, lists.Filter(r.Shadowed, func(o diff.Overlap) bool {
+		return !slices.Contains(p.options.Accept, o.Name) && !slices.Contains(p.options.Accept, o.Other)
+	})...)
 }
 
 // tree returns the files that are applied to a cluster.

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,9 +178,7 @@ func (s *steps) canary(p *Plan) {
 	}
 	name := p.options.Canary
 	nodes := strings.Join(p.options.CanaryNodes, " ")
-	if nodes == "" {
-		nodes = "NODE"
-	}
+	nodes = cmp.Or(nodes, "NODE")
 	s.title("The canary pool "+name, "step")
 	s.printf("It has workers that are the first to run vipgen. The others keep OpenShift's own")
 	s.printf("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")

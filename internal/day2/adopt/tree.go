@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -76,11 +77,7 @@ func (p *Plan) record() record {
 	for _, u := range p.Accepted {
 		r.Accepted[u.Name] = digest(u.text)
 	}
-	for _, name := range p.options.Accept {
-		if r.Accepted[name] == "" {
-			r.Shadows = append(r.Shadows, name)
-		}
-	}
+	r.Shadows = append(r.Shadows, lists.Filter(p.options.Accept, func(name string) bool { return r.Accepted[name] == "" })...)
 	slices.Sort(r.Shadows)
 	return r
 }

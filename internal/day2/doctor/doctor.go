@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Report is the diagnosis of a cluster. Times are those of most nodes' clocks, in UTC.
@@ -142,9 +143,7 @@ func Diagnose(list []events.Event) *Report {
 		report.addNode(name, r.nodes[name])
 	}
 	report.Missing = r.missing()
-	for _, instance := range r.instances() {
-		report.Moves = append(report.Moves, r.movesOf(instance)...)
-	}
+	report.Moves = append(report.Moves, lists.FlatMap(r.instances(), r.movesOf)...)
 	report.Moves = join(report.Moves)
 	return report
 }
@@ -200,9 +199,7 @@ func order(list []events.Event) (out []event) {
 		}
 		booted[e.Boot] = e.Time.Add(-e.Up.Duration())
 	}
-	for _, e := range list {
-		out = append(out, event{e, booted[e.Boot].Add(e.Up.Duration())})
-	}
+	out = append(out, lists.Map(list, func(e events.Event) event { return event{e, booted[e.Boot].Add(e.Up.Duration())} })...)
 	slices.SortStableFunc(out, func(a, b event) int {
 		return cmp.Or(cmp.Compare(boots[a.Boot], boots[b.Boot]), cmp.Compare(a.Up, b.Up))
 	})

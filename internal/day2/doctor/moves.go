@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // span is a span in which a node held the VIP of an instance, by its keepalived.
@@ -25,9 +26,7 @@ func (s *span) ends() bool { return !s.open }
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
 func (r *records) spansOf(instance string) (out []span) {
-	for _, name := range r.names {
-		out = append(out, holdings(name, instance, r.nodes[name])...)
-	}
+	out = append(out, lists.FlatMap(r.names, func(name string) []span { return holdings(name, instance, r.nodes[name]) })...)
 	slices.SortStableFunc(out, func(a, b span) int { return a.from.Compare(b.from) })
 	return out[max(0, len(out)-maxSpans):]
 }
@@ -182,9 +181,7 @@ func (r *records) silentSince(s *span, instance string) time.Time {
 // node's last settings: 3 intervals and the skew, which is at most one more.
 func (r *records) downTime(node string) time.Duration {
 	interval := r.interval(node)
-	if interval == 0 {
-		interval = time.Second
-	}
+	interval = cmp.Or(interval, time.Second)
 	return 3*interval + interval*3/4
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lazy"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/source"
 )
@@ -136,9 +137,7 @@ func (i *importer) decodeConfig(m *machineConfigs, file string, doc *source.Docu
 		i.add(problem.Problem{File: file, Line: position(doc, "metadata.name").Line, Code: problem.Syntax, Found: "a config that cannot be decoded", Expected: "a MachineConfig or an Ignition config of version 2 or 3", Hint: "'vipgen inspect' says why"})
 		return
 	}
-	for _, d := range decoded {
-		m.docs = append(m.docs, configDoc{d, file})
-	}
+	m.docs = append(m.docs, lists.Map(decoded, func(d ignition.Document) configDoc { return configDoc{d, file} })...)
 }
 
 func (i *importer) nodeFile(name string, data []byte) {

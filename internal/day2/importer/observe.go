@@ -8,6 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -42,9 +43,7 @@ func Observe(files []render.File) (*Observed, problem.List) {
 		}
 	}
 	o := &Observed{Nodes: i.seen}
-	for _, d := range m.docs {
-		o.MachineConfigs = append(o.MachineConfigs, d.Document)
-	}
+	o.MachineConfigs = append(o.MachineConfigs, lists.Map(m.docs, func(d configDoc) ignition.Document { return d.Document })...)
 	best := func(c claims[string]) string {
 		first, _ := c.best()
 		return first.value

@@ -71,10 +71,7 @@ func (m *machineConfigs) files(i *importer) []render.File {
 	var out []render.File
 	roles := lists.Map(m.docs, func(d configDoc) string { return d.pool() })
 	slices.Sort(roles)
-	for _, role := range slices.Compact(roles) {
-		out = append(out, m.pool(i, role)...)
-	}
-	return out
+	return append(out, lists.FlatMap(slices.Compact(roles), func(role string) []render.File { return m.pool(i, role) })...)
 }
 
 func (m *machineConfigs) pool(i *importer, role string) []render.File {

@@ -163,9 +163,7 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 // outside returns the VIPs of an external load balancer.
 func (p *Pool) outside() (out []netip.Addr) {
 	if p.config != nil && p.config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
-		for _, g := range p.config.Spec.Groups {
-			out = append(out, g.VIPs...)
-		}
+		out = append(out, lists.FlatMap(p.config.Spec.Groups, func(g v1alpha1.Group) []netip.Addr { return g.VIPs })...)
 	}
 	return out
 }

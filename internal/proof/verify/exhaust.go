@@ -101,10 +101,7 @@ func (s *search) run(progress func(done, total int)) {
 func (s *search) situations() []situation {
 	var out []situation
 	at := make(situation, len(s.nodes))
-	var order []int
-	for _, g := range s.alike {
-		order = append(order, g...)
-	}
+	order := slices.Concat(s.alike...)
 	var fill func(n int)
 	fill = func(n int) {
 		if n == len(order) {

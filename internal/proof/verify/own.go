@@ -30,12 +30,7 @@ func Requests(c *render.Cluster, setups []Setup) []OwnRequests {
 		return nil
 	}
 	api, first := setups[i].Group, setups[i].Nodes[0].Facts
-	control := v1alpha1.Peer{Name: first.Name, Role: first.Role}
-	for _, i := range first.Interfaces {
-		for _, p := range i.Addresses {
-			control.Addresses = append(control.Addresses, p.Addr())
-		}
-	}
+	control := v1alpha1.Peer{Name: first.Name, Role: first.Role, Addresses: v1alpha1.OwnAddresses(first.Interfaces)}
 	var out []OwnRequests
 	for _, role := range c.Roles {
 		if role == v1alpha1.RoleBootstrap {

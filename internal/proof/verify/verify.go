@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -100,9 +101,7 @@ func (s *Setup) Prove(progress func(group string, done, total int)) ([]Proof, er
 // prove examines everything that can happen to a unit.
 func (s *Setup) prove(u *unit, progress func(group string, done, total int)) Proof {
 	p := Proof{Group: s.Group.Name, VIPs: slices.Clone(u.vips), Stage: s.Stage, VRRP: s.VRRP, Nodes: []string{}, Notes: s.Notes, Checks: s.checks()}
-	for _, n := range u.nodes {
-		p.Nodes = append(p.Nodes, n.name)
-	}
+	p.Nodes = append(p.Nodes, lists.Map(u.nodes, func(n *player) string { return n.name })...)
 	for _, n := range s.Nodes {
 		if !slices.Contains(p.Nodes, n.Facts.Name) {
 			p.Notes = append(slices.Clip(p.Notes), n.Facts.Name+" has no VRRP instance for this VIP, and takes no part")

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Config is the content of a keepalived.conf. In a template, values known only on the
@@ -96,12 +97,7 @@ type VIP struct {
 
 // Named returns the blocks that begin with a word.
 func (c *Config) Named(word string) (out []Statement) {
-	for _, b := range c.Blocks {
-		if b.Word(0) == word {
-			out = append(out, b)
-		}
-	}
-	return out
+	return lists.Filter(c.Blocks, func(b Statement) bool { return b.Word(0) == word })
 }
 
 // Problem is something that keepalived refuses, or that is not read.

@@ -3,6 +3,8 @@ package keepalivedconf
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // VIP returns the first VIP; not valid if there is none.
@@ -22,11 +24,7 @@ func (i *Instance) IPv6() bool {
 func (c *Config) InstancesOf(vips []netip.Addr) []Instance {
 	var out []Instance
 	for _, vip := range vips {
-		for _, i := range c.Instances {
-			if i.VIP().Addr() == vip {
-				out = append(out, i)
-			}
-		}
+		out = append(out, lists.Filter(c.Instances, func(i Instance) bool { return i.VIP().Addr() == vip })...)
 	}
 	return out
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Router is a sender of adverts for an ID.
@@ -62,10 +64,7 @@ func Open(interfaces ...string) (*Scanner, error) {
 		s.Interfaces = append(s.Interfaces, l.Name)
 		s.names[l.Index] = l.Name
 	}
-	var failed []error
-	for _, ip6 := range []bool{false, true} {
-		failed = append(failed, s.join(links, ip6))
-	}
+	failed := lists.Map([]bool{false, true}, func(ip6 bool) error { return s.join(links, ip6) })
 	if len(s.members) == 0 {
 		return nil, fmt.Errorf("listening for adverts: %w", errors.Join(failed...))
 	}
@@ -88,10 +87,7 @@ func selectInterfaces(names []string) ([]net.Interface, error) {
 	})
 	for _, name := range names {
 		if !slices.ContainsFunc(out, func(l net.Interface) bool { return l.Name == name }) {
-			var have []string
-			for _, l := range all {
-				have = append(have, l.Name)
-			}
+			have := lists.Map(all, func(l net.Interface) string { return l.Name })
 			return nil, fmt.Errorf("no interface %q: this host has %s", name, strings.Join(have, ", "))
 		}
 	}
@@ -129,10 +125,7 @@ func (s *Scanner) join(links []net.Interface, ip6 bool) error {
 
 // Close stops listening.
 func (s *Scanner) Close() error {
-	var errs []error
-	for _, m := range s.members {
-		errs = append(errs, m.Close())
-	}
+	errs := lists.Map(s.members, (*Listener).Close)
 	if s.links != nil {
 		errs = append(errs, s.links.Close())
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Cluster holds the virtual router IDs of a cluster.
@@ -128,11 +130,7 @@ func (s *search) inspect(id int, r *Report) (change []Member) {
 	for _, part := range s.components(free) {
 		r.Collisions = append(r.Collisions, Collision{ID: id, Members: part, Why: s.why(part)})
 		keep := s.keep(part, r)
-		for _, m := range part {
-			if !slices.Contains(keep, m) {
-				change = append(change, m)
-			}
-		}
+		change = append(change, lists.Filter(part, func(m Member) bool { return !slices.Contains(keep, m) })...)
 	}
 	return change
 }
