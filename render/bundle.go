@@ -134,7 +134,8 @@ func (c *Cluster) Manifests() ([]Manifest, error) {
 	if c.Monitoring {
 		names = append(names, c.monitoring()...)
 	}
-	p := manifest.Params{Namespace: c.Namespace, LiveFiles: v1alpha1.LiveFiles(), Monitored: c.monitored()}
+	// The control plane runs every container.
+	p := manifest.Params{Namespace: c.Namespace, LiveFiles: v1alpha1.LiveFiles(), Monitored: c.Monitored(v1alpha1.RoleMaster)}
 	var out []Manifest
 	for _, name := range names {
 		text, err := manifest.Render(name, p)

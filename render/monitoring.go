@@ -38,6 +38,3 @@ func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 	}
 	return out
 }
-
-// monitored covers all nodes: the control plane runs every container.
-func (c *Cluster) monitored() []manifest.Monitored { return c.Monitored(v1alpha1.RoleMaster) }

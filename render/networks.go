@@ -139,9 +139,7 @@ func (r *resolver) networksOfHosts(spec *v1alpha1.ClusterConfigSpec, is4 bool) [
 			return nil
 		}
 		known = true
-		if !slices.Contains(out, widest) {
-			out = append(out, widest)
-		}
+		out = lists.Add(out, widest)
 	}
 	if !known {
 		return nil

@@ -37,8 +37,7 @@ func LoadClusterConfig(file string, data []byte) (*ClusterConfig, error) {
 func UnknownFields(data []byte) (paths []string) {
 	_, unknown, _ := decodeClusterConfig(data)
 	for _, err := range unknown {
-		var field json.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[json.FieldError](err); ok {
 			paths = append(paths, field.FieldPath())
 		}
 	}

@@ -35,10 +35,6 @@ const (
 
 type jobFlags struct{ role, kubeconfig, nodes string }
 
-func addRole(c *cobra.Command, role *string) {
-	c.Flags().StringVar(role, "role", "", "`pool` of this node: bootstrap, master, worker, arbiter or a custom one")
-}
-
 func nodeName() (string, error) {
 	if name := os.Getenv("NODE_NAME"); name != "" {
 		return name, nil
@@ -51,7 +47,7 @@ func (a *app) below(path string) string { return filepath.Join(a.root, path) }
 func (a *app) jobCommand(k job.Kind) *cobra.Command {
 	var f jobFlags
 	c := &cobra.Command{Use: k.Name + " --role ROLE", Short: k.Short, Long: k.Long, Example: k.Example, Args: command.Args(0, 0)}
-	addRole(c, &f.role)
+	c.Flags().StringVar(&f.role, "role", "", "`pool` of this node: bootstrap, master, worker, arbiter or a custom one")
 	if k.Conf != "" {
 		c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "/var/lib/kubelet/kubeconfig", "`file` with the credentials for the API, below --root")
 		c.Flags().StringVar(&f.nodes, "nodes", "", "`file` with the list of nodes, instead of the API's")

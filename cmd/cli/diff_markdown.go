@@ -36,7 +36,7 @@ func (r *diffReport) markdown(b *printer) {
 	for _, g := range r.groups {
 		var text printer
 		text.group(g)
-		fence := fenceFor(text.String())
+		fence := strings.Repeat("`", max(3, longestRun(text.String())+1))
 		details := fmt.Sprintf("\n<details><summary>%s</summary>\n\n%stext\n%s%s\n\n</details>\n", escapeHTML(g.title()), fence, text.String(), fence)
 		if b.Len()+len(details) > maxComment {
 			b.WriteString("\nThe rest is too long for a comment: run `vipgen diff` to see it.\n")
@@ -81,8 +81,6 @@ func codeCell(s string) string {
 	}
 	return ticks + " " + s + " " + ticks
 }
-
-func fenceFor(text string) string { return strings.Repeat("`", max(3, longestRun(text)+1)) }
 
 func longestRun(s string) int {
 	longest, run := 0, 0

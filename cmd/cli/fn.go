@@ -75,8 +75,7 @@ func (a *app) fn() error {
 		return err
 	}
 	files, problems, err := a.renderFunction(list)
-	var found problem.List
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[problem.List](err); ok {
 		problems = found
 	} else if err != nil {
 		return err

@@ -11,8 +11,7 @@ func execPlugin(program string, args []string) (code int, err error) {
 	cmd := exec.Command(program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
 		return ended.ExitCode(), nil
 	}
 	return 0, err

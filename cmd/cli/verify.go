@@ -183,13 +183,9 @@ func counterexampleText(out *printer, c *verify.Counterexample) {
 func statesText(out *printer, list []verify.NodeState) {
 	w := command.Table(out)
 	for _, n := range list {
-		fmt.Fprintf(w, "    %s\t%s\t%s\n", n.Name, priorityWords(n), stateWords(n))
+		fmt.Fprintf(w, "    %s\t%s\t%s\n", n.Name, priorityWords(n), cmp.Or(strings.Join(n.Failed, ", "), "everything works"))
 	}
 	w.Flush()
-}
-
-func stateWords(n verify.NodeState) string {
-	return cmp.Or(strings.Join(n.Failed, ", "), "everything works")
 }
 
 func priorityWords(n verify.NodeState) string {

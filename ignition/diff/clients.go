@@ -63,7 +63,7 @@ func routerIDImpacts(before, after *v1alpha1.ClusterConfigSpec) (out []Impact) {
 		if moved == nil {
 			continue
 		}
-		out = append(out, Impact{fmt.Sprintf("virtual router ID of %s %d becomes %d", addresses(moved), id, is.VirtualRouterID), []string{
+		out = append(out, Impact{fmt.Sprintf("virtual router ID of %s %d becomes %d", lists.Join(moved, ", "), id, is.VirtualRouterID), []string{
 			"nodes with one ID do not hear those with the other: until the last node has the change, two nodes hold the VIP (split brain), and clients lose connections. " +
 				fmt.Sprintf("Keep the ID (%s of group %s), or have all nodes changed at once in a maintenance window", "virtualRouterID", is.Name)}})
 	}
@@ -83,8 +83,6 @@ func groupOf(s *v1alpha1.ClusterConfigSpec, name string) *v1alpha1.Group {
 	}
 	return nil
 }
-
-func addresses(list []netip.Addr) string { return lists.Join(list, ", ") }
 
 // vipImpacts returns the impact of a group whose VIPs change, family by family.
 func vipImpacts(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Group) []Impact {

@@ -128,7 +128,7 @@ func (f *fieldDiff) lists(path string, a, b []any) {
 			f.one(fmt.Sprintf("%s[%s]", path, name), before, after, was, is)
 		}
 		if len(f.out) == 0 && inline(a) != inline(b) {
-			f.out = append(f.out, Field{Path: path, Old: "another order", New: strings.Join(names(b), ", ")})
+			f.out = append(f.out, Field{Path: path, Old: "another order", New: strings.Join(lists.Map(b, nameOf), ", ")})
 		}
 		return
 	}
@@ -171,10 +171,6 @@ func byName(list []any) (map[string]any, bool) {
 		out[name] = v
 	}
 	return out, len(list) > 0
-}
-
-func names(list []any) []string {
-	return lists.Map(list, nameOf)
 }
 
 func join(path, key string) string {

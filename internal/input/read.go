@@ -149,8 +149,7 @@ func values(data []byte) (n int) {
 
 // Unreadable returns the problem of an unreadable file.
 func Unreadable(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return problem.List{{File: name, Severity: problem.Error, Code: problem.Unreadable, Found: err.Error(), Expected: "a file that can be read"}}
@@ -168,8 +167,7 @@ func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) 
 	}
 	var problems problem.List
 	note := func(err error) {
-		var list problem.List
-		if errors.As(err, &list) {
+		if list, ok := errors.AsType[problem.List](err); ok {
 			problems = append(problems, list...)
 		}
 	}

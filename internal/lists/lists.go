@@ -3,6 +3,7 @@ package lists
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,6 +31,16 @@ func Filter[S ~[]T, T any](list S, keep func(T) bool) (out S) {
 		}
 	}
 	return out
+}
+
+// Add appends the elements that the list lacks, each once.
+func Add[S ~[]T, T comparable](list S, more ...T) S {
+	for _, x := range more {
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // Join joins elements with sep between.

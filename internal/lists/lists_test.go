@@ -29,6 +29,11 @@ func TestFilter(t *testing.T) {
 	testkit.Empty(t, Filter([]int{1}, even))
 }
 
+func TestAdd(t *testing.T) {
+	testkit.Equal(t, []int{3, 1, 2}, Add([]int{3, 1}, 1, 2, 2, 3))
+	testkit.Empty(t, Add([]int(nil)))
+}
+
 func TestJoin(t *testing.T) {
 	list := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
 	if got, want := Join(list, " or "), "192.0.2.1 or 2001:db8::1"; got != want {

@@ -109,8 +109,7 @@ var syntaxKinds = []syntaxKind{
 // syntaxProblem describes and locates what the parser refused.
 func syntaxProblem(data []byte, err error) *problem.Problem {
 	p := &problem.Problem{Line: 1, Column: 1, Code: problem.Syntax, Expected: "one YAML document"}
-	var second errSecond
-	if errors.As(err, &second) {
+	if second, ok := errors.AsType[errSecond](err); ok {
 		p.Line, p.Column = second.line, second.column
 		p.Found = "a second document"
 		p.Hint = "put each document into a file of its own"

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // View builds a document from values of other documents, perhaps at other paths: one reader
@@ -171,13 +172,7 @@ func (d *Document) originals() []*Document {
 	if d.parts == nil {
 		return []*Document{d}
 	}
-	var out []*Document
-	for _, p := range d.parts {
-		if !slices.Contains(out, p.from) {
-			out = append(out, p.from)
-		}
-	}
-	return out
+	return lists.Add([]*Document(nil), lists.Map(d.parts, func(p part) *Document { return p.from })...)
 }
 
 // origin returns the source of a field: of the longest matching part, the last.

@@ -101,12 +101,10 @@ func timedOut(err error) bool {
 
 // plain removes the parts of an error that the report has anyway.
 func plain(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Err != nil {
 		err = op.Err
 	}
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number
 	}
 	return err

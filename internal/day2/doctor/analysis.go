@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -44,11 +45,7 @@ func (c *analysis) matching(kinds ...events.Kind) func(*event) bool {
 }
 
 func (c *analysis) addEvidence(list ...*event) {
-	for _, e := range list {
-		if !slices.Contains(c.shown, e) {
-			c.shown = append(c.shown, e)
-		}
-	}
+	c.shown = lists.Add(c.shown, list...)
 }
 
 // holding returns the span of the previous holder, and taking that of the first node that took
@@ -201,7 +198,7 @@ func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
 		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
 	}
 	text, sure := "the agent on "+a.node+" was told to end: the pod was stopped or replaced", Certain
-	if len(ended) == 0 && !c.recordedAfter(a.node, told[0].when.Add(longestStop)) {
+	if len(ended) == 0 && !c.recordsUntil(a.node, told[0].when.Add(longestStop)) {
 		sure = Likely // it may have failed, and recorded this last
 	}
 	if again := c.nextStart(a.node, told[0].when); again != nil && again.First {
@@ -209,11 +206,6 @@ func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
 		text = a.node + " was shut down or rebooted"
 	}
 	return &Cause{Code: AgentStopped, Sure: sure, Node: a.node, Text: text}
-}
-
-func (c *analysis) recordedAfter(node string, t time.Time) bool {
-	list := c.nodes[node]
-	return len(list) > 0 && !list[len(list)-1].when.Before(t)
 }
 
 // ranAfter reports whether the run of a node's agent recorded anything after its publication of a

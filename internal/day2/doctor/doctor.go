@@ -325,11 +325,7 @@ func join(moves []Move) (out []Move) {
 		o.Unheld, o.SplitBrain = max(o.Unheld, m.Unheld), max(o.SplitBrain, m.SplitBrain)
 		o.Holdings = append(o.Holdings, m.Holdings...)
 		o.Meanwhile = union(o.Meanwhile, m.Meanwhile)
-		for _, e := range m.Evidence {
-			if !slices.Contains(o.Evidence, e) {
-				o.Evidence = append(o.Evidence, e)
-			}
-		}
+		o.Evidence = lists.Add(o.Evidence, m.Evidence...)
 		slices.SortStableFunc(o.Evidence, func(a, b Evidence) int { return a.At.Compare(b.At) })
 	}
 	for i := range out {

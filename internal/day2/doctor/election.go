@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // priority: another node had a higher priority than the holder, whose own fell, or its own
@@ -154,12 +155,7 @@ var checkCodes = []struct {
 }
 
 func checks(list []*event) string {
-	var names []string
-	for _, e := range list {
-		if !slices.Contains(names, e.Name) {
-			names = append(names, e.Name)
-		}
-	}
+	names := lists.Add([]string(nil), lists.Map(list, func(e *event) string { return e.Name })...)
 	if len(names) == 0 {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -161,9 +162,7 @@ func (i *importer) lose(at Place, what, instead string) {
 		i.result.Lost = append(i.result.Lost, Loss{What: what, Instead: instead})
 	}
 	l := &i.result.Lost[n]
-	if !slices.Contains(l.Places, at) {
-		l.Places = append(l.Places, at)
-	}
+	l.Places = lists.Add(l.Places, at)
 }
 
 func (i *importer) carry(what, value string, at Place) {

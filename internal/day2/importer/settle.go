@@ -151,7 +151,7 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 		vc.Spec.APIVIPs, vc.Spec.IngressVIPs = api.value, ingress.value
 		p = platformFile{}
 	}
-	ic.setPlatform(platform, p)
+	ic.Platform = map[string]platformFile{platform: p}
 }
 
 // settleLoadBalancer reports whether an external load balancer holds the VIPs. Where keepalived

@@ -86,10 +86,6 @@ type ovirtFile struct {
 	LoadBalancer *loadBalancerFile `json:"loadBalancer,omitempty"`
 }
 
-func (f *installFile) setPlatform(name string, p platformFile) {
-	f.Platform = map[string]platformFile{name: p}
-}
-
 func (f *installFile) setFeatureSet(version string) {
 	fencing := f.ControlPlane.Fencing != nil && version != "" && !assets.AtLeast(version, "4.22")
 	arbiter := f.Arbiter != nil && version != "" && !assets.AtLeast(version, "4.20")

@@ -89,9 +89,6 @@ func (n node) mayHold(platform string) bool {
 		!(platform == "baremetal" && n.has(v1alpha1.RemoteWorkerLabel))
 }
 
-// controlPlane reports whether the node can hold the API VIP.
-func (n node) controlPlane() bool { return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) }
-
 func (n node) ready() bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" {
@@ -121,7 +118,9 @@ func confirmed(nodes []node, confirmations []string) (off []string, list problem
 			off = append(off, name)
 		}
 	}
-	left := func(n node) bool { return n.controlPlane() && !slices.Contains(off, n.Metadata.Name) }
+	left := func(n node) bool {
+		return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) && !slices.Contains(off, n.Metadata.Name)
+	}
 	if len(off) > 0 && !slices.ContainsFunc(nodes, left) {
 		fail(strings.Join(confirmations, ","), "at least a node of the control plane that is on and says what it runs")
 	}

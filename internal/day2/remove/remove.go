@@ -124,9 +124,7 @@ func pool(export *diff.Cluster, name string) (*Pool, error) {
 	has := map[string]bool{}
 	for _, i := range export.VipgenItems(name) {
 		has[i.Name] = true
-		if !slices.Contains(p.MachineConfigs, i.From) {
-			p.MachineConfigs = append(p.MachineConfigs, i.From)
-		}
+		p.MachineConfigs = lists.Add(p.MachineConfigs, i.From)
 		var err error
 		switch i.Name {
 		case v1alpha1.ClusterConfigPath:

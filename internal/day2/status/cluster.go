@@ -43,8 +43,6 @@ func rank(c Code) int {
 	return 3
 }
 
-func (n *Node) hasState() bool { return !n.report.Empty() }
-
 func (n *Node) describe() {
 	n.Jobs = map[string]string{}
 	if k := n.report.Keepalived; k != nil {

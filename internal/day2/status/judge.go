@@ -109,7 +109,7 @@ func (c *Cluster) judgeNodes() {
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		switch {
-		case !n.hasState():
+		case n.report.Empty():
 			c.find(missingState, n.Name, "", "the cluster has this node, and its state was not read, or no job of its agent runs")
 			continue
 		case !n.Time.IsZero() && latest.Sub(n.Time) > staleAfter:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/svg"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -125,11 +126,7 @@ func (g *Group) holder(role string) (Holder, bool) {
 
 func (g *Group) roles() (out []string) {
 	for _, s := range g.Stages {
-		for _, h := range s.Holders {
-			if !slices.Contains(out, h.Role) {
-				out = append(out, h.Role)
-			}
-		}
+		out = lists.Add(out, lists.Map(s.Holders, func(h Holder) string { return h.Role })...)
 	}
 	return out
 }
