@@ -14,8 +14,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// trackFiles writes track files, such as trackfile.Files.
-type trackFiles interface {
+// Terms receives the values of priority terms, such as trackfile.Files.
+type Terms interface {
 	// Set writes 1 or 0 to the file of a term of the groups.
 	Set(term string, on bool) (changed bool, err error)
 	// Repeat writes all files again unchanged.
@@ -25,7 +25,7 @@ type trackFiles interface {
 // Monitor keeps the track files of a node in step with its facts.
 type Monitor struct {
 	Board *Board
-	Files trackFiles
+	Files Terms
 	// Groups are the groups that the node can hold, Role is the node's.
 	Groups []v1alpha1.Group
 	Role   string
@@ -105,7 +105,7 @@ func (m *Monitor) report(f state.Fact) {
 func (m *Monitor) write() (any bool, failed error) {
 	for i := range m.Groups {
 		g := &m.Groups[i]
-		health := m.Board.health(g)
+		health := m.Board.Health(g)
 		for _, t := range m.terms[i] {
 			on := t.On(health)
 			changed, err := m.Files.Set(t.Name, on)

@@ -27,7 +27,7 @@ import (
 )
 
 // runMonitor runs a monitor of the API group until the test ends.
-func runMonitor(t testing.TB, files trackFiles, checks ...Check) *Board {
+func runMonitor(t testing.TB, files Terms, checks ...Check) *Board {
 	t.Helper()
 	m := &Monitor{
 		Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,

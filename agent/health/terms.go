@@ -5,8 +5,8 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// health returns the health of a group's services by the facts.
-func (b *Board) health(g *v1alpha1.Group) vrrp.Health {
+// Health returns the health of a group's services by the facts.
+func (b *Board) Health(g *v1alpha1.Group) vrrp.Health {
 	return vrrp.Health{
 		HAProxy:       b.isTrue(FactHAProxy),
 		Unready:       b.isFalse(factReady),

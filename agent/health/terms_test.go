@@ -26,7 +26,7 @@ func priority(t *testing.T, g v1alpha1.Group, role string, facts ...state.Fact) 
 	}
 	sum, terms := vrrp.PriorityTerms(&g, role)
 	for _, term := range terms {
-		on := term.On(b.health(&g))
+		on := term.On(b.Health(&g))
 		switch {
 		case on && term.Points == 0:
 			sum -= 300

@@ -33,7 +33,7 @@ func TestHardCase45Unready(t *testing.T) {
 		}
 		path := func() bool {
 			_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
-			return terms[0].On(b.health(&apiGroup))
+			return terms[0].On(b.Health(&apiGroup))
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

@@ -32,7 +32,7 @@ func (j *Job) handOver() {
 		return
 	}
 	terms := lists.Map(d.conf.TrackFiles, func(f keepalived.TrackFile) vrrp.Term { return f.Term })
-	if err := j.checks.files.Withdraw(terms); err != nil {
+	if err := j.files.Withdraw(terms); err != nil {
 		j.Log.Warn("cannot hand over VIPs by priority: keepalived releases them when it stops", "error", err)
 		return
 	}

@@ -7,12 +7,14 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/facts"
+	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/tickle"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -46,9 +48,10 @@ type Job struct {
 	decided   atomic.Pointer[decision] // nil before the first decision
 	settings  settingsMigration
 	members   *membership.Membership
-	bootstrap *bootstrapLifetime // nil except on the bootstrap
+	bootstrap *gate.Lifetime // nil except on the bootstrap
 
-	checks     *checks
+	checks     *gate.Checks
+	files      *trackfile.Files
 	daemon     *child
 	guard      guardState
 	vips       storedVIPs

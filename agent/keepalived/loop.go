@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -24,7 +25,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = j.checks.follow(&d.cluster.Spec, d.node.Role, d.node.Labels)
+	err = j.checks.Follow(&d.cluster.Spec, d.node.Role, d.node.Labels)
 	if err != nil && d.takesPart() {
 		return false, err
 	}
@@ -74,7 +75,7 @@ func (j *Job) decide() (*decision, error) {
 		chosen = j.chooseSettings(f)
 		f.Node.VRRP = &chosen.settings
 	}
-	over, resumed := j.bootstrap.state()
+	over, resumed := j.bootstrap.State()
 	d := decide(f, chosen, over)
 	n := &membership.Node{
 		Facts: f, Conf: d.conf, Wanted: j.daemon.Wanted(), Since: j.record.Since, RemoveVIPs: func() { j.vips.remove(d.vips()) },
@@ -89,7 +90,7 @@ func (j *Job) decide() (*decision, error) {
 		j.members.Resume(n)
 	}
 	j.neighbours.Defend(d.conf.Instances)
-	routers(j.checks.board, &f.Cluster.Spec, f.Node, j.Source.Nodes)
+	gate.SetRouters(j.checks.Board, &f.Cluster.Spec, f.Node, j.Source.Nodes)
 	j.decided.Store(d)
 	return d, nil
 }

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/daemon"
+	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/tickle"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 )
@@ -28,7 +30,7 @@ func (j *Job) Run(ctx context.Context) error {
 	defer j.record.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := errors.Join(j.checks.redirects.run(ctx), j.checks.answers.run(ctx)); err != nil {
+	if err := j.checks.Watch(ctx); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
@@ -53,7 +55,7 @@ func (j *Job) Run(ctx context.Context) error {
 	j.daemon.Close() // before all else: clients must not notice that this node ends
 	all.Wait()
 	j.record.End(failed)
-	j.checks.stop()
+	j.checks.Stop()
 	j.guard.end()
 	j.neighbours.Limit(nil)
 	j.settings.adverts.follow(nil, nil)
@@ -70,9 +72,10 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	_, err = os.Stat(j.below(v1alpha1.TrackDir))
 	booted := errors.Is(err, fs.ErrNotExist)
-	if j.checks, err = newChecks(j.below(v1alpha1.TrackDir), j.State, j.Checks, j.Log); err != nil {
+	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
+	j.checks = gate.New(j.files, j.State, j.Checks, j.Log)
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
 	j.neighbours = neighbours.New(j.below(keptQueues), j.Log)
 	j.guard.log = j.Log
@@ -88,10 +91,10 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	j.tickler = tickle.New(v1alpha1.ClientsPort, j.Log)
 	j.members = membership.New(readSettings(j.below(keptSettings)) != nil, j.Source.Nodes, j.loop, j.Log)
 	if j.Source.Role == v1alpha1.RoleBootstrap {
-		j.bootstrap = newBootstrapLifetime(j.below(keptEnd), j.Log)
+		j.bootstrap = gate.NewLifetime(j.below(keptEnd), j.Log)
 	}
 	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
-	j.checks.board.Notify = j.record.Check
+	j.checks.Board.Notify = j.record.Check
 	j.daemon.Process.Command.Logged = func(line []byte) bool {
 		j.record.Line(line)
 		return !wroteState(line)

@@ -67,7 +67,7 @@ func TestSteadyErrorIsLoggedOnce(t *testing.T) {
 	source.Nodes = facts.NewWatched(nodes.Options{Node: "cp-1", Role: v1alpha1.RoleMaster, Kubeconfig: kubeconfig, Log: logger})
 	j := &Job{Root: root, Source: source, State: dir, Program: "keepalived", Log: logger}
 	testkit.Must(t, j.prepare(t.Context()))
-	defer j.checks.stop()
+	defer j.checks.Stop()
 	ctx, stop := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	defer watching.Wait()

@@ -34,7 +34,7 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
-		if j.bootstrap.poll(time.Now(), j.checks.board.Get) {
+		if j.bootstrap.Poll(time.Now(), j.checks.Board.Get) {
 			j.loop.Trigger()
 		}
 		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
@@ -70,13 +70,13 @@ func (j *Job) observe() bool {
 
 func (j *Job) publish() {
 	s := state.Keepalived{
-		Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.checks.board.Facts(), ClusterProblem: j.Source.Problem(),
+		Wanted: j.daemon.Wanted(), Daemon: j.daemon.Status(), Facts: j.checks.Board.Facts(), ClusterProblem: j.Source.Problem(),
 		Scheduling: string(j.daemon.scheduling.policy), Guard: j.guard.state(),
 	}
 	holders := j.daemon.dump.poll()
 	if d := j.decided.Load(); d != nil {
 		s.LeftOut, s.VRRP, s.Migration, s.Migrations = d.conf.Idle, d.node.VRRP, d.migration, d.migrations
-		s.Instances = instanceStates(d.conf, j.checks.files.Values(), j.record.Addresses())
+		s.Instances = instanceStates(d.conf, j.files.Values(), j.record.Addresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)

@@ -1,8 +1,12 @@
-package keepalived
+// Package gate decides by the health of a node's services whether its VIPs may be here: the
+// same facts for VRRP, which turns them into a priority, and for BGP, which turns them into
+// a preference.
+package gate
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -11,15 +15,23 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// checks runs the health checks that the groups of the node need.
-type checks struct {
-	board   *health.Board
-	files   *trackfile.Files
+// Terms receives the values of priority terms, such as trackfile.Files.
+type Terms interface {
+	// Ensure prepares terms before their first value.
+	Ensure([]vrrp.Term) error
+	health.Terms
+}
+
+// Checks runs the health checks that the groups of the node need.
+type Checks struct {
+	// Board holds the facts of the node.
+	Board *health.Board
+
+	terms   Terms
 	metrics *health.Metrics
 	log     *slog.Logger
 	// redirects sets the redirect facts of API groups.
@@ -34,28 +46,30 @@ type checks struct {
 	done    chan struct{}
 }
 
-func newChecks(trackDir string, dir *state.Dir, metrics *health.Metrics, log *slog.Logger) (*checks, error) {
-	files, err := trackfile.Open(trackDir)
-	if err != nil {
-		return nil, err
-	}
+// New returns checks that write terms. metrics may be nil.
+func New(terms Terms, dir *state.Dir, metrics *health.Metrics, log *slog.Logger) *Checks {
 	board := health.NewBoard()
-	return &checks{
-		board: board, files: files, metrics: metrics, log: log,
+	return &Checks{
+		Board: board, terms: terms, metrics: metrics, log: log,
 		redirects: &redirects{dir: dir, board: board}, answers: newAnswers(dir),
-	}, nil
+	}
 }
 
-// follow runs the checks for a node with this role and these labels, and logs failures.
-// Track files for all of their terms exist when it returns.
-func (c *checks) follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
+// Watch follows the published states of other jobs until ctx ends.
+func (c *Checks) Watch(ctx context.Context) error {
+	return errors.Join(c.redirects.run(ctx), c.answers.run(ctx))
+}
+
+// Follow runs the checks for a node with this role and these labels, and logs failures.
+// All of their terms have a value when it returns.
+func (c *Checks) Follow(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
 	err := c.run(s, role, labels)
 	c.failing.Error(c.log, err, "cannot start health checks", "health checks started again")
 	return err
 }
 
-func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
-	m := &health.Monitor{Board: c.board, Files: c.files, Role: role, Metrics: c.metrics, Log: c.log}
+func (c *Checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[string]string) error {
+	m := &health.Monitor{Board: c.Board, Files: c.terms, Role: role, Metrics: c.metrics, Log: c.log}
 	for i := range s.Groups {
 		if g := s.Groups[i]; s.Hosts(&g, role, labels) {
 			m.Groups = append(m.Groups, g)
@@ -70,14 +84,14 @@ func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[stri
 	}
 	for i := range m.Groups {
 		if err := c.ensure(&m.Groups[i], role); err != nil {
-			return err // the running checks continue: their track files must stay current
+			return err // the running checks continue: their terms must stay current
 		}
 	}
-	c.stop()
+	c.Stop()
 	c.redirects.follow(m.Groups) // first: a poll in progress may set facts that are forgotten below
 	for _, g := range c.groups {
 		if !slices.ContainsFunc(m.Groups, func(now v1alpha1.Group) bool { return now.Name == g.Name }) {
-			c.board.Forget(health.FactsOf(&g)...)
+			c.Board.Forget(health.FactsOf(&g)...)
 		}
 	}
 	c.groups = m.Groups
@@ -92,13 +106,13 @@ func (c *checks) run(s *v1alpha1.ClusterConfigSpec, role string, labels map[stri
 	return nil
 }
 
-func (c *checks) ensure(g *v1alpha1.Group, role string) error {
+func (c *Checks) ensure(g *v1alpha1.Group, role string) error {
 	_, terms := vrrp.PriorityTerms(g, role)
-	return c.files.Ensure(terms)
+	return c.terms.Ensure(terms)
 }
 
-// stop ends the checks; the track files keep their values.
-func (c *checks) stop() {
+// Stop ends the checks; the terms keep their values.
+func (c *Checks) Stop() {
 	if c.cancel == nil {
 		return
 	}
@@ -107,14 +121,14 @@ func (c *checks) stop() {
 	c.key, c.cancel = "", nil
 }
 
-// routers sets, for each ingress group that the node can hold, whether a router of the
+// SetRouters sets, for each ingress group that the node can hold, whether a router of the
 // group's own controller runs here (hard case 21). While the API is away the last answer
 // stands: the router itself does not know its controller, and would rank another
 // controller's node with the group's own.
 //
 // Where only routers of other controllers run, the node must not hold the VIP at all:
 // clients would reach a router without their routes.
-func routers(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, n facts.Nodes) {
+func SetRouters(b *health.Board, s *v1alpha1.ClusterConfigSpec, node *v1alpha1.Node, n facts.Nodes) {
 	r, known := n.Routers()
 	if !known {
 		return

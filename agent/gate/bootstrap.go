@@ -1,4 +1,4 @@
-package keepalived
+package gate
 
 import (
 	"errors"
@@ -14,13 +14,13 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// bootstrapLifetime bounds how long the bootstrap may hold the API VIP: until its own API
+// Lifetime bounds how long the bootstrap may hold the API VIP: until its own API
 // server is gone, and the provisioning service if it ever ran there (hard case 8). The
 // end survives restarts and reboots, because a bootstrap host may be kept long after the
 // installation. Only an API server that is ready again revokes it, for example after etcd
 // had no leader during a change of members; a host that the installation no longer needs
 // has none.
-type bootstrapLifetime struct {
+type Lifetime struct {
 	// marker is a file that exists once the lifetime is over.
 	marker       string
 	log          *slog.Logger
@@ -32,14 +32,14 @@ type bootstrapLifetime struct {
 	resumed bool // it was over and is not any more
 }
 
-func newBootstrapLifetime(marker string, log *slog.Logger) *bootstrapLifetime {
+func NewLifetime(marker string, log *slog.Logger) *Lifetime {
 	_, err := os.Stat(marker)
-	return &bootstrapLifetime{marker: marker, log: log, over: !errors.Is(err, fs.ErrNotExist)}
+	return &Lifetime{marker: marker, log: log, over: !errors.Is(err, fs.ErrNotExist)}
 }
 
-// state reports whether the lifetime is over, and whether it was resumed. A nil receiver,
+// State reports whether the lifetime is over, and whether it was resumed. A nil receiver,
 // on any other node, is neither.
-func (t *bootstrapLifetime) state() (over, resumed bool) {
+func (t *Lifetime) State() (over, resumed bool) {
 	if t == nil {
 		return false, false
 	}
@@ -48,14 +48,14 @@ func (t *bootstrapLifetime) state() (over, resumed bool) {
 	return t.over, t.resumed
 }
 
-// poll evaluates the facts, logs and stores a change, and reports whether there was one.
-func (t *bootstrapLifetime) poll(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
+// Poll evaluates the facts, logs and stores a change, and reports whether there was one.
+func (t *Lifetime) Poll(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	if t == nil || !t.evaluate(now, get) {
 		return false
 	}
-	event := "the API server of this bootstrap host is ready again: keepalived may run again"
+	event := "the API server of this bootstrap host is ready again: VIPs may be here again"
 	if t.over {
-		event = "the API server of this bootstrap host has gone: keepalived stops until it is ready again"
+		event = "the API server of this bootstrap host has gone: VIPs leave until it is ready again"
 	}
 	t.log.Info(event)
 	if err := t.store(); err != nil {
@@ -65,7 +65,7 @@ func (t *bootstrapLifetime) poll(now time.Time, get func(fact string) (f state.F
 }
 
 // evaluate reports whether the facts end or resume the lifetime now.
-func (t *bootstrapLifetime) evaluate(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
+func (t *Lifetime) evaluate(now time.Time, get func(fact string) (f state.Fact, known bool)) (changed bool) {
 	api, _ := get(health.FactAPI)
 	ironic, _ := get(health.FactIronic)
 	t.seen = t.seen || api.OK
@@ -92,11 +92,11 @@ func (t *bootstrapLifetime) evaluate(now time.Time, get func(fact string) (f sta
 }
 
 // store writes the marker, or removes it.
-func (t *bootstrapLifetime) store() error {
+func (t *Lifetime) store() error {
 	if !t.over {
 		_, err := atomicfile.Remove(t.marker)
 		return err
 	}
-	_, err := atomicfile.Write(t.marker, []byte("The API server of this bootstrap host has gone: keepalived starts again only once it is ready.\n"), 0o644)
+	_, err := atomicfile.Write(t.marker, []byte("The API server of this bootstrap host has gone: VIPs come back only once it is ready.\n"), 0o644)
 	return err
 }

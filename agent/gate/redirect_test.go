@@ -1,4 +1,4 @@
-package keepalived
+package gate
 
 import (
 	"errors"
@@ -66,7 +66,7 @@ func TestRestarting(t *testing.T) {
 // redirect.
 func TestRedirectOfGroupThatGoes(t *testing.T) {
 	c := testChecks(t, t.TempDir())
-	defer c.stop()
+	defer c.Stop()
 	first := v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, Instance: "demo_API", VirtualRouterID: 79}
 	more := v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, Instance: "demo_API_mgmt", VirtualRouterID: 80}
 	spec := func(groups ...v1alpha1.Group) *v1alpha1.ClusterConfigSpec {
@@ -88,10 +88,10 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 	defer close(end)
 	for range 200 {
 		for _, s := range []*v1alpha1.ClusterConfigSpec{spec(first, more), spec(first)} {
-			testkit.Must(t, c.follow(s, v1alpha1.RoleMaster, nil))
+			testkit.Must(t, c.Follow(s, v1alpha1.RoleMaster, nil))
 		}
 		c.redirects.poll()
-		for _, f := range c.board.Facts() {
+		for _, f := range c.Board.Facts() {
 			if strings.Contains(f.Name, more.Name) {
 				t.Fatalf("%+v is known of a group that is gone", f)
 			}

@@ -1,4 +1,4 @@
-package keepalived
+package gate
 
 import (
 	"log/slog"
@@ -33,7 +33,7 @@ func TestBootstrapLifetime(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
+			x := NewLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 			began := time.Now()
 			for _, step := range tt.steps {
 				b := health.NewBoard()
@@ -49,14 +49,14 @@ func TestBootstrapLifetime(t *testing.T) {
 
 func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "gone")
-	x := newBootstrapLifetime(marker, slog.New(slog.DiscardHandler))
+	x := NewLifetime(marker, slog.New(slog.DiscardHandler))
 	if x.over {
 		t.Error("over before it began")
 	}
 	for _, over := range []bool{true, false, true} {
 		x.over = over
 		testkit.Must(t, x.store())
-		if x = newBootstrapLifetime(marker, slog.New(slog.DiscardHandler)); x.over != over {
+		if x = NewLifetime(marker, slog.New(slog.DiscardHandler)); x.over != over {
 			t.Errorf("remembered %v, want %v", x.over, over)
 		}
 	}
@@ -65,7 +65,7 @@ func TestBootstrapLifetimeIsRemembered(t *testing.T) {
 // A host that restarts with the recorded end of its bootstrap takes part only once its API
 // server is ready.
 func TestBootstrapLifetimeOverBefore(t *testing.T) {
-	x := newBootstrapLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
+	x := NewLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 	x.over = true
 	began := time.Now()
 	for at, api := range []bool{false, false, false, false, false, true, true, true, true} {

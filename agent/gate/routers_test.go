@@ -1,4 +1,4 @@
-package keepalived
+package gate
 
 import (
 	"strings"
@@ -53,7 +53,7 @@ func TestHardCase21APIUnreachable(t *testing.T) {
 		{"another's again", of("blue", "blue"), true, false, true},
 	}
 	for _, step := range steps {
-		routers(b, s, &v1alpha1.Node{Role: v1alpha1.RoleWorker}, routerList{routers: step.routers, known: step.known})
+		SetRouters(b, s, &v1alpha1.Node{Role: v1alpha1.RoleWorker}, routerList{routers: step.routers, known: step.known})
 		here, _ := b.Get(health.RouterHere("ingress"))
 		own, known := b.Get(health.RouterOwn("ingress"))
 		if here.OK != step.here || (known && !own.OK) != step.foreign {
@@ -61,6 +61,6 @@ func TestHardCase21APIUnreachable(t *testing.T) {
 		}
 	}
 	elsewhere := health.NewBoard()
-	routers(elsewhere, s, &v1alpha1.Node{Role: v1alpha1.RoleArbiter}, routerList{routers: of("default", "default"), known: true})
+	SetRouters(elsewhere, s, &v1alpha1.Node{Role: v1alpha1.RoleArbiter}, routerList{routers: of("default", "default"), known: true})
 	testkit.Empty(t, elsewhere.Facts())
 }
