@@ -123,9 +123,9 @@ $(BIN)/coredns: internal/tools/coredns/main.go
 # Building Ignition takes Debian packages.
 $(BIN)/ignition: | setup
 
-build: ## Build bin/vipgen, bin/kubectl-vipgen, bin/vipgen-agent and bin/vipgen-lab, static
+build: ## Build bin/vipgen, bin/kubectl-vipgen, bin/vipgen-agent, bin/vipgen-bgp and bin/vipgen-lab, static
 	@[ -e bin/vipgen-lab ] || echo "building vipgen, kubectl-vipgen, vipgen-agent and vipgen-lab in bin: the first time it takes two minutes"
-	$(GO_BUILD) -o bin/ ./cmd/vipgen ./cmd/kubectl-vipgen ./cmd/vipgen-agent
+	$(GO_BUILD) -o bin/ ./cmd/vipgen ./cmd/kubectl-vipgen ./cmd/vipgen-agent ./cmd/vipgen-bgp
 	cd lab && $(GO_BUILD) -o ../bin/ ./cmd/vipgen-lab
 
 image: ## Make vipgen's image for all platforms without a registry, into bin/image (IMAGE=NAME:TAG, VERSION=v1.2.3)

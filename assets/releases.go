@@ -30,7 +30,7 @@ var Releases = []Release{
 	{"4.21", "3.5.0", "2.8", "2.2.8", "`dnsRecordsType` (feature gate)"},
 	{"4.22", "3.5.0", "2.8", "2.2.8", "static pods with a number as their priority, for graceful shutdown"},
 	{"4.23", "3.5.0", "2.8", "2.2.8", "`wait-for-node-ip.service`"},
-	{"5.0", "3.5.0", "2.8", "2.2.8", "`bgpVIPConfig` (preview), which vipgen refuses"},
+	{"5.0", "3.5.0", "2.8", "2.2.8", "`bgpVIPConfig` (preview)"},
 	{"5.1", "3.5.0", "2.8", "2.2.8", ""},
 	{"5.2", "3.5.0", "2.8", "2.2.8", ""},
 }

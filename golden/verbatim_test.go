@@ -32,7 +32,7 @@ func checkVerbatim(t *testing.T, r result) {
 			wanted := true
 			switch filepath.Base(path) {
 			case "keepalived.conf.tmpl":
-				wanted = inCluster
+				wanted = spec.ByVRRP()
 			case "haproxy.cfg.tmpl":
 				wanted = balances
 			}

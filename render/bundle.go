@@ -45,6 +45,10 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		case pod.Keepalived:
 			add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 			add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
+		case pod.BGP:
+			if !c.OwnsBootstrap() {
+				add(v1alpha1.ManifestDir+"/"+pod.Keepalived+".yaml", []byte(noKeepalived))
+			}
 		case pod.HAProxy:
 			add(v1alpha1.HAProxyTemplate, []byte(haproxy.Template))
 		}
@@ -75,6 +79,9 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 // the file changes, it leaves the pod running (consumeWatchEvent).
 const noPod = "# No pod: an external load balancer has taken the place of OpenShift's own (spec.loadBalancer.type: External of vipgen).\n"
 
+// noKeepalived replaces the manifest of OpenShift's own keepalived.
+const noKeepalived = "# No pod: routers know the VIPs, and keepalived does not run (spec.announce of vipgen).\n"
+
 // Pods returns the names of the static pods that nodes of a role run.
 func (c *Cluster) Pods(role string) []string {
 	pods := []string{pod.CoreDNS}
@@ -82,7 +89,11 @@ func (c *Cluster) Pods(role string) []string {
 		pods = append(pods, pod.MDNS)
 	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
-		pods = append(pods, pod.Keepalived)
+		if c.Config.Spec.Routed() {
+			pods = append(pods, pod.BGP)
+		} else {
+			pods = append(pods, pod.Keepalived)
+		}
 		if c.Config.Spec.RunsHAProxy(role) {
 			pods = append(pods, pod.HAProxy)
 		}

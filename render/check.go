@@ -321,6 +321,9 @@ func (r *resolver) checkLoadBalancer() {
 		return
 	}
 	r.checkRendezvous()
+	if r.routed() {
+		return
+	}
 	ids := vip.VRRP.VirtualRouterIDs
 	if r.besideOperators() && ids.API != 0 && ids.API != v1alpha1.RouterIDs(r.in.Install.Name).API {
 		r.errorAt(r.in.vipDocs, problem.ConflictingFields, "spec.vrrp.virtualRouterIDs.api", fmt.Sprint(ids.API),

@@ -84,7 +84,7 @@ func (c *Cluster) Installable() error {
 // BootstrapCompatible reports whether nodes interoperate with OpenShift's own keepalived on the
 // bootstrap host, or need not.
 func (c *Cluster) BootstrapCompatible() bool {
-	return c.OwnsBootstrap() || c.Config.Spec.VRRP.LikeOpenShift()
+	return c.OwnsBootstrap() || c.Config.Spec.Routed() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
 // resolve merges the input of one cluster. The list holds every problem found; the cluster is
@@ -97,6 +97,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 	r.checkInstaller()
 	r.checkVIPs()
 	r.checkLoadBalancer()
+	r.checkAnnounce()
 	r.checkAppsDomain()
 	c := &Cluster{
 		Version:          r.version,
@@ -107,7 +108,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
 	}
-	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster && !in.givenProfile {
+	if c.Config.Spec.ByVRRP() && !in.givenProfile {
 		c.ProfileReason = in.profileReason()
 	}
 	c.Namespace, c.OwnNamespace = namespace(in.Install.Platform)
@@ -176,7 +177,10 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	if vip.Monitoring.Address == v1alpha1.MetricsOnNode {
 		c.Spec.Metrics = v1alpha1.MetricsOnNode // the default changes no file
 	}
-	if vip.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
+	if vip.Announce.Routed() {
+		c.Spec.Announce, c.Spec.BGP = vip.Announce, vip.BGP
+	}
+	if c.Spec.ByVRRP() {
 		c.Spec.VRRP = r.vrrp()
 	}
 	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g groupPlan) v1alpha1.Group { return g.Group })

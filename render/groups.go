@@ -103,7 +103,7 @@ func (r *resolver) groups(domain string) []groupPlan {
 	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
 		groups = append(groups, r.additionalAPIGroup(i, &g, domain))
 	}
-	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
+	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster && !r.routed() {
 		r.addVRRP(groups)
 	}
 	return groups

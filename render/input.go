@@ -78,6 +78,8 @@ type Input struct {
 	givenProfile bool
 	// assumedNone is set where type None is vipgen's choice, as nothing gives the cluster VIPs.
 	assumedNone bool
+	// bgpTaken is set where the routers are those of bgpVIPConfig.
+	bgpTaken bool
 }
 
 // Read reads all files of a cluster and returns the problems of all of them, which Report or
@@ -138,6 +140,7 @@ func (in *Input) readVIPConfig(f *File, d *Defaults) (list problem.List, ok bool
 		ownProfile(&in.VIP.Spec.VRRP, doc)
 	}
 	in.vipDocs = layers{doc, d.document()}
+	in.acceptBGP()
 	for _, p := range in.VIP.Validate() {
 		if !refused(unread, p.Field) {
 			list = append(list, in.vipDocs.locate(p))

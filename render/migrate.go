@@ -29,7 +29,7 @@ type Migration struct {
 
 // Migrate plans a migration. The error names the part of the mode file that does not fit the cluster.
 func (c *Cluster) Migrate(m v1alpha1.ModeFileContent) (*Migration, error) {
-	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+	if !c.Config.Spec.ByVRRP() {
 		return nil, fmt.Errorf("the nodes of %s hold no VIPs, so there are no VRRP settings to change", c.Config.Metadata.Name)
 	}
 	text, err := m.Marshal()

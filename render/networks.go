@@ -16,7 +16,7 @@ import (
 // the nodes, no node could hold such a VIP. Elsewhere nodes find its network (hard case 44),
 // with one warning for all.
 func (r *resolver) checkOutside(vips []place) {
-	if r.external() {
+	if r.external() || r.routed() {
 		return
 	}
 	var found []place
@@ -106,7 +106,7 @@ func (r *resolver) machineNetworkList() string {
 // family: nodes need not find it.
 func (r *resolver) machineNetworks(groups []v1alpha1.Group) []netip.Prefix {
 	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Groups: groups, MachineNetworks: installconfig.Prefixes(r.in.Install.MachineNetworks)}
-	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal {
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal || r.routed() {
 		return spec.MachineNetworks
 	}
 	for _, is4 := range []bool{true, false} {

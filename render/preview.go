@@ -21,11 +21,11 @@ func Preview(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) ([]OutputFile, error) 
 		render         renderer
 	}
 	var jobs []job
-	if c.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+	if c.Spec.ByVRRP() {
 		jobs = append(jobs, job{v1alpha1.KeepalivedConf, keepalived.Template, keepalived.Render})
-		if c.Spec.RunsHAProxy(n.Role) {
-			jobs = append(jobs, job{v1alpha1.HAProxyConf, haproxy.Template, haproxy.Render})
-		}
+	}
+	if c.Spec.RunsHAProxy(n.Role) {
+		jobs = append(jobs, job{v1alpha1.HAProxyConf, haproxy.Template, haproxy.Render})
 	}
 	jobs = append(jobs,
 		job{v1alpha1.Corefile, coredns.Template, coredns.Render},

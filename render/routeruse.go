@@ -15,7 +15,7 @@ import (
 // without the checks of a whole cluster. It has none where nodes hold no VIPs.
 func (in *Input) RouterUses() routerids.Cluster {
 	c := routerids.Cluster{Name: in.Install.Name, Network: in.VIP.Spec.Network, Reserved: in.VIP.Spec.VRRP.ReservedRouterIDs}
-	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster {
+	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster || in.VIP.Spec.Announce.Routed() {
 		c.Networks = installconfig.Prefixes(in.Install.MachineNetworks)
 		return c
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
@@ -52,13 +54,14 @@ func AwaitShutdown(log *slog.Logger, vips []netip.Addr) {
 	}
 }
 
-// VIPsHere reports whether one of the VIPs is on an interface of the node.
+// VIPsHere reports whether one of the VIPs is on the node.
 func VIPsHere(vips []netip.Addr) (bool, error) {
 	here, err := Here(vips)
 	return len(here) > 0, err
 }
 
-// Here returns the VIPs that are on interfaces of the node.
+// Here returns the VIPs that are on the node: on an interface, or by a local route where
+// routers know them.
 func Here(vips []netip.Addr) (here []netip.Addr, err error) {
 	list, err := netdump.Addresses()
 	if err != nil {
@@ -69,5 +72,11 @@ func Here(vips []netip.Addr) (here []netip.Addr, err error) {
 			here = append(here, ip)
 		}
 	}
-	return here, nil
+	routes, err := Routes(unix.RT_TABLE_LOCAL)
+	for _, r := range routes {
+		if ip := Destination(r); slices.Contains(vips, ip) {
+			here = append(here, ip)
+		}
+	}
+	return here, err
 }

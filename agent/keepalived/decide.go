@@ -30,7 +30,7 @@ func (d *decision) takesPart() bool { return len(d.conf.Instances) > 0 }
 // vips returns the VIPs that must be on no interface while keepalived does not run; none
 // where nodes do not hold VIPs.
 func (d *decision) vips() []netip.Addr {
-	if d.cluster.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+	if !d.cluster.Spec.ByVRRP() {
 		return nil
 	}
 	return nodeip.VIPs(&d.cluster.Spec)

@@ -71,7 +71,7 @@ func (j *Job) decide() (*decision, error) {
 	}
 	chosen := j.settings.last
 	chosen.conf = nil
-	if f.Cluster.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+	if f.Cluster.Spec.ByVRRP() {
 		chosen = j.chooseSettings(f)
 		f.Node.VRRP = &chosen.settings
 	}

@@ -13,7 +13,7 @@ import (
 // may be in networks without nodes (vSphere, hard case 11).
 func (s survey) isRemote(spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) bool {
 	wanted := slices.Concat(nodeVIPs(spec), hints)
-	if spec.Platform != "baremetal" || spec.LoadBalancer != v1alpha1.LoadBalancerInCluster || len(wanted) == len(hints) || len(s.interfaces) == 0 {
+	if spec.Platform != "baremetal" || !spec.ByVRRP() || len(wanted) == len(hints) || len(s.interfaces) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(s.interfaces, func(i v1alpha1.Interface) bool {

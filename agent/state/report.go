@@ -14,6 +14,7 @@ type Report struct {
 	Version    string      `json:"version,omitempty"`
 	Time       time.Time   `json:"time,omitzero"`
 	Keepalived *Keepalived `json:"keepalived,omitempty"`
+	BGP        *BGP        `json:"bgp,omitempty"`
 	HAProxy    *HAProxy    `json:"haproxy,omitempty"`
 	Firewall   *Firewall   `json:"firewall,omitempty"`
 	CoreDNS    *CoreDNS    `json:"coredns,omitempty"`
@@ -22,5 +23,5 @@ type Report struct {
 
 // Empty reports whether no job has published a state.
 func (r *Report) Empty() bool {
-	return r.Keepalived == nil && r.HAProxy == nil && r.Firewall == nil && r.CoreDNS == nil && r.MDNS == nil
+	return r.Keepalived == nil && r.BGP == nil && r.HAProxy == nil && r.Firewall == nil && r.CoreDNS == nil && r.MDNS == nil
 }

@@ -39,7 +39,11 @@ type ClusterConfigSpec struct {
 	// MachineNetworks are the networks of the nodes in the install-config, primary family
 	// first. They are not those of the nodes if they lack VIPs: use NodeNetworks.
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
-	// VRRP holds the VRRP settings; empty where the load balancer is external.
+	// Announce selects how the network finds the VIPs; empty means VRRP.
+	Announce Announce `json:"announce,omitempty"`
+	// BGP holds the routers, complete with defaults; empty unless Announce is bgp.
+	BGP BGP `json:"bgp,omitzero"`
+	// VRRP holds the VRRP settings; empty where keepalived does not run.
 	VRRP ClusterVRRP `json:"vrrp,omitzero"`
 	// Groups are the sets of VIPs that move together, each with a VRRP instance per address
 	// family.
@@ -53,6 +57,16 @@ type ClusterConfigSpec struct {
 	Ports Ports `json:"ports"`
 	// Metrics selects the addresses that serve the agents' metrics; empty means loopback.
 	Metrics MetricsAddress `json:"metrics,omitempty"`
+}
+
+// ByVRRP reports whether keepalived elects the holders of the VIPs.
+func (s *ClusterConfigSpec) ByVRRP() bool {
+	return s.LoadBalancer == LoadBalancerInCluster && !s.Announce.Routed()
+}
+
+// Routed reports whether the nodes have the VIPs as host routes that routers know.
+func (s *ClusterConfigSpec) Routed() bool {
+	return s.LoadBalancer == LoadBalancerInCluster && s.Announce.Routed()
 }
 
 // OperatorHasVIPs reports whether the operator knows VIPs on the platform, and its node-ip

@@ -24,6 +24,7 @@ var DefaultPorts = Ports{
 func (c *VIPConfig) Default() {
 	s := &c.Spec
 	s.LoadBalancer.Type = cmp.Or(s.LoadBalancer.Type, LoadBalancerInCluster)
+	s.BGP.Default()
 	s.VRRP.Profile = cmp.Or(s.VRRP.Profile, ProfileFast)
 	s.VRRP.Mode = cmp.Or(s.VRRP.Mode, ModeUnicast)
 	for _, p := range s.Ports.list(&DefaultPorts) {

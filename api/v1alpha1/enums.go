@@ -17,6 +17,9 @@ func (LocalAPI) Values() []LocalAPI {
 	return []LocalAPI{LocalAPIControlPlane, LocalAPIAllNodes, LocalAPINone}
 }
 
+// Values returns the kinds of announcement.
+func (Announce) Values() []Announce { return []Announce{AnnounceVRRP, AnnounceBGP, AnnounceTable} }
+
 // Values returns the VRRP profiles.
 func (Profile) Values() []Profile {
 	return []Profile{ProfileFast, ProfileVirtual, ProfileClassic, ProfileCustom}

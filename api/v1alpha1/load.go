@@ -75,7 +75,8 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	required(k, "spec.loadBalancer", s.LoadBalancer)
 	oneOf(k, "spec.apiServer.local", s.APIServer.Local)
-	if s.LoadBalancer == LoadBalancerInCluster {
+	k.announce(s.Announce, &s.BGP)
+	if s.ByVRRP() {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {
 			k.settings("spec.vrrp.start", *s.VRRP.Start)
@@ -88,6 +89,9 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	for i := range s.Groups {
 		k.group(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i], s.LoadBalancer)
+		if s.ByVRRP() {
+			k.instance(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i])
+		}
 	}
 	if why := s.VRRP.Target.IPv6Interval(s.Groups); why != "" {
 		k.add(problem.BadTiming, "spec.vrrp.target.advertIntervalMS", Millis(s.VRRP.Target.AdvertIntervalMS).String(), why)
@@ -164,9 +168,10 @@ func (k *checker) group(field string, g *Group, lb LoadBalancerType) {
 	if g.HealthPort < 0 || g.HealthPort > 65535 {
 		k.add(problem.BadValue, field+".healthPort", fmt.Sprint(g.HealthPort), "a port, 1 to 65535")
 	}
-	if lb != LoadBalancerInCluster {
-		return
-	}
+}
+
+// instance checks the VRRP instances of a group.
+func (k *checker) instance(field string, g *Group) {
 	if !validWord(g.Instance, maxInstance, "_-.") {
 		k.add(problem.BadName, field+".instance", problem.Quote(g.Instance), "letters, digits, hyphens, underscores and periods")
 	}

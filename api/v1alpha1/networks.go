@@ -12,8 +12,8 @@ import (
 // that the machine networks of its family are not those of the nodes (hard case 44): then those
 // without a VIP do not count, and the network of such a VIP is that of the interface that it
 // goes to (Bind): the VIP's own subnet, else that of the default route. The addresses of an
-// external load balancer are no evidence about the nodes, so the machine networks count as
-// well.
+// external load balancer, and VIPs that routers know, are no evidence about the nodes, so the
+// machine networks count as well.
 //
 // Without interfaces, networks that only a node can know are missing.
 func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix {
@@ -28,7 +28,7 @@ func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix 
 // machine network is taken to be in a UsualNetwork.
 func (s *ClusterConfigSpec) AssumedNetworks() []netip.Prefix {
 	return s.networks(func(vip netip.Addr) (netip.Prefix, bool) {
-		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal
+		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal && !s.Routed()
 	})
 }
 
@@ -52,7 +52,7 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	outside := s.VIPsOutside()
 	for _, n := range s.MachineNetworks {
 		family := func(vip netip.Addr) bool { return vip.Is4() == n.Addr().Is4() }
-		if s.LoadBalancer == LoadBalancerExternal || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
+		if s.LoadBalancer == LoadBalancerExternal || s.Routed() || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
 			add(n)
 		}
 	}

@@ -24,6 +24,9 @@ const (
 	// UserModeFile overrides it; vipgen renders none.
 	UserModeFile = "/etc/keepalived/monitor-user.conf"
 
+	// BGPKept is next to what the job that announces VIPs keeps over reboots.
+	BGPKept = "/var/lib/vipgen/bgp/bgp"
+
 	// RunDir has a directory for each of the agent's jobs on a node, see [JobDir].
 	RunDir = "/run/vipgen"
 	// TrackDir holds the files that keepalived watches.

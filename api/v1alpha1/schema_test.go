@@ -58,6 +58,8 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[netip.Addr]():
 		return &jsonschema.Schema{Type: "string", AnyOf: []*jsonschema.Schema{{Format: "ipv4"}, {Format: "ipv6"}}}
+	case reflect.TypeFor[netip.Prefix]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^[0-9a-fA-F:.]+/[0-9]+$`}
 	case reflect.TypeFor[v1alpha1.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(us|ms|s|m|h))+$`}
 	}
@@ -145,6 +147,13 @@ func rules() []rule {
 		{"spec.pools[].name", pattern(`^` + label + `$`)},
 		{"spec.network", pattern(`^[A-Za-z0-9_.-]{0,63}$`)},
 		{"spec.vrrp.reservedRouterIDs[]", between(1, 255)},
+		{"spec.bgp.localASN", between(0, 1<<32-1)},
+		{"spec.bgp.communities[]", pattern(`^[0-9]{1,5}:[0-9]{1,5}$`)},
+		{"spec.bgp.peers[].asn", between(1, 1<<32-1)},
+		{"spec.bgp.peers[].localASN", between(0, 1<<32-1)},
+		{"spec.bgp.peers[].passwordFile", pattern(`^(/etc/vipgen/bgp/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,62})?$`)},
+		{"spec.bgp.peers[].multihop", between(0, 255)},
+		{"spec.bgp.peers[].bfd.multiplier", between(0, 255)},
 	}
 	for _, path := range []string{"spec.apiVIPs", "spec.ingressVIPs", "spec.ingress[].vips", "spec.additionalAPIVIPs[].vips"} {
 		list = append(list, rule{path, atMost(2)})
@@ -171,6 +180,7 @@ func defaults() []rule {
 	c.Default()
 	list := []rule{
 		{"spec.loadBalancer.type", byDefault(string(c.Spec.LoadBalancer.Type))},
+		{"spec.announce", byDefault(string(v1alpha1.AnnounceVRRP))},
 		{"spec.vrrp.mode", byDefault(string(c.Spec.VRRP.Mode))},
 	}
 	ports := reflect.ValueOf(c.Spec.Ports)

@@ -81,6 +81,10 @@ func (v *VIPConfig) Validate() problem.List {
 	if s.APIServer.Local == LocalAPIAllNodes && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
 		c.add(problem.ConflictingFields, "spec.apiServer.local", string(s.APIServer.Local), "loadBalancer.type: InCluster, or no value")
 	}
+	c.announce(s.Announce, &s.BGP)
+	if s.Announce.Routed() && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
+		c.add(problem.ConflictingFields, "spec.announce", string(s.Announce), "loadBalancer.type: InCluster, or no value")
+	}
 	c.vrrp(&s.VRRP)
 	c.ports(s.Ports, s.Ingress)
 	c.image("spec.images.agent", s.Images.Agent)

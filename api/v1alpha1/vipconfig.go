@@ -51,7 +51,15 @@ type VIPConfigSpec struct {
 	LoadBalancer LoadBalancer `json:"loadBalancer,omitzero"`
 	// How nodes reach the API themselves.
 	APIServer APIServer `json:"apiServer,omitzero"`
-	// How the nodes elect the holder of a VIP.
+	// How the network finds the VIPs. "vrrp" (the default): keepalived elects a holder on
+	// their subnet. "bgp": every node that serves announces them to its routers, which spread
+	// the connections; nodes may be in several subnets, and the VIPs are in none of them.
+	// "table": nodes keep the host routes of VIPs that they serve in routing table 198, for a
+	// BGP speaker that they have already.
+	Announce Announce `json:"announce,omitempty"`
+	// The routers, with announce: bgp.
+	BGP BGP `json:"bgp,omitzero"`
+	// How the nodes elect the holder of a VIP, with announce: vrrp.
 	VRRP VRRP `json:"vrrp,omitzero"`
 	// Ports on the nodes, where a cluster needs other ones than usual.
 	Ports Ports `json:"ports,omitzero"`

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"slices"
 
+	"github.com/vipgen/vipgen/agent/bgp"
 	"github.com/vipgen/vipgen/agent/coredns"
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/agent/haproxy"
@@ -16,6 +17,7 @@ import (
 // and a line here.
 var jobs = []job.Kind{
 	keepalived.Kind,
+	bgp.Kind,
 	haproxy.Kind,
 	firewall.Kind,
 	coredns.Kind,

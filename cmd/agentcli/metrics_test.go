@@ -117,6 +117,9 @@ func TestJobs(t *testing.T) {
 	root := (&app{}).command()
 	for _, k := range jobs {
 		port := k.Port(v1alpha1.DefaultPorts)
+		if k.Name == "bgp" { // runs on no node that runs keepalived, and so has its port
+			ports[port] = false
+		}
 		if names[k.Name] || ports[port] || port == 0 || k.Probed == "" || k.Summary == nil {
 			t.Errorf("%s: %+v", k.Name, k)
 		}

@@ -50,7 +50,7 @@ func TestExplainField(t *testing.T) {
 		testkit.Contains(testkit.In(t, args), must(t, append([]string{"explain"}, strings.Fields(args)...)...), want)
 	}
 	for field, want := range map[string]string{
-		"spec.vrp":       `no field "spec.vrp" in vipgen.yaml: spec has additionalAPIVIPs, apiServer, apiVIPs,`,
+		"spec.vrp":       `no field "spec.vrp" in vipgen.yaml: spec has additionalAPIVIPs, announce, apiServer, apiVIPs,`,
 		"spec.network.x": "spec.network is text and has no fields",
 	} {
 		exits(t, command.Input, "explain", field).reports(want).silently()

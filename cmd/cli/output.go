@@ -21,6 +21,7 @@ import (
 var kinds = command.Outputs{
 	command.OutputOf[adopt.Plan]("adopt", "Adoption"),
 	command.OutputOf[adopt.Check]("adopt-check", "AdoptionCheck"),
+	command.OutputOf[routerList]("bgp-peer-config", "RouterList"),
 	command.OutputOf[endpoint.Report]("check-endpoint", "EndpointCheck"),
 	command.OutputOf[diffReport]("diff", "Diff"),
 	command.OutputOf[diagnosis]("doctor", "Diagnosis"),

@@ -104,7 +104,7 @@ Documentation: ` + command.Pages + `commands.md`,
 	root.AddCommand(add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
 	root.AddCommand(add("running", "Look after running clusters:",
-		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
+		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.bgpCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "do not print what was written; problems are printed")
 	command.AddVersion(root)
 	// Before the commands that cobra adds, which keep the current streams.

@@ -76,7 +76,7 @@ func summarize(c *render.Cluster) *clusterSummary {
 		Domain: s.Domain, Platform: string(s.Platform), Topology: string(s.Topology), OpenShift: cmp.Or(c.Version, inputflags.Versions()),
 		Pools: c.Roles, Groups: []groupSummary{}, Election: election(c), Notes: []string{},
 	}
-	inCluster := s.LoadBalancer == v1alpha1.LoadBalancerInCluster
+	inCluster := s.ByVRRP()
 	if inCluster {
 		out.VRRP = &s.VRRP.Target
 		if c.Migrates() {
@@ -168,6 +168,10 @@ func election(c *render.Cluster) string {
 		return "no VIPs: nodes run DNS only; the names of API and routes resolve to the control-plane node's own address"
 	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
 		return "no VIPs: nodes run DNS only, without the names of API and routes"
+	case s.Announce == v1alpha1.AnnounceBGP:
+		return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d", s.BGP.LocalASN)
+	case s.Announce == v1alpha1.AnnounceTable:
+		return fmt.Sprintf("every node that serves has the VIPs in routing table %d, for its own BGP speaker", v1alpha1.AnnounceTableNumber)
 	case c.Migrates():
 		return fmt.Sprintf("starts as %s, then migrates to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the migration)",
 			settings(*s.VRRP.Start), settings(s.VRRP.Target))

@@ -25,7 +25,7 @@ type Source struct {
 
 // Programs of vipgen: those of its image, the additional one of all archives, and that of the
 // archives for Linux.
-var programs = []string{"vipgen", "vipgen-agent"}
+var programs = []string{"vipgen", "vipgen-agent", "vipgen-bgp"}
 
 const (
 	pluginProgram = "kubectl-vipgen"

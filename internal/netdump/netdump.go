@@ -4,6 +4,7 @@ package netdump
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
@@ -38,4 +39,9 @@ func IP(a netlink.Addr) netip.Addr {
 	}
 	ip, _ := netip.AddrFromSlice(a.IP)
 	return ip.Unmap()
+}
+
+// Host returns the network of an address alone.
+func Host(a netip.Addr) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 }

@@ -75,6 +75,9 @@ func Vipgen(t testing.TB) string { t.Helper(); return built(t, "vipgen") }
 // Agent: see Vipgen.
 func Agent(t testing.TB) string { t.Helper(); return built(t, "vipgen-agent") }
 
+// Speaker returns the path of vipgen-bgp, the agent with a BGP speaker: see Vipgen.
+func Speaker(t testing.TB) string { t.Helper(); return built(t, "vipgen-bgp") }
+
 // Plugin returns the path of the program of `kubectl vipgen`: see Vipgen.
 func Plugin(t testing.TB) string { t.Helper(); return built(t, "kubectl-vipgen") }
 

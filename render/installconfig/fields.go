@@ -35,7 +35,7 @@ var fieldTable = map[string]string{
 	"platform.openstack.loadBalancer":        "type",
 	"platform.nutanix.loadBalancer":          "type",
 	"platform.ovirt.loadBalancer":            "type",
-	"platform.baremetal.hosts[]":             "bmc bootMACAddress bootMode hardwareProfile name networkConfig role rootDeviceHints",
+	"platform.baremetal.hosts[]":             "bgpPeers@5.0 bmc bootMACAddress bootMode hardwareProfile name networkConfig role rootDeviceHints",
 	"platform.vsphere.hosts[]":               "failureDomain networkDevice role",
 	"platform.vsphere.hosts[].networkDevice": "gateway ipAddrs nameservers",
 	"platform.baremetal": "additionalNTPServers@4.18 apiVIP apiVIPs bgpVIPConfig@5.0 bmcVerifyCA@4.21 bootstrapExternalStaticDNS@4.14 " +

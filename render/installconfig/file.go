@@ -68,6 +68,7 @@ type filePlatform struct {
 		fileVIPs
 		BootstrapIP netip.Addr          `json:"bootstrapExternalStaticIP"`
 		Hosts       []fileBareMetalHost `json:"hosts"`
+		BGP         fileBGP             `json:"bgpVIPConfig"`
 	} `json:"baremetal"`
 	VSphere struct {
 		fileVIPs
@@ -122,9 +123,10 @@ type fileMirror struct {
 }
 
 type fileBareMetalHost struct {
-	Name          string    `json:"name"`
-	Role          string    `json:"role"`
-	NetworkConfig fileState `json:"networkConfig"`
+	Name          string        `json:"name"`
+	Role          string        `json:"role"`
+	NetworkConfig fileState     `json:"networkConfig"`
+	BGPPeers      []fileBGPPeer `json:"bgpPeers"`
 }
 
 type fileVSphereHost struct {

@@ -43,6 +43,8 @@ type InstallConfig struct {
 	DNSVIP *Address
 	// APIFloatingIP and IngressFloatingIP are OpenStack's floating IPs of the VIPs, or nil.
 	APIFloatingIP, IngressFloatingIP *Address
+	// BGP holds the routers of OpenShift's preview of VIPs by BGP; nil without.
+	BGP *BGP
 	// LoadBalancer is "", OpenShiftManagedDefault or UserManaged.
 	LoadBalancer string
 	// ExternalDNS is set where the site's name servers have the records of the API and of the

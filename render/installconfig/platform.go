@@ -25,12 +25,7 @@ func (r *reader) platform(c *InstallConfig, in *filePlatform) {
 	switch c.Platform {
 	case baremetal:
 		r.virtualIPs(c, &in.BareMetal.fileVIPs, spelling)
-		// Only its presence is checked: it may hold passwords of routers.
-		if bgp := "platform.baremetal.bgpVIPConfig"; r.doc.Has(bgp) {
-			r.add(problem.ConflictingFields, bgp, "VIPs that OpenShift announces by BGP (kube-vip)",
-				"no bgpVIPConfig: keepalived would hold the same VIPs, and each would have two owners",
-				"remove it to have vipgen's keepalived hold the VIPs; a cluster that keeps it needs nothing from vipgen")
-		}
+		c.BGP = r.bgp(&in.BareMetal.BGP, in.BareMetal.Hosts)
 		c.Hosts = r.bareMetalHosts(in.BareMetal.Hosts)
 		const field = "platform.baremetal.bootstrapExternalStaticIP"
 		if a := in.BareMetal.BootstrapIP; a.IsValid() && r.usable(a, field) {

@@ -165,9 +165,9 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 			"ic.yaml:6:21: error: platform.baremetal.dnsRecordsType: found \"Elsewhere\", expected Internal or External [bad-value]\n"},
 		{"DNS records of others beside OpenShift's load balancer", bareMetal("dnsRecordsType: External"),
 			"ic.yaml:6:21: error: platform.baremetal.dnsRecordsType: found External with OpenShift's load balancer, expected loadBalancer.type: UserManaged beside it, as OpenShift wants [conflicting-fields]\n"},
-		{"VIPs by BGP", bareMetal("bgpVIPConfig: {localASN: 64512, peers: [{peerAddress: 10.0.0.1, password: hush}]}"),
-			"ic.yaml:6:5: error: platform.baremetal.bgpVIPConfig: found VIPs that OpenShift announces by BGP (kube-vip), expected no bgpVIPConfig: " +
-				"keepalived would hold the same VIPs, and each would have two owners (remove it to have vipgen's keepalived hold the VIPs; a cluster that keeps it needs nothing from vipgen) [conflicting-fields]\n"},
+		{"VIPs by BGP", bareMetal("bgpVIPConfig: {peers: [{peerASN: 64513, password: hush}]}"),
+			"ic.yaml:6:5: error: platform.baremetal.bgpVIPConfig.localASN: found nothing, expected the AS number of the nodes [missing-field]\n" +
+				"ic.yaml:6:28: error: platform.baremetal.bgpVIPConfig.peers[0].peerAddress: found nothing, expected the address of the router [missing-field]\n"},
 
 		// VIPs.
 		{"not an address", bareMetal("apiVIPs: [vip.example.com]"),

@@ -105,7 +105,7 @@ const (
 // Idle has the reasons.
 func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 	k := &Conf{Cluster: c.Metadata.Name, Node: n.Name}
-	if c.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+	if !c.Spec.ByVRRP() {
 		k.Idle = []string{vrrp.LeftOutLoadBalancer.Text(c.Spec.LoadBalancer)}
 		return k
 	}

@@ -28,6 +28,7 @@ type Params struct {
 // Names of the pods, in the order of all lists.
 const (
 	Keepalived = "keepalived"
+	BGP        = "bgp"
 	HAProxy    = "haproxy"
 	CoreDNS    = "coredns"
 	MDNS       = "mdns-publisher"

@@ -1,8 +1,12 @@
-package main
+package agentcli
 
 import (
+	"context"
+	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/vipgen/vipgen/internal/ticker"
 )
@@ -23,4 +27,13 @@ func frugal() {
 	runtime.GOMAXPROCS(maxProcs)
 	debug.SetGCPercent(gcPercent)
 	_ = ticker.Precise() // the default works too, at a higher cost
+}
+
+// Main runs the command line of the process, and exits.
+func Main() {
+	frugal()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }

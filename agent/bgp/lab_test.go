@@ -1,0 +1,275 @@
+package bgp_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+// VIPs of the lab, in no subnet.
+var (
+	vip4 = netip.MustParseAddr("198.51.100.5")
+	vip6 = netip.MustParseAddr("2001:db8:100::5")
+)
+
+// racks is a lab: two racks with subnets and routers of their own (FRR and BIRD, which
+// announce to a third router), three nodes, and a client behind all of them.
+//
+//	client - core (FRR) - r1 (FRR)  - n1, n2
+//	                    - r2 (BIRD) - n3
+type racks struct {
+	t      *testing.T
+	client *netns.Node
+	nodes  map[string]*rackNode
+	logs   []string // of the routers' BGP
+}
+
+// rackNode is a node with services behind the VIPs, and the agent that announces these.
+type rackNode struct {
+	*netns.Node
+	root  string
+	agent *exec.Cmd
+	log   testkit.Log
+	// haproxy are the listeners of what stands for HAProxy.
+	haproxy []net.Listener
+	state   *state.Dir
+}
+
+func newRacks(t *testing.T, announce v1alpha1.Announce) *racks {
+	t.Helper()
+	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
+		if _, err := os.Stat(program); err != nil {
+			testkit.CannotRun(t, "it takes Debian's packages frr and bird2")
+		}
+	}
+	network := daemon.NewNetwork(t)
+	l := &racks{t: t, nodes: map[string]*rackNode{}}
+	l.client = daemon.AddNode(t, network, "client", "203.0.113.10/24", "2001:db8:c::10/64")
+	core := daemon.AddNode(t, network, "core", "203.0.113.1/24", "2001:db8:c::1/64", "10.255.1.0/31", "10.255.2.0/31", "2001:db8:f1::/127", "2001:db8:f2::/127")
+	r1 := daemon.AddNode(t, network, "r1", "192.0.2.1/26", "2001:db8:1::1/64", "10.255.1.1/31", "2001:db8:f1::1/127")
+	r2 := daemon.AddNode(t, network, "r2", "192.0.2.65/26", "2001:db8:2::1/64", "10.255.2.1/31", "2001:db8:f2::1/127")
+	l.route(l.client, "203.0.113.1", "2001:db8:c::1")
+	for _, r := range []*netns.Node{core, r1, r2} {
+		l.sysctl(r, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+	}
+	// The routers must not choose by the same hash, or half of the nodes get nothing.
+	l.sysctl(core, "net.ipv4.fib_multipath_hash_policy=1", "net.ipv6.fib_multipath_hash_policy=1")
+	l.sysctl(r1, "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=16",
+		"net.ipv6.fib_multipath_hash_policy=3", "net.ipv6.fib_multipath_hash_fields=16")
+	l.frr(core, frrCore)
+	l.frr(r1, frrRack)
+	l.bird(r2)
+	for name, at := range map[string][3]string{
+		"n1": {"192.0.2.11/26", "2001:db8:1::11/64", "1"}, "n2": {"192.0.2.12/26", "2001:db8:1::12/64", "1"}, "n3": {"192.0.2.73/26", "2001:db8:2::73/64", "2"},
+	} {
+		n := &rackNode{Node: daemon.AddNode(t, network, name, at[0], at[1]), root: t.TempDir()}
+		l.route(n.Node, map[string]string{"1": "192.0.2.1", "2": "192.0.2.65"}[at[2]], "2001:db8:"+at[2]+"::1")
+		l.nodes[name] = n
+		l.serve(n)
+		l.startAgent(n, announce)
+	}
+	return l
+}
+
+func (l *racks) run(n *netns.Node, command ...string) string {
+	l.t.Helper()
+	return string(testkit.Run(l.t, n.Command(l.t.Context(), command[0], command[1:]...)))
+}
+
+func (l *racks) sysctl(n *netns.Node, settings ...string) {
+	l.t.Helper()
+	l.run(n, append([]string{"sysctl", "-qw"}, settings...)...)
+}
+
+func (l *racks) route(n *netns.Node, via4, via6 string) {
+	l.t.Helper()
+	l.run(n, "ip", "route", "add", "default", "via", via4)
+	l.run(n, "ip", "-6", "route", "add", "default", "via", via6)
+}
+
+// frr runs FRR's daemons in a router until the test ends.
+func (l *racks) frr(n *netns.Node, conf string) {
+	l.t.Helper()
+	dir := l.shared(n.Name)
+	path := filepath.Join(dir, "frr.conf")
+	testkit.Must(l.t, os.WriteFile(path, []byte(conf), 0o644))
+	l.logs = append(l.logs, filepath.Join(dir, "bgpd.log"))
+	for _, name := range []string{"zebra", "bfdd", "bgpd"} {
+		args := []string{"-n", "-20", "/usr/lib/frr/" + name, "-f", path, "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv"),
+			"--vty_socket", dir, "-P", "0", "--log", "file:" + filepath.Join(dir, name+".log")}
+		if name == "bfdd" {
+			args = append(args, "--bfdctl", filepath.Join(dir, "bfdd.sock"))
+		}
+		l.start(n, nil, "nice", args...)
+		testkit.Await(l.t, name+" of "+n.Name, func() bool {
+			_, err := os.Stat(filepath.Join(dir, name+".vty"))
+			return err == nil
+		})
+	}
+}
+
+// shared returns a directory that FRR's user can write to.
+func (l *racks) shared(name string) string {
+	l.t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "vg-"+name)
+	testkit.Must(l.t, err)
+	l.t.Cleanup(func() { os.RemoveAll(dir) })
+	testkit.Must(l.t, os.Chmod(dir, 0o777))
+	return dir
+}
+
+func (l *racks) bird(n *netns.Node) {
+	l.t.Helper()
+	dir := l.shared(n.Name)
+	path := filepath.Join(dir, "bird.conf")
+	testkit.Must(l.t, os.WriteFile(path, []byte(birdRack), 0o644))
+	l.start(n, nil, "nice", "-n", "-20", "bird", "-f", "-c", path, "-s", filepath.Join(dir, "bird.ctl"))
+}
+
+// start starts a program in a namespace, which is killed when the test ends.
+func (l *racks) start(n *netns.Node, log io.Writer, name string, args ...string) *exec.Cmd {
+	l.t.Helper()
+	cmd := n.Command(l.t.Context(), name, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	testkit.Must(l.t, cmd.Start())
+	l.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd
+}
+
+// serve runs what the node's checks ask, and what clients of the VIPs reach: the name of
+// the node.
+func (l *racks) serve(n *rackNode) {
+	l.t.Helper()
+	l.balance(n)
+	for _, port := range []int{6443, 22623} {
+		s := httptest.NewUnstartedServer(n)
+		s.Listener.Close()
+		s.Listener = l.listen(n, port)
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+		s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
+		s.StartTLS()
+	}
+	run := filepath.Join(n.root, v1alpha1.RunDir)
+	testkit.Must(l.t, os.MkdirAll(run, 0o755))
+	var err error
+	n.state, err = state.Open(run)
+	testkit.Must(l.t, err)
+	l.t.Cleanup(func() { n.state.Close() })
+	testkit.Must(l.t, n.state.Publish(state.Firewall{InPlace: true, VIPs: []netip.Addr{vip4, vip6}}))
+}
+
+// ServeHTTP answers with the name of the node.
+func (n *rackNode) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Connection", "close")
+	io.WriteString(w, n.Name)
+}
+
+// balance runs what stands for HAProxy.
+func (l *racks) balance(n *rackNode) {
+	l.t.Helper()
+	n.haproxy = nil
+	for _, port := range []int{9444, 9445} {
+		n.haproxy = append(n.haproxy, l.listen(n, port))
+		go http.Serve(n.haproxy[len(n.haproxy)-1], n)
+	}
+}
+
+func (l *racks) listen(n *rackNode, port int) (out net.Listener) {
+	l.t.Helper()
+	testkit.Must(l.t, n.Do(func() (err error) {
+		out, err = net.Listen("tcp", fmt.Sprintf(":%d", port))
+		return err
+	}))
+	l.t.Cleanup(func() { out.Close() })
+	return out
+}
+
+func (l *racks) startAgent(n *rackNode, announce v1alpha1.Announce) {
+	l.t.Helper()
+	program := testkit.Speaker(l.t)
+	conf := cluster
+	if announce == v1alpha1.AnnounceTable {
+		before, rest, _ := strings.Cut(cluster, "  announce: bgp\n")
+		_, after, _ := strings.Cut(rest, "  # end\n")
+		conf = before + "  announce: table\n" + after
+	}
+	for path, text := range map[string]string{v1alpha1.ClusterConfigPath: conf, "/nodes.yaml": nodeList, v1alpha1.BGPSecrets + "/word": "a-long-word\n"} {
+		path = filepath.Join(n.root, path)
+		testkit.Must(l.t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.Must(l.t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	for _, dir := range []string{v1alpha1.JobDir("bgp"), filepath.Dir(v1alpha1.BGPKept)} {
+		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
+	}
+	cmd := n.Command(l.t.Context(), "nice", "-n", "-20", program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml"))
+	cmd.Env = append(os.Environ(), "NODE_NAME="+n.Name)
+	cmd.Stdout, cmd.Stderr = &n.log, &n.log
+	testkit.Must(l.t, cmd.Start())
+	n.agent = cmd
+	l.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if l.t.Failed() {
+			l.t.Logf("%s:\n%s", n.Name, n.log.String())
+		}
+	})
+}
+
+// stop ends the agent as a shutdown of its pod does.
+func (n *rackNode) stop(t *testing.T) {
+	t.Helper()
+	testkit.Must(t, n.agent.Process.Signal(syscall.SIGTERM))
+	n.agent.Wait()
+}
+
+const nodeList = `
+- {name: n1, role: master, addresses: [192.0.2.11, "2001:db8:1::11"]}
+- {name: n2, role: master, addresses: [192.0.2.12, "2001:db8:1::12"]}
+- {name: n3, role: master, addresses: [192.0.2.73, "2001:db8:2::73"]}
+`
+
+const cluster = `apiVersion: vipgen.io/v1alpha1
+kind: ClusterConfig
+metadata: {name: racks}
+spec:
+  domain: racks.example.com
+  platform: none
+  topology: HighlyAvailable
+  controlPlane: {replicas: 3}
+  loadBalancer: InCluster
+  machineNetworks: [192.0.2.0/26, 192.0.2.64/26, "2001:db8:1::/64"]
+  announce: bgp
+  bgp:
+    localASN: 64512
+    communities: ["64512:100"]
+    peers:
+    - {address: 192.0.2.1, asn: 64601, holdTime: 9s, passwordFile: /etc/vipgen/bgp/word, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {subnets: [192.0.2.0/26]}}
+    - {address: "2001:db8:1::1", asn: 64601, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {subnets: [192.0.2.0/26]}}
+    - {address: 192.0.2.65, asn: 64602, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n3]}}
+    - {address: "2001:db8:2::1", asn: 64602, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n3]}}
+  # end
+  groups:
+  - {name: api, role: API, vips: [198.51.100.5, "2001:db8:100::5"]}
+  dns: {}
+  ports: {api: 6443, machineConfig: 22623, haproxy: 9445, haproxyReady: 9444, haproxyMonitor: 9454, keepalivedMonitor: 9455, firewallMonitor: 9456, corednsMonitor: 9457, mdnsMonitor: 9458, corednsHealth: 18080, routerHealth: 1936, ironic: 6385}
+`

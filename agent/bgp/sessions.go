@@ -1,0 +1,157 @@
+package bgp
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// maxPassword is the longest password of TCP MD5 (tcp_md5sig of linux/tcp.h).
+const maxPassword = 80
+
+// runSpeaker starts the speaker if it does not run, and sets its sessions. Routers without
+// a session are in s, and in the error.
+func (j *Job) runSpeaker(s *state.BGP) error {
+	spec, node := &j.facts.Cluster.Spec, j.facts.Node
+	s.LocalASN = spec.BGP.LocalASN
+	addresses := addressesOf(node)
+	o := SpeakerOptions{ASN: spec.BGP.LocalASN, RouterID: routerID(node.Name, addresses), Log: j.Log}
+	for _, text := range spec.BGP.Communities {
+		c, _ := v1alpha1.Community(text)
+		o.Communities = append(o.Communities, c)
+	}
+	list := spec.BGP.PeersOf(node.Name, addresses)
+	if o.ASN == 0 && len(list) > 0 {
+		o.ASN = list[0].LocalASN
+	}
+	peers, failed := j.peers(s, list)
+	if len(list) == 0 {
+		failed = fmt.Errorf("no router of spec.bgp.peers is for this node, which has %v: see their field nodes", addresses)
+	}
+	if j.speaker != nil && !slices.Equal(o.Communities, j.options.Communities) || j.options.ASN != o.ASN || j.options.RouterID != o.RouterID {
+		j.stopSpeaker()
+	}
+	if j.speaker == nil {
+		if err := j.startSpeaker(o); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed, j.speaker.SetPeers(peers))
+}
+
+func (j *Job) startSpeaker(o SpeakerOptions) (err error) {
+	if NewSpeaker == nil {
+		return errors.New("this program has no BGP speaker: run vipgen-bgp, which the agent's image has next to vipgen-agent")
+	}
+	if why := otherSpeaker(); why != "" {
+		return fmt.Errorf("another speaker runs on this node (%s), and routers would see two from one address: stop it, or hand it the routes with spec.announce: table", why)
+	}
+	if j.speaker, err = NewSpeaker(o); err != nil {
+		j.speaker = nil
+		return fmt.Errorf("start the BGP speaker: %w", err)
+	}
+	j.options = o
+	if err := urgent(); err != nil {
+		j.Log.Warn("cannot have CPU time before other processes: routers may take a busy node for dead", "error", err)
+	}
+	return nil
+}
+
+// urgent raises the priority of the threads of the process: BFD notices 150 ms without a
+// packet. Later threads inherit it.
+func urgent() error {
+	tasks, err := os.ReadDir("/proc/self/task")
+	for _, t := range tasks {
+		id, _ := strconv.Atoi(t.Name())
+		err = errors.Join(err, unix.Setpriority(unix.PRIO_PROCESS, id, -20))
+	}
+	return err
+}
+
+func (j *Job) stopSpeaker() {
+	if j.speaker != nil {
+		j.speaker.Stop()
+		j.speaker = nil
+	}
+}
+
+// peers returns the routers with their passwords. Those whose password cannot be read are
+// left out.
+func (j *Job) peers(s *state.BGP, list []v1alpha1.BGPPeer) (out []Peer, failed error) {
+	for _, p := range list {
+		peer := Peer{BGPPeer: p, LocalASN: j.facts.Cluster.Spec.BGP.Local(&p)}
+		if p.PasswordFile != "" {
+			word, err := password(filepath.Join(j.Root, p.PasswordFile))
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("no session with %s: %w", p.Address, err))
+				s.Peers = append(s.Peers, state.BGPPeer{Address: p.Address, ASN: p.ASN, State: "idle", Problem: err.Error()})
+				continue
+			}
+			peer.Password = word
+		}
+		out = append(out, peer)
+	}
+	return out, failed
+}
+
+// password reads a password from the first line of a file.
+func password(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read its password: %w", err)
+	}
+	word, _, _ := strings.Cut(string(data), "\n")
+	if word = strings.TrimSuffix(word, "\r"); word == "" || len(word) > maxPassword {
+		return "", fmt.Errorf("%s: a password of 1 to %d bytes expected in the first line", path, maxPassword)
+	}
+	return word, nil
+}
+
+// otherSpeaker returns what another BGP speaker of this node does; empty if none is seen.
+func otherSpeaker() string {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(v1alpha1.BGPPort)), time.Second)
+		if err == nil {
+			conn.Close()
+			return fmt.Sprintf("TCP port %d answers", v1alpha1.BGPPort)
+		}
+	}
+	conn, err := net.ListenPacket("udp", fmt.Sprintf(":%d", v1alpha1.BFDPort))
+	if err != nil {
+		return fmt.Sprintf("UDP port %d of BFD: %v", v1alpha1.BFDPort, err)
+	}
+	conn.Close()
+	return ""
+}
+
+func addressesOf(n *v1alpha1.Node) (out []netip.Addr) {
+	for _, i := range n.Interfaces {
+		for _, a := range i.Addresses {
+			out = append(out, a.Addr())
+		}
+	}
+	return out
+}
+
+// routerID returns the BGP identifier of a node: its first IPv4 address, else one from its
+// name (RFC 6286: it need only be unique in the AS).
+func routerID(name string, addresses []netip.Addr) netip.Addr {
+	if i := slices.IndexFunc(addresses, netip.Addr.Is4); i >= 0 {
+		return addresses[i]
+	}
+	sum := crc32.ChecksumIEEE([]byte(name))
+	return netip.AddrFrom4([4]byte{byte(sum>>24)%223 + 1, byte(sum >> 16), byte(sum >> 8), byte(sum)})
+}

@@ -1,0 +1,223 @@
+// Package speaker is a BGP speaker with BFD, by GoBGP as a library. It announces host routes
+// to routers, and accepts none of theirs. Only vipgen-bgp links it.
+package speaker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/osrg/gobgp/v4/api"
+	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
+	"github.com/osrg/gobgp/v4/pkg/server"
+
+	vip "github.com/vipgen/vipgen/agent/bgp"
+	"github.com/vipgen/vipgen/agent/state"
+)
+
+// Speaker is a running speaker.
+type Speaker struct {
+	options vip.SpeakerOptions
+	server  *server.BgpServer
+
+	mu     sync.Mutex // guards peers
+	peers  map[netip.Addr]vip.Peer
+	routes []vip.Route
+}
+
+// New starts a speaker. It listens on no TCP port: nodes open the sessions.
+func New(o vip.SpeakerOptions) (vip.Speaker, error) {
+	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(errorsOnly{o.Log.Handler()}), &slog.LevelVar{})),
+		peers: map[netip.Addr]vip.Peer{}}
+	go s.server.Serve()
+	ctx := context.Background()
+	// By default it has tables of all 25 families, which take 8 MiB.
+	global := &api.Global{Asn: o.ASN, RouterId: o.RouterID.String(), ListenPort: -1, Families: []uint32{0, 1}}
+	if err := s.server.StartBgp(ctx, &api.StartBgpRequest{Global: global}); err != nil {
+		s.server.Stop()
+		return nil, err
+	}
+	err := s.importNothing(ctx)
+	if err == nil {
+		err = s.server.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer())
+	}
+	if err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// importNothing rejects the routes of routers. GoBGP applies the policy to the node's own
+// routes too.
+func (s *Speaker) importNothing(ctx context.Context) error {
+	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
+		Name:       "own",
+		Conditions: &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL},
+		Actions:    &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
+	}}}
+	if err := s.server.AddPolicy(ctx, &api.AddPolicyRequest{Policy: own}); err != nil {
+		return err
+	}
+	return s.server.SetPolicyAssignment(ctx, &api.SetPolicyAssignmentRequest{Assignment: &api.PolicyAssignment{
+		Name: "global", Direction: api.PolicyDirection_POLICY_DIRECTION_IMPORT, Policies: []*api.Policy{own}, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
+	}})
+}
+
+// peerChanged runs BFD with a router while its session is established. GoBGP resets a session
+// whenever BFD expires, also BFD that has never been up, as before the router's session
+// makes the router begin its BFD.
+func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+	if e.Type != apiutil.PEER_EVENT_STATE {
+		return
+	}
+	s.mu.Lock()
+	p, known := s.peers[e.Peer.State.NeighborAddress]
+	s.mu.Unlock()
+	if !known || !p.BFD.On() {
+		return
+	}
+	established := e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
+	if _, err := s.server.UpdatePeer(context.Background(), &api.UpdatePeerRequest{Peer: peer(&p, established)}); err != nil {
+		s.options.Log.Error("cannot change BFD of a session", "peer", p.Address, "error", err)
+	}
+}
+
+// SetPeers implements vip.Speaker.
+func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
+	ctx := context.Background()
+	wanted := map[netip.Addr]vip.Peer{}
+	for _, p := range list {
+		wanted[p.Address] = p
+	}
+	internal := s.internal()
+	for address, p := range s.peers {
+		if now, ok := wanted[address]; ok && same(now, p) {
+			continue
+		}
+		s.set(address, nil) // before a change of the state reaches peerChanged
+		failed = errors.Join(failed, s.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: address.String()}))
+	}
+	for address, p := range wanted {
+		if _, there := s.peers[address]; there {
+			continue
+		}
+		s.set(address, &p)
+		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer(&p, false)}); err != nil {
+			s.set(address, nil)
+			failed = errors.Join(failed, fmt.Errorf("session with %s: %w", address, err))
+		}
+	}
+	if s.internal() != internal { // attributes depend on it
+		routes := s.routes
+		s.routes = nil
+		failed = errors.Join(failed, s.Announce(routes))
+	}
+	return failed
+}
+
+// set sets or removes a peer. Only the job's goroutine changes peers.
+func (s *Speaker) set(address netip.Addr, p *vip.Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p == nil {
+		delete(s.peers, address)
+	} else {
+		s.peers[address] = *p
+	}
+}
+
+// internal reports whether a session is in one AS.
+func (s *Speaker) internal() bool {
+	for _, p := range s.peers {
+		if p.Internal() {
+			return true
+		}
+	}
+	return false
+}
+
+// Announce implements vip.Speaker. A changed route replaces the old one, without a
+// withdrawal in between.
+func (s *Speaker) Announce(routes []vip.Route) error {
+	var add, remove []*apiutil.Path
+	for _, r := range routes {
+		if slices.Contains(s.routes, r) {
+			continue
+		}
+		p, err := s.path(r)
+		if err != nil {
+			return err
+		}
+		add = append(add, p)
+	}
+	for _, r := range s.routes {
+		if slices.ContainsFunc(routes, func(now vip.Route) bool { return now.VIP == r.VIP }) {
+			continue
+		}
+		p, err := s.path(r)
+		if err != nil {
+			return err
+		}
+		remove = append(remove, p)
+	}
+	if len(remove) > 0 {
+		if err := s.server.DeletePath(apiutil.DeletePathRequest{Paths: remove}); err != nil {
+			return fmt.Errorf("withdraw routes: %w", err)
+		}
+	}
+	if len(add) > 0 {
+		if _, err := s.server.AddPath(apiutil.AddPathRequest{Paths: add}); err != nil {
+			return fmt.Errorf("announce routes: %w", err)
+		}
+	}
+	s.routes = slices.Clone(routes)
+	return nil
+}
+
+// Sessions implements vip.Speaker.
+func (s *Speaker) Sessions() (out []state.BGPPeer) {
+	_ = s.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(p *api.Peer) {
+		address, err := netip.ParseAddr(p.GetState().GetNeighborAddress())
+		if err != nil {
+			return
+		}
+		peer := state.BGPPeer{Address: address, ASN: p.GetConf().GetPeerAsn(), State: word(p.GetState().GetSessionState().String())}
+		if s.peers[address].BFD.On() {
+			peer.BFD = word(p.GetState().GetBfdState().GetSessionState().String())
+		}
+		if !peer.Established() {
+			peer.Problem = p.GetState().GetDisconnectMessage()
+		}
+		out = append(out, peer)
+	})
+	slices.SortFunc(out, func(a, b state.BGPPeer) int { return a.Address.Compare(b.Address) })
+	return out
+}
+
+// Stop implements vip.Speaker: routers get a notification (Cease, RFC 4486).
+func (s *Speaker) Stop() {
+	_ = s.server.StopBgp(context.Background(), &api.StopBgpRequest{})
+	s.server.Stop()
+}
+
+// word returns the last word of an enum's name.
+func word(name string) string {
+	return strings.ToLower(name[strings.LastIndex(name, "_")+1:])
+}
+
+// errorsOnly passes on GoBGP's errors: the job logs sessions.
+type errorsOnly struct{ slog.Handler }
+
+func (h errorsOnly) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+func (h errorsOnly) WithAttrs(a []slog.Attr) slog.Handler { return errorsOnly{h.Handler.WithAttrs(a)} }
+
+func (h errorsOnly) WithGroup(name string) slog.Handler { return errorsOnly{h.Handler.WithGroup(name)} }

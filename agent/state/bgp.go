@@ -1,0 +1,52 @@
+package state
+
+import (
+	"net/netip"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// JobName implements Job.
+func (BGP) JobName() string { return "bgp" }
+
+// BGP is the state of the job that announces VIPs to routers.
+type BGP struct {
+	// Mode is bgp or table; empty where the cluster has neither.
+	Mode     v1alpha1.Announce `json:"mode,omitempty"`
+	LocalASN uint32            `json:"localASN,omitempty"`
+	VIPs     []AnnouncedVIP    `json:"vips,omitempty"`
+	Peers    []BGPPeer         `json:"peers,omitempty"`
+	Facts    []Fact            `json:"facts,omitempty"`
+	// Problem is why VIPs are not announced as they should be.
+	Problem        string `json:"problem,omitempty"`
+	ClusterProblem string `json:"clusterProblem,omitempty"`
+}
+
+// AnnouncedVIP is a VIP that the node may announce.
+type AnnouncedVIP struct {
+	Group string     `json:"group"`
+	VIP   netip.Addr `json:"vip"`
+	// Announced reports that the node announces it, with a preference: routers send
+	// traffic to the nodes with the lowest.
+	Announced  bool `json:"announced"`
+	Preference int  `json:"preference,omitempty"`
+	// Local reports that the node accepts packets for the VIP.
+	Local bool `json:"local"`
+	// Why is the reason.
+	Why string `json:"why,omitempty"`
+}
+
+// BGPPeer is a router.
+type BGPPeer struct {
+	Address netip.Addr `json:"address"`
+	ASN     uint32     `json:"asn"`
+	// State is the state of the session (RFC 4271 section 8.2.2), in lower case.
+	State string `json:"state"`
+	// BFD is up or down; empty without BFD.
+	BFD string `json:"bfd,omitempty"`
+	// Problem is why there is no session.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Established reports whether the session carries routes.
+func (p *BGPPeer) Established() bool { return p.State == "established" }

@@ -1,0 +1,104 @@
+// Package peerconfig writes the configuration of routers that nodes announce VIPs to.
+package peerconfig
+
+import (
+	"embed"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/templates"
+)
+
+//go:embed *.tmpl
+var files embed.FS
+
+var parsed = templates.ParseAll(files)
+
+// Kinds are the programs of routers.
+var Kinds = []string{"frr", "bird"}
+
+// Router is the side of a router of its sessions with the nodes.
+type Router struct {
+	Cluster string     `json:"cluster"`
+	Address netip.Addr `json:"address"`
+	ASN     uint32     `json:"asn"`
+	// NodeASN is the AS number of the nodes.
+	NodeASN uint32 `json:"nodeASN"`
+	// Nodes are the known addresses of nodes; empty where the input has none.
+	Nodes []netip.Addr `json:"nodes,omitempty"`
+	// Subnets are the subnets of nodes.
+	Subnets []netip.Prefix `json:"subnets,omitempty"`
+	// VIPs holds the VIPs of the router's family.
+	VIPs []netip.Addr `json:"vips"`
+	// Password reports that the sessions have one, which vipgen does not know.
+	Password    bool `json:"password,omitempty"`
+	Multihop    int  `json:"multihop,omitempty"`
+	TTLSecurity bool `json:"ttlSecurity,omitempty"`
+	// BFDMS is the time between packets of BFD, BFDMultiplier how many may be lost; 0 without
+	// BFD.
+	BFDMS         int `json:"bfdMS,omitempty"`
+	BFDMultiplier int `json:"bfdMultiplier,omitempty"`
+}
+
+// Is4 reports whether the sessions are of IPv4.
+func (r *Router) Is4() bool { return r.Address.Is4() }
+
+// Bits returns the prefix length of a VIP's route.
+func (r *Router) Bits() int { return r.Address.BitLen() }
+
+// Single reports whether the sessions are in one AS.
+func (r *Router) Single() bool { return r.ASN == r.NodeASN }
+
+// Routers returns the routers of a cluster; only the one with that address, if it is valid.
+func Routers(c *render.Cluster, only netip.Addr) (out []Router, err error) {
+	s := &c.Config.Spec
+	if s.Announce != v1alpha1.AnnounceBGP {
+		return nil, fmt.Errorf("the nodes of %s have no BGP sessions: spec.announce: bgp in vipgen.yaml gives them some", c.Config.Metadata.Name)
+	}
+	for i := range s.BGP.Peers {
+		p := &s.BGP.Peers[i]
+		if only.IsValid() && p.Address != only {
+			continue
+		}
+		r := Router{Cluster: c.Config.Metadata.Name, Address: p.Address, ASN: p.ASN, NodeASN: s.BGP.Local(p), Password: p.PasswordFile != "",
+			Multihop: p.Multihop, TTLSecurity: p.TTLSecurity}
+		if p.BFD.On() {
+			r.BFDMS, r.BFDMultiplier = int(time.Duration(p.BFD.Interval)/time.Millisecond), p.BFD.Multiplier
+		}
+		family := func(a netip.Addr) bool { return a.Is4() == p.Address.Is4() }
+		for _, g := range s.Groups {
+			r.VIPs = append(r.VIPs, slices.DeleteFunc(slices.Clone(g.VIPs), func(a netip.Addr) bool { return !family(a) })...)
+		}
+		for _, n := range s.Peers {
+			if announces(s, &n) && p.Nodes.Selects(n.Name, n.Addresses) {
+				r.Nodes = append(r.Nodes, slices.DeleteFunc(slices.Clone(n.Addresses), func(a netip.Addr) bool { return !family(a) })...)
+			}
+		}
+		subnets := p.Nodes.Subnets
+		if len(subnets) == 0 {
+			subnets = s.MachineNetworks
+		}
+		for _, n := range subnets {
+			if family(n.Addr()) {
+				r.Subnets = append(r.Subnets, n)
+			}
+		}
+		out = append(out, r)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no router %s in spec.bgp.peers", only)
+	}
+	return out, nil
+}
+
+// announces reports whether a node can announce a VIP.
+func announces(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Peer) bool {
+	return slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return s.Hosts(&g, n.Role, n.Labels) })
+}
+
+// Conf returns the configuration of a router for one of Kinds.
+func (r *Router) Conf(kind string) ([]byte, error) { return parsed.Run(kind+".conf", r) }

@@ -1,0 +1,65 @@
+package peerconfig
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/render"
+)
+
+const install = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: racks}
+networking: {machineNetwork: [{cidr: 192.0.2.0/26}, {cidr: "2001:db8:1::/64"}]}
+controlPlane: {replicas: 3}
+platform: {none: {}}
+`
+
+const vips = `apiVersion: vipgen.io/v1alpha1
+kind: VIPConfig
+spec:
+  apiVIPs: [198.51.100.5, "2001:db8:100::5"]
+  ingressVIPs: [198.51.100.6, "2001:db8:100::6"]
+`
+
+func load(t *testing.T, more string) *render.Cluster {
+	t.Helper()
+	c, _, err := render.Load(render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
+		VIPConfig: &render.File{Name: "vipgen.yaml", Data: []byte(vips + more)}}, render.Options{})
+	testkit.Must(t, err)
+	return c
+}
+
+func TestConf(t *testing.T) {
+	c := load(t, `  announce: bgp
+  bgp:
+    localASN: 64512
+    peers:
+    - {address: 192.0.2.1, asn: 64601, passwordFile: /etc/vipgen/bgp/word, ttlSecurity: true}
+    - {address: "2001:db8:1::1", asn: 64512, bfd: {enabled: false}}
+`)
+	list, err := Routers(c, netip.Addr{})
+	testkit.Must(t, err)
+	testkit.Equal(t, 2, len(list))
+	for _, tt := range []struct {
+		router   int
+		kind     string
+		has, not []string
+	}{
+		{0, "frr", []string{"ip prefix-list vipgen permit 198.51.100.6/32", "router bgp 64601", "remote-as 64512", "receive-interval 50", "ttl-security hops 1",
+			"! neighbor vipgen password PASSWORD", "! neighbor ADDRESS peer-group", "maximum-paths 16"}, []string{"2001:db8", "ebgp-multihop"}},
+		{0, "bird", []string{"neighbor range 192.0.2.0/26 as 64512", "net ~ [198.51.100.5/32, 198.51.100.6/32]", "interval 50 ms", "ttl security on"}, []string{"2001:db8"}},
+		{1, "frr", []string{"ipv6 prefix-list vipgen permit 2001:db8:100::5/128", "neighbor vipgen activate", "maximum-paths ibgp 16"}, []string{"198.51.100", "bfd", "password"}},
+		{1, "bird", []string{"neighbor range 2001:db8:1::/64 as 64512", "ipv6 { export all; }"}, []string{"bfd on", "password"}},
+	} {
+		text, err := list[tt.router].Conf(tt.kind)
+		testkit.Must(t, err)
+		testkit.Contains(t, string(text), tt.has...)
+		testkit.Lacks(t, string(text), tt.not...)
+	}
+	_, err = Routers(c, netip.MustParseAddr("192.0.2.9"))
+	testkit.Fails(t, err, "no router 192.0.2.9")
+	_, err = Routers(load(t, ""), netip.Addr{})
+	testkit.Fails(t, err, "no BGP sessions")
+}

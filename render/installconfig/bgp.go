@@ -1,0 +1,105 @@
+package installconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// fileBGP is bgpVIPConfig. Passwords are not declared: they are never decoded.
+type fileBGP struct {
+	LocalASN    uint32        `json:"localASN"`
+	Peers       []fileBGPPeer `json:"peers"`
+	Communities []string      `json:"communities"`
+}
+
+type fileBGPPeer struct {
+	PeerAddress  netip.Addr        `json:"peerAddress"`
+	PeerASN      uint32            `json:"peerASN"`
+	BFDEnabled   bool              `json:"bfdEnabled"`
+	EBGPMultiHop bool              `json:"ebgpMultiHop"`
+	HoldTime     v1alpha1.Duration `json:"holdTime"`
+}
+
+// BGP holds the routers to which OpenShift's preview would announce VIPs.
+type BGP struct {
+	v1alpha1.BGP
+	// Secrets are the passwords of sessions, whose values are not read.
+	Secrets []Secret
+}
+
+// Secret is a field with a password, and the file for it on the nodes.
+type Secret struct{ Field, File string }
+
+const bgpField = "platform.baremetal.bgpVIPConfig"
+
+// bgp returns the routers of bgpVIPConfig and of single hosts, nil without. A host with
+// routers of its own has sessions with these alone.
+func (r *reader) bgp(in *fileBGP, hosts []fileBareMetalHost) *BGP {
+	if !r.doc.Has(bgpField) {
+		return nil
+	}
+	out := &BGP{BGP: v1alpha1.BGP{LocalASN: in.LocalASN, Communities: in.Communities}}
+	if in.LocalASN == 0 {
+		r.missing(bgpField+".localASN", "the AS number of the nodes", bgpField)
+	}
+	own := slices.ContainsFunc(hosts, func(h fileBareMetalHost) bool { return len(h.BGPPeers) > 0 })
+	var others v1alpha1.BGPNodes
+	for i, h := range hosts {
+		if own && len(h.BGPPeers) == 0 && h.Name != "" {
+			others.Names = append(others.Names, h.Name)
+		}
+		for j := range h.BGPPeers {
+			r.bgpPeer(out, fmt.Sprintf("platform.baremetal.hosts[%d].bgpPeers[%d]", i, j), &h.BGPPeers[j], v1alpha1.BGPNodes{Names: []string{h.Name}})
+		}
+	}
+	if !own || len(others.Names) > 0 {
+		for i := range in.Peers {
+			r.bgpPeer(out, fmt.Sprintf("%s.peers[%d]", bgpField, i), &in.Peers[i], others)
+		}
+	}
+	if len(out.Peers) == 0 {
+		r.missing(bgpField+".peers", "the routers of the nodes", bgpField)
+	}
+	return out
+}
+
+// bgpPeer adds a router, or nodes to one that is there already.
+func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BGPNodes) {
+	if !in.PeerAddress.IsValid() {
+		r.missing(at+".peerAddress", "the address of the router", at)
+	}
+	if in.PeerASN == 0 {
+		r.missing(at+".peerASN", "the AS number of the router", at)
+	}
+	p := v1alpha1.BGPPeer{Address: in.PeerAddress, ASN: in.PeerASN, BFD: v1alpha1.BFD{Enabled: &in.BFDEnabled}, HoldTime: in.HoldTime}
+	if in.EBGPMultiHop {
+		p.Multihop = 255
+	}
+	if in.BFDEnabled {
+		// The preview's FRR has its default, which routers that are set up for it expect.
+		p.BFD.Interval, p.BFD.Multiplier = v1alpha1.Duration(v1alpha1.Millis(300)), 3
+	}
+	if r.doc.Has(at + ".password") {
+		p.PasswordFile = v1alpha1.BGPSecrets + "/" + strings.ReplaceAll(p.Address.String(), ":", "-")
+		out.Secrets = append(out.Secrets, Secret{at + ".password", p.PasswordFile})
+	}
+	for i := range out.Peers {
+		same := out.Peers[i]
+		if same.Address != p.Address {
+			continue
+		}
+		if same.Nodes = (v1alpha1.BGPNodes{}); !reflect.DeepEqual(same, p) {
+			r.add(problem.ConflictingFields, at+".peerAddress", p.Address.String(), "the same settings wherever this router is listed", "")
+		}
+		out.Peers[i].Nodes.Names = append(out.Peers[i].Nodes.Names, nodes.Names...)
+		return
+	}
+	p.Nodes = nodes
+	out.Peers = append(out.Peers, p)
+}
