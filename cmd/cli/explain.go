@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/docs"
@@ -205,7 +206,14 @@ func groupText(out *printer, g *explain.Group) {
 	if g.Together {
 		together = ", which move together"
 	}
-	fmt.Fprintf(out, "%s %s%s%s, virtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, g.VirtualRouterID)
+	known := fmt.Sprintf("virtual router ID %d", g.VirtualRouterID)
+	switch g.Announce {
+	case v1alpha1.AnnounceBGP:
+		known = "announced to routers by BGP"
+	case v1alpha1.AnnounceTable:
+		known = fmt.Sprintf("in routing table %d of nodes, for their BGP speaker", v1alpha1.AnnounceTableNumber)
+	}
+	fmt.Fprintf(out, "%s %s%s%s, %s\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, known)
 	if g.Clients != nil {
 		fmt.Fprintln(out, "\n  Clients:")
 		for _, text := range g.Clients.Words {
@@ -213,13 +221,23 @@ func groupText(out *printer, g *explain.Group) {
 		}
 	}
 	for _, s := range g.Stages {
-		fmt.Fprintf(out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
+		if g.Announce.Routed() {
+			fmt.Fprintf(out, "\n  %s\n", capital(stageWords[s.Stage]))
+		} else {
+			fmt.Fprintf(out, "\n  %s: %s\n", capital(stageWords[s.Stage]), settings(s.VRRP))
+		}
 		for _, n := range s.Notes {
 			fmt.Fprintf(out, "  note: %s\n", n)
 		}
-		holdersText(out, s.Holders)
-		for _, text := range timingWords(s.Timing) {
-			out.wrapped("  ", text)
+		if g.Announce.Routed() {
+			for _, h := range s.Holders {
+				fmt.Fprintf(out, "  announced by: %s\n", holderWords(h))
+			}
+		} else {
+			holdersText(out, s.Holders)
+			for _, text := range timingWords(s.Timing) {
+				out.wrapped("  ", text)
+			}
 		}
 		for _, f := range s.Failures {
 			atMost := ""

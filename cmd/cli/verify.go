@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -107,7 +108,9 @@ func proofText(out *printer, r proven) {
 	}
 	for _, p := range r.Proofs {
 		fmt.Fprintf(out, "%s %s, %s: %s\n", p.Group, list(p.VIPs), stageWords[p.Stage], strings.Join(p.Nodes, ", "))
-		fmt.Fprintf(out, "  %s\n", settings(p.VRRP))
+		if p.VRRP != (v1alpha1.VRRPSettings{}) {
+			fmt.Fprintf(out, "  %s\n", settings(p.VRRP))
+		}
 		for _, n := range p.Notes {
 			fmt.Fprintf(out, "  note: %s\n", n)
 		}
@@ -156,13 +159,17 @@ var stageWords = map[string]string{
 }
 
 func tableText(out *printer, p verify.Proof) {
+	names := lists.Map(p.Checks, func(c verify.Check) string { return c.Name })
+	if p.Table == nil { // no election, and no orders: nodes announce
+		fmt.Fprintf(out, "  %s combinations\n  proved: %s\n", grouped(p.Combinations), strings.Join(names, ", "))
+		return
+	}
 	w := command.Table(out)
 	fmt.Fprintln(w, "  SERVICE LEVEL\tPRIORITY\tHOLDER\tCOMBINATIONS")
 	for _, r := range p.Table {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Best, numbers(r.Priorities), r.Holder, grouped(r.Combinations))
 	}
 	w.Flush()
-	names := lists.Map(p.Checks, func(c verify.Check) string { return c.Name })
 	fmt.Fprintf(out, "\n  %s combinations, %s orders of two changes after them\n  proved: %s\n",
 		grouped(p.Combinations), grouped(p.Orders), strings.Join(names, ", "))
 }

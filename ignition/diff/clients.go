@@ -209,6 +209,10 @@ func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 
 // settingsImpact returns the impact of other VRRP settings, nil where they stay.
 func settingsImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
+	if before.Announce != after.Announce && before.LoadBalancer == after.LoadBalancer {
+		return &Impact{What: fmt.Sprintf("announcement of VIPs %s becomes %s", cmp.Or(before.Announce, v1alpha1.AnnounceVRRP), cmp.Or(after.Announce, v1alpha1.AnnounceVRRP)),
+			Clients: []string{"VIPs do not answer while nodes differ: this is no change for a running cluster yet, which has no common move between the two"}}
+	}
 	was, is := before.VRRP.Target, after.VRRP.Target
 	if was == is || before.LoadBalancer != v1alpha1.LoadBalancerInCluster || after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
 		return nil

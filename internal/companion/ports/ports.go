@@ -94,6 +94,9 @@ func Rules(c *render.Cluster, role string) []Rule {
 				b.add(tcp, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
 		}
+		if has(pod.BGP) && s.Announce == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
+			b.add(udp, v1alpha1.BFDPort, neighbor, nil, "BFD of the routers; nodes open the BGP sessions themselves")
+		}
 		if has(pod.Keepalived) {
 			b.vrrp(s.VRRP)
 			if s.VRRP.Target.Mode != v1alpha1.ModeMulticast {

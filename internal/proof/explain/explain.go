@@ -33,6 +33,8 @@ type Group struct {
 	// InstallersDefault is set where the installer chooses the VIPs.
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 	VirtualRouterID   int  `json:"virtualRouterID"`
+	// Announce is bgp or table where routers know the VIPs; empty for VRRP.
+	Announce v1alpha1.Announce `json:"announce,omitempty"`
 	// Together is set where the VIPs move together.
 	Together bool `json:"together,omitempty"`
 	// Clients describes the needs of clients at VIPs that not every cluster has; nil for others.
@@ -87,7 +89,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 		s := &samples[i]
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
 			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, InstallersDefault: !c.Given(&s.Group), VirtualRouterID: s.Group.VirtualRouterID,
-				Together: s.Group.Together, Clients: clients(c, &s.Group)})
+				Announce: c.Config.Spec.Announce, Together: s.Group.Together, Clients: clients(c, &s.Group)})
 		}
 		stage, err := explain(c, s)
 		if err != nil {
@@ -101,6 +103,10 @@ func Cluster(c *render.Cluster) (*Report, error) {
 
 func explain(c *render.Cluster, s *verify.Setup) (Stage, error) {
 	out := Stage{Stage: s.Stage, VRRP: s.VRRP, Notes: s.Notes, Holders: holders(s)}
+	if c.Config.Spec.Routed() {
+		out.Failures = routed(c, s)
+		return out, nil
+	}
 	t, err := timing(s, successorPriority(out.Holders))
 	if err != nil {
 		return out, err

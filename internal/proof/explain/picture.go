@@ -159,7 +159,10 @@ func (p *picture) connections() {
 		p.chain(box{"clients", "of applications"}, box{"ingress VIP", "ports 80, 443"}, box{"router", "of the same node"})
 	}
 	p.chain(box{"node and its pods", "names"}, box{"CoreDNS of the node", "port 53"}, box{"name servers", "of the network"})
-	if inside {
+	if s.Routed() {
+		p.chain(box{"agent of each node", "announces VIPs"}, box{"routers", "spread connections"}, box{"nodes that serve", "all of them"})
+	}
+	if s.ByVRRP() {
 		v := s.VRRP.Target
 		p.chain(box{"keepalived of the holder", "advertises its VIP"},
 			box{"keepalived of its peers", fmt.Sprintf("VRRPv%d, %s, every %d ms", v.Version, v.Mode, v.AdvertIntervalMS)})

@@ -114,7 +114,7 @@ func (b *builder) setup() (Setup, error) {
 		}
 		seen[m.Role] = true
 		n := Node{Facts: b.facts(members, i, s.VRRP), Invented: m.invented}
-		n.OpenShifts = m.Role == v1alpha1.RoleBootstrap && !b.cluster.OwnsBootstrap()
+		n.OpenShifts = m.Role == v1alpha1.RoleBootstrap && !b.cluster.OwnsBootstrap() && b.cluster.Config.Spec.ByVRRP()
 		var err error
 		if n.OpenShifts {
 			n.Conf, err = openShiftsBootstrap(b.cluster.Config.Metadata.Name, &b.group, n.Facts)

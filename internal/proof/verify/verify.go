@@ -65,6 +65,10 @@ func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	}
 	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}, OwnRequests: Requests(c, setups)}
 	for i := range setups {
+		if c.Config.Spec.Routed() {
+			r.Proofs = append(r.Proofs, setups[i].proveRouted())
+			continue
+		}
 		list, err := setups[i].Prove(o.Progress)
 		if err != nil {
 			return nil, err
