@@ -139,7 +139,7 @@ func failureTable(out *printer, r *explain.Report) {
 	heads := []string{"CLIENTS SEE"}
 	w := command.Table(out)
 	for _, g := range r.Groups {
-		fmt.Fprintf(w, "%s\t%s%s\tvirtual router ID %d\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), g.VirtualRouterID)
+		fmt.Fprintf(w, "%s\t%s%s\t%s\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), knownBy(&g))
 		heads = append(heads, strings.ToUpper(g.Name))
 		for _, s := range g.Stages {
 			if s.Stage != verify.StageRunning {
@@ -201,19 +201,23 @@ func certificateText(out *printer, object string) {
 	}
 }
 
+// knownBy returns what a network knows the VIPs of a group by.
+func knownBy(g *explain.Group) string {
+	switch g.Announce {
+	case v1alpha1.AnnounceBGP:
+		return "announced to routers by BGP"
+	case v1alpha1.AnnounceTable:
+		return fmt.Sprintf("in routing table %d of nodes, for their BGP speaker", v1alpha1.AnnounceTableNumber)
+	}
+	return fmt.Sprintf("virtual router ID %d", g.VirtualRouterID)
+}
+
 func groupText(out *printer, g *explain.Group) {
 	together := ""
 	if g.Together {
 		together = ", which move together"
 	}
-	known := fmt.Sprintf("virtual router ID %d", g.VirtualRouterID)
-	switch g.Announce {
-	case v1alpha1.AnnounceBGP:
-		known = "announced to routers by BGP"
-	case v1alpha1.AnnounceTable:
-		known = fmt.Sprintf("in routing table %d of nodes, for their BGP speaker", v1alpha1.AnnounceTableNumber)
-	}
-	fmt.Fprintf(out, "%s %s%s%s, %s\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, known)
+	fmt.Fprintf(out, "%s %s%s%s, %s\n", g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault), together, knownBy(g))
 	if g.Clients != nil {
 		fmt.Fprintln(out, "\n  Clients:")
 		for _, text := range g.Clients.Words {

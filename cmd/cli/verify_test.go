@@ -164,6 +164,15 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// Where routers know VIPs no virtual router ID is printed.
+func TestExplainRouted(t *testing.T) {
+	for _, all := range []string{"--all=false", "--all"} {
+		out := must(t, "explain", "../../golden/cases/bgp-racks/install-config.yaml", all)
+		testkit.Contains(t, out, "announced to routers by BGP")
+		testkit.Lacks(t, out, "virtual router ID")
+	}
+}
+
 func TestExplainJSON(t *testing.T) {
 	good(t)
 	var got explain.Report
