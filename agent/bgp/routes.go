@@ -18,7 +18,11 @@ import (
 // no address of an interface, so that nothing takes it for the node's own, and duplicate
 // address detection, which would find the other nodes, does not run.
 func setLocal(vips []netip.Addr) error {
-	return set(unix.RT_TABLE_LOCAL, unix.RTN_LOCAL, lists(vips))
+	wanted := map[netip.Addr]int{}
+	for _, a := range vips {
+		wanted[a] = 0
+	}
+	return set(unix.RT_TABLE_LOCAL, unix.RTN_LOCAL, wanted)
 }
 
 // metricStep separates preferences in the routing table for another speaker.
@@ -31,14 +35,6 @@ func setTable(routes []Route) error {
 		wanted[r.VIP] = (r.Preference + 1) * metricStep
 	}
 	return set(v1alpha1.AnnounceTableNumber, unix.RTN_UNICAST, wanted)
-}
-
-func lists(vips []netip.Addr) map[netip.Addr]int {
-	out := map[netip.Addr]int{}
-	for _, a := range vips {
-		out[a] = 0
-	}
-	return out
 }
 
 // set adds and removes routes of this job in a table, so that they are those to the wanted

@@ -27,7 +27,7 @@ const maxPassword = 80
 func (j *Job) runSpeaker(s *state.BGP) error {
 	spec, node := &j.facts.Cluster.Spec, j.facts.Node
 	s.LocalASN = spec.BGP.LocalASN
-	addresses := addressesOf(node)
+	addresses := v1alpha1.OwnAddresses(node.Interfaces)
 	o := SpeakerOptions{ASN: spec.BGP.LocalASN, RouterID: routerID(node.Name, addresses), Log: j.Log}
 	for _, text := range spec.BGP.Communities {
 		c, _ := v1alpha1.Community(text)
@@ -135,15 +135,6 @@ func otherSpeaker() string {
 	}
 	conn.Close()
 	return ""
-}
-
-func addressesOf(n *v1alpha1.Node) (out []netip.Addr) {
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			out = append(out, a.Addr())
-		}
-	}
-	return out
 }
 
 // routerID returns the BGP identifier of a node: its first IPv4 address, else one from its
