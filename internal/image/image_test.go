@@ -61,7 +61,7 @@ func checkFiles(t *testing.T, image v1.Image, c *Content) {
 			t.Errorf("%s: %+v", path, e)
 		}
 		if !strings.HasPrefix(path, "/licenses") && !slices.Contains([]string{
-			"/usr", "/usr/bin", "/usr/bin/vipgen", "/usr/bin/vipgen-agent",
+			"/usr", "/usr/bin", "/usr/bin/vipgen", "/usr/bin/vipgen-agent", "/usr/bin/vipgen-bgp",
 			"/usr/share", "/usr/share/doc", "/usr/share/doc/vipgen", "/usr/share/doc/vipgen/sbom.spdx.json",
 		}, path) {
 			t.Errorf("%s is not needed", path)
@@ -85,6 +85,15 @@ func checkFiles(t *testing.T, image v1.Image, c *Content) {
 	}
 }
 
+// shownName returns the name that a program gives itself: vipgen-bgp is vipgen-agent with a
+// BGP speaker.
+func shownName(program string) string {
+	if program == "vipgen-bgp" {
+		return "vipgen-agent"
+	}
+	return program
+}
+
 // TestProgramVersion runs the image's programs for this machine.
 func TestProgramVersion(t *testing.T) {
 	for _, c := range vipgenImage(t).Contents {
@@ -93,7 +102,7 @@ func TestProgramVersion(t *testing.T) {
 		}
 		for _, name := range programs {
 			out, err := exec.Command(c.Rootfs.files["/usr/bin/"+name].Source, "version").Output()
-			if err != nil || !strings.HasPrefix(string(out), name+" v1.2.3-test (go") {
+			if err != nil || !strings.HasPrefix(string(out), shownName(name)+" v1.2.3-test (go") {
 				t.Errorf("%s version: %q, %v", name, out, err)
 			}
 		}

@@ -55,7 +55,7 @@ func TestRelease(t *testing.T) {
 	}
 	for _, name := range append(slices.Clone(programs), pluginProgram, labProgram) {
 		out, err := exec.Command(filepath.Join(dir, "unpacked", base, name), "version").Output()
-		if err != nil || !strings.HasPrefix(string(out), name+" v1.2.3-test ") {
+		if err != nil || !strings.HasPrefix(string(out), shownName(name)+" v1.2.3-test ") {
 			t.Errorf("%s: %s, %v", name, out, err)
 		}
 	}
