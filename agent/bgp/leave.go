@@ -4,9 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
 )
 
@@ -37,13 +34,4 @@ func (j *Job) leave() {
 	j.held = map[netip.Addr]time.Time{}
 	j.apply(&state.BGP{})
 	j.publish(&state.BGP{})
-}
-
-// local returns the VIPs that are local now.
-func local() (out []netip.Addr, err error) {
-	routes, err := job.Routes(unix.RT_TABLE_LOCAL)
-	for _, r := range routes {
-		out = append(out, job.Destination(r))
-	}
-	return out, err
 }

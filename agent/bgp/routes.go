@@ -11,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
@@ -23,6 +24,12 @@ func setLocal(vips []netip.Addr) error {
 		wanted[a] = 0
 	}
 	return set(unix.RT_TABLE_LOCAL, unix.RTN_LOCAL, wanted)
+}
+
+// local returns the VIPs that are local now.
+func local() ([]netip.Addr, error) {
+	routes, err := job.Routes(unix.RT_TABLE_LOCAL)
+	return lists.Map(routes, job.Destination), err
 }
 
 // metricStep separates preferences in the routing table for another speaker.

@@ -118,7 +118,7 @@ func TestVerifyUsage(t *testing.T) {
 	}
 }
 
-// Without VIPs on the nodes there is nothing to prove, which is not an error.
+// It is no error that there is nothing to prove where nodes have no VIPs.
 func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})

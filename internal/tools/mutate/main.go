@@ -5,8 +5,8 @@
 // Its mutants are all in one build of the tests of PACKAGES: each stands in the source beside
 // what it changes, and VIPGEN_MUTANT selects one by its number, so that a mutant costs a run of
 // the tests that reach it and no build; each test runs alone first, to record what it reaches.
-// Tests are those of `make unit`, of PACKAGES and then of those that -also lists. A mutant whose
-// tests take five times as long as without it is killed.
+// It runs the tests of `make unit` in PACKAGES, and then those of the packages in -also. A mutant
+// counts as killed if its tests take five times as long as without it.
 //
 // equivalents.txt lists mutants that change nothing that a test could notice, and why. The exit
 // status is 1 if fewer than 90 % of the others are killed.
