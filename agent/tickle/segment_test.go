@@ -21,7 +21,7 @@ import (
 
 func TestSegment(t *testing.T) {
 	for _, tt := range []struct{ vip, client string }{{"192.0.2.5", "198.51.100.9:40001"}, {"2001:db8::5", "[2001:db8:1::9]:40001"}} {
-		b := segment(addr(tt.vip), 6443, client(tt.client), 1<<30)
+		b := segment(addr(tt.vip), 6443, client(tt.client), 1<<30, 0)
 		want := []byte{0x19, 0x2b, 0x9c, 0x41, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, b[16], b[17], 0, 0}
 		testkit.Equal(t, want, b)
 		sum := slices.Concat(addr(tt.vip).AsSlice(), client(tt.client).Addr().AsSlice(), []byte{0, 6, 0, byte(len(b))}, b)
@@ -151,7 +151,7 @@ func TestRounds(t *testing.T) {
 			t.Errorf("%+v", rounds)
 		}
 		seen[r.number], last = true, r.after
-		if got := binary.BigEndian.Uint32(segment(api4.Address, 6443, client("198.51.100.9:1"), r.number)[4:]); got != r.number {
+		if got := binary.BigEndian.Uint32(segment(api4.Address, 6443, client("198.51.100.9:1"), r.number, 0)[4:]); got != r.number {
 			t.Errorf("%d, want %d", got, r.number)
 		}
 	}
