@@ -2,7 +2,6 @@ package agents
 
 import (
 	"net"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,34 +9,21 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // resolver is a node with CoreDNS under the agent.
-type resolver struct{ *service }
+type resolver struct{ jobService[state.CoreDNS] }
 
 func newResolver(t *testing.T) resolver {
 	t.Helper()
-	return resolver{newService(t, pod.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}
-}
-
-func (r resolver) awaitState(what string, ok func(state.CoreDNS) bool) state.CoreDNS {
-	r.t.Helper()
-	var s state.CoreDNS
-	r.await(what, func() bool {
-		var alive bool
-		s, alive = published[state.CoreDNS](r.service)
-		return alive && ok(s)
-	})
-	return s
+	return resolver{jobService[state.CoreDNS]{newService(t, pod.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}}
 }
 
 // ask returns the records of the answer without owner and time to live, "-" for none, the code
@@ -83,37 +69,6 @@ func (r resolver) answers(server, name string, kind uint16, want string) {
 	r.await(name+" to be "+want+" at "+server, func() bool { return r.ask(server, name, kind) == want })
 }
 
-// upstream starts a name server on the network that has one record.
-func (r resolver) upstream(name, address, answer string) {
-	r.t.Helper()
-	node := daemon.AddNode(r.t, r.network, name, address+"/24")
-	var packets net.PacketConn
-	err := node.Do(func() (err error) {
-		packets, err = net.ListenPacket("udp", address+":53")
-		return err
-	})
-	testkit.Must(r.t, err)
-	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		reply := new(dns.Msg).SetReply(q)
-		record, err := dns.NewRR(q.Question[0].Name + " 0 IN A " + answer)
-		testkit.Check(r.t, err)
-		reply.Answer = []dns.RR{record}
-		w.WriteMsg(reply)
-	})}
-	ended := make(chan struct{})
-	ready := make(chan struct{})
-	server.NotifyStartedFunc = func() { close(ready) }
-	go func() {
-		server.ActivateAndServe()
-		close(ended)
-	}()
-	<-ready
-	r.t.Cleanup(func() {
-		server.Shutdown()
-		<-ended
-	})
-}
-
 func serving(s state.CoreDNS) bool { return s.Serving }
 
 // Hard case 15: names follow the nodes without a reload of CoreDNS, and CoreDNS listens at its
@@ -123,9 +78,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
 	r.answers("192.0.2.10", "api.dual.example.com", dns.TypeA, "192.0.2.5")
 	r.answers("192.0.2.10", "master-1.dual.example.com", dns.TypeA, "192.0.2.11")
-	if errOut, code := r.probe(); code != command.OK {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
+	r.alive()
 	before := r.awaitState("CoreDNS to serve", serving)
 
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.77", "worker-0 192.0.2.20")
@@ -148,7 +101,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 // address.
 func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/cluster.yaml")
-	r := resolver{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}
+	r := resolver{jobService[state.CoreDNS]{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}}
 	r.put(v1alpha1.ClusterConfigPath, string(cluster))
 	r.start()
 	names := []string{"api.sno.example.com", "api-int.sno.example.com", "console.apps.sno.example.com"}
@@ -156,9 +109,7 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.10")
 		r.answers("192.0.2.10", name, dns.TypeAAAA, "2001:db8:0:1::10")
 	}
-	if errOut, code := r.probe(); code != command.OK {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
+	r.alive()
 	before := r.awaitState("CoreDNS to serve", serving)
 
 	r.address("192.0.2.77/24")
@@ -171,27 +122,6 @@ func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
 	}
 	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
 		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
-	}
-}
-
-// Hard case 16: upstreams are the network's current ones, without the node itself, loopback and
-// VIPs.
-func TestHardCase16UpstreamsFollowTheNetwork(t *testing.T) {
-	r := newResolver(t)
-	r.upstream("first", "192.0.2.201", "198.51.100.1")
-	r.upstream("second", "192.0.2.202", "198.51.100.2")
-	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeA, "192.0.2.5")
-	if got := r.asked("127.0.0.1", "www.example.org", dns.TypeA); got == "198.51.100.1" {
-		t.Errorf("answers %s without an upstream", got)
-	}
-	self := "nameserver 192.0.2.10\nnameserver 127.0.0.53\nnameserver 192.0.2.5\nnameserver 2001:db8:0:1::10\n"
-	r.put(resolvconf.Source, self+"nameserver 192.0.2.201\n")
-	r.answers("127.0.0.1", "www.example.org", dns.TypeA, "198.51.100.1")
-	r.put(resolvconf.Source, "nameserver 192.0.2.202\n"+self)
-	r.answers("127.0.0.1", "other.example.org", dns.TypeA, "198.51.100.2")
-	s := r.awaitState("the upstream", func(s state.CoreDNS) bool { return strings.Join(s.Upstreams, " ") == "192.0.2.202" })
-	if s.Restarts != 0 || s.Problem != "" {
-		t.Errorf("%+v", s)
 	}
 }
 
@@ -223,13 +153,6 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	}
 	r.put(v1alpha1.CorefileTemplate, template.Template)
 	r.awaitState("no problem", func(s state.CoreDNS) bool { return s.Problem == "" && s.Serving })
-}
-
-func TestCoreDNSIsRestarted(t *testing.T) {
-	r := newResolver(t)
-	s := r.awaitState("CoreDNS to serve", func(s state.CoreDNS) bool { return s.Serving && s.PID != 0 })
-	r.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
-	r.awaitState("CoreDNS to serve again", func(now state.CoreDNS) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
 }
 
 func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {

@@ -1,17 +1,11 @@
 package agents
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -29,55 +23,19 @@ import (
 // server behind the port.
 var plainChecks = strings.NewReplacer("    option httpchk\n", "", "    http-check send meth GET uri /readyz hdr x-server %[srv_name]\n", "", "    http-check expect status 200\n", "", " addr 127.0.0.1 port {{ .ReadyPort }}", "").Replace(template.Template)
 
-// balancer is a node with HAProxy under the agent, two more nodes and a client.
-type balancer struct {
-	*service
-	others map[string]*netns.Node // by name
-}
+// balancer is a node with HAProxy under the agent, with two more nodes.
+type balancer struct{ jobService[state.HAProxy] }
 
 func newBalancer(t *testing.T) balancer {
 	t.Helper()
-	b := balancer{newService(t, pod.HAProxy, "192.0.2.10/24"), map[string]*netns.Node{}}
+	b := balancer{jobService[state.HAProxy]{newService(t, pod.HAProxy, "192.0.2.10/24")}}
 	b.put(v1alpha1.HAProxyTemplate, plainChecks)
-	for i, a := range []string{"192.0.2.10", "192.0.2.11", "192.0.2.12"} {
-		node := b.Node
-		if i > 0 {
-			var err error
-			if node, err = b.network.AddNode("master-"+strconv.Itoa(i), netip.MustParsePrefix(a+"/24")); err != nil {
-				t.Fatal(err)
-			}
-			b.others[node.Name] = node
-		}
-		echo(t, node, a+":6443", naming(byte('0'+i)))
+	echo(t, b.Node, "192.0.2.10:6443")
+	for i := 1; i < 3; i++ {
+		addr := fmt.Sprintf("192.0.2.1%d", i)
+		echo(t, daemon.AddNode(t, b.network, fmt.Sprintf("master-%d", i), addr+"/24"), addr+":6443")
 	}
 	return b
-}
-
-// naming answers every byte with one that is the server's name.
-func naming(server byte) func(net.Conn) {
-	return func(c net.Conn) {
-		defer c.Close()
-		for data := make([]byte, 100); ; {
-			n, err := c.Read(data)
-			if err != nil {
-				return
-			}
-			if _, err := c.Write(bytes.Repeat([]byte{server}, n)); err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (b balancer) awaitState(what string, ok func(state.HAProxy) bool) state.HAProxy {
-	b.t.Helper()
-	var s state.HAProxy
-	b.await(what, func() bool {
-		var alive bool
-		s, alive = published[state.HAProxy](b.service)
-		return alive && ok(s)
-	})
-	return s
 }
 
 // up waits until exactly these backends are up, and the agent's reload of HAProxy is complete,
@@ -99,28 +57,13 @@ func (b balancer) up(backends ...string) state.HAProxy {
 	})
 }
 
-func (b balancer) dial() (c net.Conn, err error) {
-	err = b.Do(func() (err error) {
-		c, err = net.DialTimeout("tcp", "192.0.2.10:9445", waitTime)
-		return err
-	})
-	return c, err
-}
-
-// asked returns the server that a connection reaches, by naming.
-func asked(c net.Conn) (server byte, err error) {
-	c.SetDeadline(time.Now().Add(waitTime))
-	if _, err := c.Write([]byte("ping")); err != nil {
-		return 0, err
-	}
-	answer := make([]byte, 4)
-	_, err = io.ReadFull(c, answer)
-	return answer[0], err
-}
-
 // echoes returns an error unless a connection echoes bytes.
 func echoes(c net.Conn) error {
-	_, err := asked(c)
+	c.SetDeadline(time.Now().Add(waitTime))
+	if _, err := c.Write([]byte("ping")); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(c, make([]byte, 4))
 	return err
 }
 
@@ -155,66 +98,6 @@ func TestHardCase28FileCapability(t *testing.T) {
 			t.Errorf("haproxy -v with the capabilities %v: %d, %s%s", cfg.Capabilities, code, out, errOut)
 		}
 	}
-}
-
-// TestHardCase18BackendsChangeUnder2000Connections: none of them is reset, and no new one is
-// refused meanwhile.
-func TestHardCase18BackendsChangeUnder2000Connections(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	b := newBalancer(t)
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
-	first := b.up(m0, m1)
-	if errOut, code := b.probe(); code != command.OK {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-	var open []net.Conn
-	for i := range 2000 {
-		c, err := b.dial()
-		testkit.Must(testkit.In(t, i), err)
-		defer c.Close()
-		open = append(open, c)
-		testkit.Must(testkit.In(t, i), echoes(c))
-	}
-	stop := make(chan struct{})
-	var made, failed atomic.Int64
-	var clients sync.WaitGroup
-	for range 4 {
-		clients.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				c, err := b.dial()
-				if err == nil {
-					err = echoes(c)
-					c.Close()
-				}
-				if err != nil {
-					failed.Add(1)
-					t.Errorf("a connection during the reloads: %v", err)
-					return
-				}
-				made.Add(1)
-			}
-		})
-	}
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
-	b.up(m0, m1, m2)
-	// Hard case 15: a backend keeps its name and changes its address.
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.12")
-	last := b.up(m0, "master-1=192.0.2.12:6443")
-	close(stop)
-	clients.Wait()
-	for i, c := range open {
-		testkit.Must(testkit.In(t, i), echoes(c))
-	}
-	if last.Reloads < first.Reloads+2 || last.Restarts != 0 || made.Load() == 0 {
-		t.Errorf("%d reloads, then %d; %d restarts; %d connections made", first.Reloads, last.Reloads, last.Restarts, made.Load())
-	}
-	t.Logf("%d connections kept, %d made during %d reloads, %d failed", len(open), made.Load(), last.Reloads-first.Reloads, failed.Load())
 }
 
 // A configuration that HAProxy refuses, or that does not load, leaves the last good one in
@@ -257,15 +140,6 @@ func TestHAProxyKeepsTheLastGoodConfiguration(t *testing.T) {
 	b.up(m0, m1, m2)
 }
 
-func TestHAProxyIsRestarted(t *testing.T) {
-	b := newBalancer(t)
-	b.nodes("master-0 192.0.2.10")
-	s := b.up(m0)
-	b.exec("sh", "-c", "kill -KILL "+strconv.Itoa(s.PID))
-	b.awaitState("HAProxy to serve again", func(now state.HAProxy) bool { return now.Serving && now.PID != 0 && now.PID != s.PID })
-	b.daemons()
-}
-
 // Because of the file capability the kernel forgets that HAProxy is to end with its parent: in
 // the pod's container it ends because its parent is process 1.
 func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
@@ -279,67 +153,12 @@ func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b.up(m0)
 }
 
-// A node that is gone keeps connections open only until its silence is detected: those through
-// it are closed, in workers from before a reload too, and others stay.
-func TestConnectionsToASilentServerEnd(t *testing.T) {
-	b := newBalancer(t)
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
-	b.up(m0, m1)
-	var lost, kept []net.Conn // those through master-1, and the others
-	// dial opens connections until there are two more through master-1, and some others. A busy
-	// machine distributes them irregularly: HAProxy treats a late server like one that does not
-	// answer.
-	dial := func() {
-		t.Helper()
-		for want, others := len(lost)+2, len(kept); len(lost) < want || len(kept) == others; {
-			c, err := b.dial()
-			testkit.Must(t, err)
-			t.Cleanup(func() { c.Close() })
-			server, err := asked(c)
-			testkit.Must(t, err)
-			c.SetDeadline(time.Time{})
-			if server == '1' {
-				lost = append(lost, c)
-			} else {
-				kept = append(kept, c)
-			}
-		}
-	}
-	dial()
-	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
-	b.up(m0, m1, m2)
-	dial()
-	var ended atomic.Int64
-	var reading sync.WaitGroup
-	for _, c := range lost {
-		reading.Go(func() {
-			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				ended.Add(1)
-			}
-		})
-	}
-	gone := b.others["master-1"]
-	testkit.Run(t, gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down"))
-	began := time.Now()
-	b.await("its connections to end", func() bool { return int(ended.Load()) == len(lost) })
-	t.Logf("connections ended after %v", time.Since(began))
-	b.await("the agent to say that it ended them", func() bool {
-		return strings.Contains(b.output(), fmt.Sprintf("connections to a silent server ended\" server=master-1 connections=%d\n", len(lost)))
-	})
-	reading.Wait()
-	for _, c := range kept {
-		if server, err := asked(c); err != nil || server == '1' {
-			t.Errorf("a connection to another server: %q, %v", server, err)
-		}
-	}
-}
-
 // A stop lets connections end, and is announced first.
 func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
 	b.up(m0)
-	c, err := b.dial()
+	c, err := b.DialContext(t.Context(), "tcp", "192.0.2.10:9445")
 	testkit.Must(t, err)
 	defer c.Close()
 	testkit.Must(t, echoes(c))

@@ -1,8 +1,6 @@
 package agents
 
 import (
-	"context"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/cmd/agentcli"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -21,22 +18,11 @@ import (
 )
 
 // publisher is a node with the mdns pod.
-type publisher struct{ *service }
+type publisher = jobService[state.MDNS]
 
 func newPublisher(t *testing.T, network *netns.Network, name string, addresses ...string) publisher {
 	t.Helper()
 	return publisher{newContainer(nodeIn(t, network, name, addresses...), pod.MDNS, pod.MDNS)}
-}
-
-func (p publisher) awaitState(what string, ok func(state.MDNS) bool) state.MDNS {
-	p.t.Helper()
-	var s state.MDNS
-	p.await(what, func() bool {
-		var alive bool
-		s, alive = published[state.MDNS](p.service)
-		return alive && ok(s)
-	})
-	return s
 }
 
 func announced(s state.MDNS) bool { return s.Announced }
@@ -52,93 +38,6 @@ func finds(host string, want ...string) func(state.MDNS) bool {
 		}
 		return got == strings.Join(want, " ")
 	}
-}
-
-// ip runs iproute2 on the node.
-func (p publisher) ip(args ...string) {
-	p.t.Helper()
-	testkit.Run(p.t, p.Command(context.Background(), "ip", args...))
-}
-
-// Hard case 15: the name follows the node's address, also to another link. The peer's resolver,
-// and the discovered host, are avahi; another avahi runs next to the agent, and binds port 5353
-// of the node's own addresses.
-func TestHardCase15MDNSPodWithAvahi(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	network := daemon.NewNetwork(t)
-	p := newPublisher(t, network, "master-0.dual.example.com", "192.0.2.10/24", "2001:db8:0:1::10/64", "192.0.2.5/32")
-	daemon.StartAvahi(t, p.Node, "beside", true)
-	peer := daemon.StartAvahi(t, daemon.AddNode(t, network, "peer", "192.0.2.11/24", "2001:db8:0:1::11/64"), "peer", true)
-	resolves := func(family, want string) {
-		t.Helper()
-		p.await("master-0.local to be "+want, func() bool { return peer.Resolves(family, "master-0") == want })
-	}
-	p.start()
-	s := p.awaitState("the name", announced)
-	if s.Name != "master-0.local" || s.Interface != "eth0" || job.Addresses(s.Addresses) != "192.0.2.10 2001:db8:0:1::10" {
-		t.Errorf("state %+v", s)
-	}
-	resolves("-4", "192.0.2.10")
-	resolves("-6", "2001:db8:0:1::10")
-	if errOut, code := p.probe(); code != command.OK || errOut != "" {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-	p.awaitState("avahi's host", finds("peer", "192.0.2.11", "2001:db8:0:1::11"))
-
-	p.ip("address", "flush", "dev", "eth0", "scope", "global")
-	p.address("192.0.2.77/24", "2001:db8:0:1::10/64")
-	resolves("-4", "192.0.2.77")
-	p.ip("link", "add", "br-ex", "type", "bridge")
-	p.ip("link", "set", "eth0", "master", "br-ex")
-	p.ip("address", "flush", "dev", "eth0", "scope", "global")
-	p.ip("link", "set", "br-ex", "up")
-	p.ip("address", "add", "192.0.2.78/24", "dev", "br-ex")
-	resolves("-4", "192.0.2.78")
-	p.awaitState("the bridge", func(s state.MDNS) bool { return s.Announced && s.Interface == "br-ex" })
-	if errOut, code := p.probe(); code != command.OK || errOut != "" {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-	p.awaitState("avahi's host", finds("peer", "192.0.2.11", "2001:db8:0:1::11"))
-
-	testkit.Equal(t, command.OK, p.stop())
-	p.await("goodbye", func() bool { return !strings.Contains(peer.Browses(), ";master-0;") })
-	resolves("-4", "")
-	if errOut, code := p.probe(); code != command.Finding || !strings.Contains(errOut, "does not run") {
-		t.Errorf("liveness probe without a running agent: %d: %s", code, errOut)
-	}
-}
-
-// Two nodes whose names differ after the first period only, or have the same name by mistake:
-// the second one reports the holder of the name, and a restart does not help until the name is
-// free.
-func TestMDNSConflict(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	network := daemon.NewNetwork(t)
-	first := newPublisher(t, network, "master-0.a.example.com", "192.0.2.10/24")
-	second := newPublisher(t, network, "master-0.b.example.com", "192.0.2.11/24")
-	first.start()
-	first.awaitState("the name", announced)
-	second.start()
-	s := second.awaitState("the conflict", func(s state.MDNS) bool { return s.Conflict != nil })
-	if s.Announced || !s.Conflict.From.IsValid() || !strings.HasSuffix(s.Conflict.Theirs, " A 192.0.2.10") || len(s.Hosts) != 0 {
-		t.Errorf("state %+v, conflict %+v", s, s.Conflict)
-	}
-	if errOut, code := second.probe(); code != command.OK || !strings.Contains(errOut, "is taken on this link") {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-	var out, errOut strings.Builder
-	code := agentcli.Run(t.Context(), []string{"status", "--root", second.Path("/")}, &out, &errOut)
-	if code != command.OK || !strings.Contains(out.String(), "not announced") || !strings.Contains(out.String(), " A 192.0.2.10") {
-		t.Errorf("status: %d: %s%s", code, &out, &errOut)
-	}
-	second.await("the log of it", func() bool { return strings.Contains(second.output(), "is taken on this link") })
-	if n := strings.Count(second.output(), "is taken on this link"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, second.output())
-	}
-	testkit.Equal(t, command.OK, first.stop())
-	second.awaitState("the name to be free", func(s state.MDNS) bool { return s.Announced && s.Conflict == nil })
 }
 
 // cluster.yaml may appear and change at any time.
@@ -173,7 +72,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	far := newPublisher(t, network, "master-1.dual.example.com", "192.0.2.11/24", "2001:db8:0:1::11/64")
 	stranger := daemon.AddNode(t, network, "stranger", "198.51.100.9/24")
 	daemon.StartAvahi(t, stranger, "stranger", false)
-	r := resolver{newContainer(near.node, pod.CoreDNS, pod.CoreDNS, readNodes)}
+	r := resolver{jobService[state.CoreDNS]{newContainer(near.node, pod.CoreDNS, pod.CoreDNS, readNodes)}}
 	for _, s := range []*service{near.service, far.service, r.service} {
 		s.start()
 	}
@@ -190,7 +89,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 		t.Error("a host outside the machine networks is a node")
 	}
 
-	far.ip("address", "flush", "dev", "eth0", "scope", "global")
+	testkit.Run(t, far.Command(t.Context(), "ip", "address", "flush", "dev", "eth0", "scope", "global"))
 	far.address("192.0.2.12/24")
 	answers("master-1", "192.0.2.12")
 	before := r.asked("192.0.2.10", "master-9", dns.TypeA)
@@ -211,39 +110,6 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	}
 }
 
-// Without a list of nodes, and with a recorded one.
-func TestCoreDNSKeptListWinsOverMDNS(t *testing.T) {
-	network := daemon.NewNetwork(t)
-	near := newPublisher(t, network, "master-0", "192.0.2.10/24")
-	far := newPublisher(t, network, "master-1", "192.0.2.11/24")
-	r := resolver{newContainer(near.node, pod.CoreDNS, pod.CoreDNS)}
-	for _, s := range []*service{near.service, far.service, r.service} {
-		s.start()
-	}
-	r.answers("192.0.2.10", "master-1", dns.TypeA, "192.0.2.11")
-	testkit.Equal(t, command.OK, r.stop())
-	r.put(filepath.Join(filepath.Dir(v1alpha1.Corefile), ".vipgen-nodes.json"),
-		`{"version":1,"cluster":"dual","nodes":[{"name":"master-2","addresses":["192.0.2.12"]}]}`)
-	r.start()
-	r.answers("192.0.2.10", "master-2", dns.TypeA, "192.0.2.12")
-	near.awaitState("the neighbour", finds("master-1", "192.0.2.11"))
-	if got := r.asked("192.0.2.10", "master-1", dns.TypeA); got == "192.0.2.11" {
-		t.Error("mDNS counts although a list of nodes is known")
-	}
-}
-
-// Hard case 25, with the pod's few privileges, from its first moment.
-func TestHardCase25MDNSWithoutIPv6(t *testing.T) {
-	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "192.0.2.10/24", "2001:db8:0:1::10/64")
-	p.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
-	p.start()
-	s := p.awaitState("the name", announced)
-	testkit.Equal(testkit.In(t, s), "192.0.2.10", job.Addresses(s.Addresses))
-	if errOut, code := p.probe(); code != command.OK || errOut != "" {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-}
-
 // The probe of a stuck agent fails within kubelet's time limit.
 func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	testkit.Live(t)
@@ -251,9 +117,7 @@ func TestMDNSProbeOfAStuckAgent(t *testing.T) {
 	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
 	p.start()
 	p.awaitState("the name", announced)
-	if errOut, code := p.probe(); code != command.OK || errOut != "" {
-		t.Errorf("liveness probe over IPv6: %d: %s", code, errOut)
-	}
+	p.alive()
 	p.signalInit(syscall.SIGSTOP)
 	p.await("a probe that gets no answer", func() bool {
 		errOut, code := p.probe()

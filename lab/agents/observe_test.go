@@ -1,10 +1,8 @@
 package agents
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -134,6 +132,10 @@ func TestObserveHAProxy(t *testing.T) {
 	b.awaitMetric(port, "vipgen_healthy", "0")
 	b.signal("haproxy", syscall.SIGCONT)
 	b.awaitHealth(port, http.StatusOK, "ok")
+	b.signal("haproxy", syscall.SIGKILL)
+	b.awaitMetric(port, `vipgen_daemon_restarts_total{daemon="haproxy"}`, "1")
+	b.awaitHealth(port, http.StatusOK, "ok")
+	b.daemons()
 
 	cluster := testkit.ReadFile(t, "../../cmd/agentcli/testdata/cluster.yaml")
 	moved := strings.Replace(string(cluster), "haproxyMonitor: 9454", "haproxyMonitor: 9554", 1)
@@ -202,9 +204,7 @@ func TestObserveFirewall(t *testing.T) {
 	s.awaitHealth(port, http.StatusOK, "ok")
 	s.awaitMetric(port, "vipgen_redirect_restored_total", "0")
 	s.lint(port)
-	if out, err := s.Command(context.Background(), "nft", "flush", "ruleset").CombinedOutput(); err != nil {
-		t.Fatal(string(out))
-	}
+	testkit.Run(t, s.Command(t.Context(), "nft", "flush", "ruleset"))
 	s.awaitMetric(port, "vipgen_redirect_restored_total", "1")
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
 	testkit.Must(t, dir.Publish(state.HAProxy{}))
@@ -240,54 +240,16 @@ func TestObserveCoreDNS(t *testing.T) {
 	s.awaitHealth(port, http.StatusOK, "ok")
 }
 
-// A port of another program is left alone, and the job works without it.
-func TestMonitorPortIsTaken(t *testing.T) {
-	t.Parallel()
-	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
-	port := v1alpha1.DefaultPorts.FirewallMonitor
-	var l net.Listener
-	err := s.Do(func() (err error) {
-		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		return err
-	})
-	testkit.Must(t, err)
-	defer l.Close()
-	s.start()
-	s.await("the complaint", func() bool { return strings.Contains(s.output(), "address already in use") })
-	s.await("the job to run", func() bool { _, alive := published[state.Firewall](s); return alive })
-	l.Close()
-	s.awaitHealth(port, http.StatusOK, "ok")
-	if n := strings.Count(s.output(), "address already in use"); n != 1 {
-		t.Errorf("%d complaints about one port:\n%s", n, s.output())
-	}
-}
-
 // listens returns the addresses at which a port of the node is open, sorted.
 func (s *service) listens(port int) (out []string) {
 	s.t.Helper()
-	text, err := s.Command(context.Background(), "ss", "-Hltn").Output()
-	testkit.Must(s.t, err)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(string(testkit.Run(s.t, s.Command(s.t.Context(), "ss", "-Hltn")))) {
 		if f := strings.Fields(line); strings.HasSuffix(f[3], ":"+strconv.Itoa(port)) {
 			out = append(out, strings.TrimSuffix(f[3], ":"+strconv.Itoa(port)))
 		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-// The monitor serves on loopback alone.
-func TestMonitorIsOnLoopback(t *testing.T) {
-	t.Parallel()
-	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
-	s.start()
-	port := v1alpha1.DefaultPorts.FirewallMonitor
-	s.awaitHealth(port, http.StatusOK, "ok")
-	for _, address := range s.listens(port) {
-		if address != "127.0.0.1" && address != "[::1]" {
-			t.Errorf("it listens at %s", address)
-		}
-	}
 }
 
 // If the cluster asks for it, another node reads the metrics at the node's address: not at a

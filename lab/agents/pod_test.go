@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
@@ -164,14 +166,6 @@ func (s *service) run(command ...string) (out, errOut string, code int) {
 	return s.node.run(cfg)
 }
 
-// exec runs a command in the container, which must succeed.
-func (s *service) exec(command ...string) {
-	s.t.Helper()
-	if out, code, err := s.running.Exec(s.t.Context(), command...); err != nil || code != 0 {
-		s.t.Fatalf("%v: %d, %v: %s", command, code, err, out)
-	}
-}
-
 // nodes makes the list of nodes: "name address..." each.
 func (s *service) nodes(list ...string) {
 	s.t.Helper()
@@ -204,6 +198,20 @@ func published[T state.Job](s *service) (v T, alive bool) {
 	return *p, true
 }
 
+// jobService is a container whose job publishes its state as T.
+type jobService[T state.Job] struct{ *service }
+
+// awaitState waits until the published state meets a condition, and returns it.
+func (p jobService[T]) awaitState(what string, ok func(T) bool) (v T) {
+	p.t.Helper()
+	p.await(what, func() bool {
+		var alive bool
+		v, alive = published[T](p.service)
+		return alive && ok(v)
+	})
+	return v
+}
+
 func (s *service) await(what string, ok func() bool) {
 	s.t.Helper()
 	testkit.AwaitWithin(s.t, waitTime, what, ok)
@@ -214,6 +222,14 @@ func (s *service) probe() (string, int) {
 	s.t.Helper()
 	_, errOut, code := s.run(s.liveness...)
 	return errOut, code
+}
+
+// alive checks that the liveness probe succeeds.
+func (s *service) alive() {
+	s.t.Helper()
+	if errOut, code := s.probe(); code != command.OK {
+		s.t.Errorf("liveness probe: %d: %s", code, errOut)
+	}
 }
 
 // pids are the processes of that name on the node.
@@ -228,7 +244,7 @@ func (s *service) pids(name string) []string {
 }
 
 // echo serves a stand-in for an API server that keeps connections open, without TLS.
-func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn)) {
+func echo(t *testing.T, node *netns.Node, address string) {
 	t.Helper()
 	var l net.Listener
 	err := node.Do(func() (err error) {
@@ -243,7 +259,10 @@ func echo(t *testing.T, node *netns.Node, address string, handle func(net.Conn))
 			if err != nil {
 				return
 			}
-			go handle(c)
+			go func() {
+				defer c.Close()
+				io.Copy(c, c)
+			}()
 		}
 	}()
 }

@@ -1,9 +1,7 @@
 package agents
 
 import (
-	"bytes"
 	"context"
-	"debug/elf"
 	"encoding/json"
 	"os"
 	"strings"
@@ -170,54 +168,5 @@ func TestSIGTERMEndsAtOnce(t *testing.T) {
 	testkit.Equal(t, command.Failed, u.stop())
 	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
 		t.Errorf("left %v", left)
-	}
-}
-
-func TestTimeout(t *testing.T) {
-	t.Parallel()
-	u := newUnit(newNode(t), "nodeip-configuration.service")
-	_, errOut, code := u.run(append(u.cfg.Args, "--timeout", "10ms")...)
-	if code != command.Failed || !strings.Contains(errOut, "waited for 10ms") {
-		t.Errorf("exit code %d, logged %q", code, errOut)
-	}
-}
-
-// TestInstall copies the program as an init container does, and runs the copy in an otherwise
-// empty container.
-func TestInstall(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	testkit.Must(t, n.MkdirAll("/vipgen"))
-	if _, errOut, code := n.run(container.Config{
-		ID: "install", Image: images(t)[agentImage], Args: []string{"/usr/bin/vipgen-agent", "install", "/vipgen/vipgen-agent"},
-		Mounts: []container.Mount{{Source: n.Path("/vipgen"), Destination: "/vipgen"}},
-	}); code != command.OK {
-		t.Fatalf("exit code %d: %s", code, errOut)
-	}
-	path := n.Path("/vipgen/vipgen-agent")
-	info, err := os.Stat(path)
-	if err != nil || info.Mode() != 0o755 {
-		t.Errorf("mode %v, %v; want 0755", info.Mode(), err)
-	}
-	want, err1 := os.ReadFile(testkit.Agent(t))
-	got, err2 := os.ReadFile(path)
-	if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
-		t.Errorf("the copy is another one (%v, %v)", err1, err2)
-	}
-	alone := container.Image{Programs: map[string]string{"/vipgen-agent": path}}
-	out, errOut, code := n.run(container.Config{ID: "copy", Image: alone, Args: []string{"/vipgen-agent", "version"}})
-	if code != command.OK || !strings.HasPrefix(out, "vipgen-agent ") {
-		t.Errorf("exit code %d, printed %q, logged %q", code, out, errOut)
-	}
-}
-
-func TestProgramIsStatic(t *testing.T) {
-	f, err := elf.Open(testkit.Agent(t))
-	testkit.Must(t, err)
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			t.Error("it needs a dynamic linker")
-		}
 	}
 }
