@@ -1,17 +1,10 @@
 package container
 
 import (
-	"context"
-	"errors"
-	"io/fs"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/testbed/host"
 	"github.com/vipgen/vipgen/templates/unit"
 )
 
@@ -60,44 +53,5 @@ func TestParseRenderedUnits(t *testing.T) {
 		if _, err := parseUnit(text); err == nil {
 			t.Errorf("no complaint about %q", text)
 		}
-	}
-}
-
-func TestRunUnit(t *testing.T) {
-	h, err := host.New(daemon.AddNode(t, daemon.NewNetwork(t), "node-0"), t.TempDir())
-	testkit.Must(t, err)
-	testkit.Cleanup(t, h.Close)
-	images := map[string]Image{"debian": {Distribution: true}}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	run := func(args string) (string, error) {
-		t.Helper()
-		text := "[Service]\nType=oneshot\nRuntimeDirectory=made\nExecStart=/usr/bin/podman run --rm --net=host " + args + "\nExecStart=/usr/bin/systemctl daemon-reload\n"
-		testkit.Must(t, h.Write(host.UnitDir+"/test.service", []byte(text)))
-		return RunUnit(ctx, h, images, "test.service")
-	}
-	out, err := run("--user 0:0 --volume /run/made:/here --entrypoint /usr/bin/touch debian /here/file")
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if _, err := h.Read("/run/made/file"); err != nil {
-		t.Error(err)
-	}
-	out, err = run("--volume /run/made:/here --entrypoint /usr/bin/touch debian /here/other")
-	if err == nil || !strings.Contains(out, "Permission denied") {
-		t.Errorf("the image's own user: %v: %s", err, out)
-	}
-	out, err = run("--user 0:0 --volume /run/made:/here:ro --entrypoint /usr/bin/touch debian /here/other")
-	if err == nil || !strings.Contains(out, "Read-only file system") {
-		t.Errorf("a volume that is read-only: %v: %s", err, out)
-	}
-	if out, err = run("--entrypoint /usr/bin/hostname debian"); err != nil || !slices.Equal(strings.Fields(out), []string{"node-0"}) {
-		t.Errorf("hostname: %v: %s", err, out)
-	}
-	if _, err = run("--volume /nothing:/here --entrypoint /usr/bin/true debian"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a volume that is missing: %v", err)
-	}
-	if _, err = run("--entrypoint /x other"); err == nil || !strings.Contains(err.Error(), `no image "other"`) {
-		t.Errorf("an image that is missing: %v", err)
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -167,78 +165,6 @@ const sleeper = `
     env: [{name: VERSION, value: "1"}]
 `
 
-// A killed container is restarted, one that ignores SIGTERM is killed after its grace period,
-// and a changed manifest creates another pod.
-func TestLifecycle(t *testing.T) {
-	r := newRig(t)
-	r.put("sleeper", sleeper)
-	c := r.awaitContainer("sleeper", "main")
-	for i := range 3 {
-		testkit.Must(t, c.Signal(syscall.SIGKILL))
-		testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == i+1 })
-	}
-	if s := c.Status(); s.LastExit != 137 || s.LastReason != reasonError {
-		t.Errorf("after SIGKILL: %+v", s)
-	}
-	out, code, err := c.Exec(t.Context(), "sh", "-c", "echo $VERSION; exit 3")
-	if out != "1" || code != 3 || err != nil {
-		t.Errorf("exec: %q %d %v", out, code, err)
-	}
-	// The runtime's process takes a moment to become the container's.
-	testkit.Await(t, "a process to kill", func() bool {
-		n, err := mustRun(t, c).KillProcess("sh", syscall.SIGKILL)
-		testkit.Must(t, err)
-		return n > 0
-	})
-	testkit.Await(t, "a restart", func() bool { s := c.Status(); return s.Running && s.Restarts == 4 })
-
-	r.put("sleeper", strings.Replace(sleeper, `"1"`, `"2"`, 1))
-	testkit.Await(t, "another pod", func() bool {
-		next, err := r.Container("sleeper", "main")
-		return err == nil && next != c && next.Status().Running
-	})
-	if s := c.Status(); s.Running || s.LastReason != reasonStopped || s.LastExit != 137 {
-		t.Errorf("the old pod: %+v", s)
-	}
-}
-
-// A prepared container has kubelet's settings, and runs when it is started.
-func TestPrepare(t *testing.T) {
-	r := newRig(t)
-	text := manifest("prepared", `
-  initContainers:
-  - name: first
-    image: debian
-    command: [sh, -c, "echo first > /shared/order"]
-    volumeMounts: [{name: shared, mountPath: /shared}]
-  containers:
-  - name: main
-    image: debian
-    command: [sh, -c, "cat /shared/order; echo $NODE >&2; exit 3"]
-    env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
-    volumeMounts: [{name: shared, mountPath: /shared, readOnly: true}]
-  volumes: [{name: shared, emptyDir: {}}]
-`)
-	cfg, err := r.Prepare(t.Context(), text, "main")
-	testkit.Must(t, err)
-	for range 2 {
-		got, err := container.Run(t.Context(), r.Host, cfg)
-		if want := (container.Result{Out: "first\n", Err: "node-0\n", Code: 3}); err != nil || got != want {
-			t.Errorf("%+v, %v; want %+v", got, err, want)
-		}
-	}
-	if _, err := r.Prepare(t.Context(), text, "other"); err == nil || !strings.Contains(err.Error(), "no container other") {
-		t.Errorf("a container that is missing: %v", err)
-	}
-}
-
-func mustRun(t *testing.T, c *Container) *container.Container {
-	t.Helper()
-	running, err := c.Running()
-	testkit.Must(t, err)
-	return running
-}
-
 // A container whose liveness probe fails is stopped and started again.
 func TestLivenessProbe(t *testing.T) {
 	r := newRig(t)
@@ -255,31 +181,6 @@ func TestLivenessProbe(t *testing.T) {
 	testkit.Await(t, "a restart", func() bool { return c.Status().Restarts > 0 }) // the probe still fails
 	if s := c.Status(); s.LastReason != reasonUnhealthy {
 		t.Errorf("it ended with %+v", s)
-	}
-}
-
-// At a power loss everything ends at once, and nothing is left; afterwards the pods return, and
-// their new logs are distinguished from the old ones.
-func TestPower(t *testing.T) {
-	r := newRig(t)
-	r.put("sleeper", strings.Replace(sleeper, "echo up", "cat /proc/sys/kernel/random/uuid", 1))
-	c := r.awaitContainer("sleeper", "main")
-	r.awaitLog(c, "\n")
-	before := c.Log()
-	pid, err := mustRun(t, c).PID()
-	testkit.Must(t, err)
-	testkit.Must(t, r.Host.PowerOff())
-	r.stop()
-	// The kernel takes a while to end killed processes when all cores are busy.
-	testkit.Await(t, "the end of the container's process", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
-	left, _ := filepath.Glob("/sys/fs/cgroup/*" + r.Host.Cgroup() + "/*/cgroup.procs")
-	testkit.Empty(t, left)
-	testkit.Must(t, r.Host.PowerOn())
-	r.start()
-	again := r.awaitContainer("sleeper", "main")
-	r.awaitLog(again, "\n")
-	if got := again.Log(); strings.Contains(got, before) || again.LogSize() != int64(len(got)) {
-		t.Errorf("since the power is back it has logged %q, %d bytes, and %q before", got, again.LogSize(), before)
 	}
 }
 

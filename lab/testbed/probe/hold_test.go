@@ -100,24 +100,3 @@ func TestHoldCounts(t *testing.T) {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }
-
-// The cost of opening and holding 2,000 connections, server included.
-func BenchmarkHold(b *testing.B) {
-	server, client := newNodes(b)
-	newServer(b, server, "192.0.2.1:6443", "master-0", ok)
-	for b.Loop() {
-		before, start := processTime(b), time.Now()
-		h, err := Hold(within(b), HoldConfig{Target: Target{URL: "https://192.0.2.1:6443/", Dial: client.DialContext, Timeout: time.Minute}, Connections: 2000})
-		testkit.Must(b, err)
-		b.ReportMetric(time.Since(start).Seconds(), "s-to-open")
-		b.ReportMetric((processTime(b) - before).Seconds(), "cpu-s-to-open")
-		testkit.Await(b, "two requests over each", func() bool {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.result.Requests >= 4000
-		})
-		r := h.End()
-		b.ReportMetric(float64(r.Broken()), "broken")
-		b.ReportMetric(float64(processTime(b)-before)/1e6/float64(r.Requests+r.Connections), "cpu-ms/request")
-	}
-}

@@ -14,10 +14,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -180,21 +178,6 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-func TestUnanswered(t *testing.T) {
-	testkit.Live(t)
-	_, client := newNodes(t)
-	silence(t, client, "192.0.2.9")
-	p := start(t, Config{Target: Target{URL: "https://192.0.2.9:6443/", Dial: client.DialContext, Timeout: 50 * time.Millisecond}})
-	testkit.Await(t, "the time-out", func() bool { return strings.Contains(p.lastLoss(), errUnanswered.Error()) })
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	testkit.Fails(t, p.Await(ctx, 1), "the last that was lost")
-	r := p.End()
-	if spells := r.Spells(); len(spells) != 1 || spells[0].OK || r.Outage() != spells[0].To-spells[0].From {
-		t.Errorf("spells %v, outage %v", spells, r.Outage())
-	}
-}
-
 func TestResult(t *testing.T) {
 	ms := time.Millisecond
 	// Each letter is a request, sent every 10 ms from 1 s on: answered after 2 ms, or after 30
@@ -259,33 +242,5 @@ func TestRow(t *testing.T) {
 		want  bool
 	}{{0, 1, true}, {0, 2, true}, {0, 3, false}, {1, 2, true}, {2, 2, false}, {0, 100, false}} {
 		testkit.Equal(testkit.In(t, tt.n, tt.since), tt.want, p.row(tt.since, tt.n))
-	}
-}
-
-// processTime returns the CPU time of this process.
-func processTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	testkit.Must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// The cost of 100 requests a second, server included, and how evenly they are sent.
-func BenchmarkProbe(b *testing.B) {
-	server, client := newNodes(b)
-	newServer(b, server, "192.0.2.1:6443", "master-0", ok)
-	for b.Loop() {
-		before := processTime(b)
-		p := start(b, Config{Target: Target{URL: "https://192.0.2.1:6443/", Dial: client.DialContext}})
-		testkit.Must(b, p.Await(within(b), 1000))
-		r := p.End()
-		var took []time.Duration
-		for _, q := range r.Requests {
-			took = append(took, q.Ended-q.Sent)
-		}
-		slices.Sort(took)
-		b.ReportMetric(float64(processTime(b)-before)/float64(len(r.Requests))/1e6, "cpu-ms/request")
-		b.ReportMetric(float64(took[len(took)/2])/1e6, "median-ms")
-		b.ReportMetric(float64(r.Pause())/1e6, "longest-pause-ms")
-		b.ReportMetric(float64(r.Lost()), "lost")
 	}
 }

@@ -1,201 +1,101 @@
 package reference
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 	"github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
-var (
-	api     = netip.MustParseAddr("192.0.2.5")
-	ingress = netip.MustParseAddr("192.0.2.6")
-	api6    = netip.MustParseAddr("2001:db8::5")
-	moved   = netip.MustParseAddr("192.0.2.8")
-	moved6  = netip.MustParseAddr("2001:db8::8")
-	control = []string{"master:10", "master:11", "master:12"}
-)
-
-// plane is a control plane with OpenShift's current files, with a client outside.
-type plane struct {
-	t        *testing.T
-	machines []*machine
-	client   *netns.Node
+// worker is a compute node with OpenShift's current pods, and a router.
+type worker struct {
+	*host.Host
+	t       *testing.T
+	kubelet *pod.Kubelet
+	router  *httptest.Server
 }
 
-func newPlane(t *testing.T) *plane {
+// newWorker makes worker n of two, and runs its pods until the test ends.
+func newWorker(t *testing.T, network *netns.Network, ca *authority.Authority, n, other int) *worker {
 	t.Helper()
-	network := daemon.NewNetwork(t)
-	p := &plane{t: t, client: daemon.AddNode(t, network, "client", "192.0.2.200/24", "2001:db8::200/64")}
-	for i := range control {
-		facts := node("master", 10+i, control...)
-		facts.Peers = append(facts.Peers[:i], facts.Peers[i+1:]...)
-		p.machines = append(p.machines, newMachine(t, network, facts))
+	facts := node("worker", n, fmt.Sprintf("worker:%d", other))
+	ns, err := network.AddNode(facts.Name, facts.Interfaces[0].Addresses...)
+	testkit.Must(t, err)
+	h, err := host.New(ns, t.TempDir())
+	testkit.Must(t, err)
+	testkit.Cleanup(t, h.Close)
+	pair, err := ca.Client("system:node:"+h.Name, "system:nodes")
+	testkit.Must(t, err)
+	testkit.Must(t, h.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", pair.Both()))
+	testkit.Must(t, Install(h, cluster(nil), facts, images))
+	w := &worker{Host: h, t: t, router: serve(t, ns, 1936, false, func(http.ResponseWriter, *http.Request) {})}
+	debian := container.Image{Distribution: true}
+	w.kubelet = &pod.Kubelet{
+		Host: h, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Images:  map[string]container.Image{images.Keepalived: debian, images.HAProxy: debian},
+		BackOff: pod.BackOff{Initial: time.Second, Max: 10 * time.Second, Reset: time.Minute},
 	}
-	for _, m := range p.machines {
-		m.boot()
-	}
-	return p
-}
-
-// holder waits until one machine alone holds a VIP, which must not be one of not.
-func (p *plane) holder(vip netip.Addr, not ...*machine) *machine {
-	p.t.Helper()
-	var found *machine
-	testkit.Await(p.t, fmt.Sprintf("one holder of %s", vip), func() bool {
-		found = nil
-		for _, m := range p.machines {
-			switch {
-			case !m.On() || !m.holds(vip):
-			case found != nil:
-				return false
-			default:
-				found = m
-			}
-		}
-		for _, m := range not {
-			if found == m {
-				return false
-			}
-		}
-		return found != nil
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.kubelet.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		testkit.Check(t, <-done)
 	})
-	return found
+	return w
 }
 
-// balanced waits until two API servers have answered at a VIP. Without the redirect to HAProxy
-// only the holder's would.
-func (p *plane) balanced(from *netns.Node, vip netip.Addr) {
-	p.t.Helper()
-	seen := map[string]bool{}
-	testkit.Await(p.t, fmt.Sprintf("two servers to answer %s at %s", from.Name, vip), func() bool {
-		if server := ask(from, vip); server != "" {
-			seen[server] = true
-		}
-		return len(seen) > 1
+// serve stands in for a service at all addresses of a node.
+func serve(t *testing.T, node *netns.Node, port int, secure bool, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	var l net.Listener
+	err := node.Do(func() (err error) {
+		l, err = net.Listen("tcp", fmt.Sprintf("[::]:%d", port))
+		return err
 	})
+	testkit.Must(t, err)
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}}
+	t.Cleanup(func() { server.Config.Close() })
+	if !secure {
+		server.Start()
+		return server
+	}
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.StartTLS()
+	return server
 }
 
-// TestReference runs a control plane of OpenShift without vipgen: one node holds the VIP, and
-// another one takes it after a fault.
-func TestReference(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	p := newPlane(t)
-	for _, m := range p.machines {
-		m.said("keepalived", "keepalived", "VRRP_Script(chk_ocp_lb) succeeded")
-	}
-	old := p.holder(api)
-	p.holder(api6)
-	for _, vip := range []netip.Addr{api, api6} {
-		p.balanced(p.client, vip)
-		p.balanced(p.holder(vip).Node, vip)
-	}
-	if old.holds(ingress) {
-		t.Error("an ingress VIP is on a node without a router")
-	}
-
-	began := time.Now()
-	old.remove("haproxy")
-	p.holder(api, old)
-	t.Logf("HAProxy stopped on the holder: another one after %.1f s", time.Since(began).Seconds())
-	p.holder(api6, old)
-	old.said("keepalived", "keepalived", "VRRP_Script(chk_ocp_lb) failed")
-	if old.redirects() {
-		t.Error("the redirect outlived HAProxy")
-	}
-	p.balanced(p.client, api)
-
-	began = time.Now()
-	p.change()
-	t.Logf("other VIPs: held, balanced and the old ones gone after %.1f s", time.Since(began).Seconds())
-	p.balanced(p.client, moved)
-
-	dead := p.holder(moved)
-	began = time.Now()
-	dead.powerOff()
-	p.holder(moved)
-	t.Logf("the holder died: another one after %.1f s", time.Since(began).Seconds())
-	p.holder(moved6)
-	testkit.Await(t, "an answer at the VIP", func() bool { return ask(p.client, moved) != "" })
+// holds reports whether the node has the ingress VIP.
+func (w *worker) holds() bool {
+	w.t.Helper()
+	have, err := w.Addresses()
+	testkit.Must(w.t, err)
+	return slices.ContainsFunc(have, func(p netip.Prefix) bool { return p.Addr() == netip.MustParseAddr("192.0.2.6") })
 }
 
-// change configures another pair of API VIPs and an additional peer on all nodes, and restores
-// HAProxy on the one that lost it; no pod is replaced.
-func (p *plane) change() {
-	p.t.Helper()
-	pods := map[*pod.Pod]bool{}
-	for _, m := range p.machines {
-		for _, one := range m.kubelet.Pods() {
-			pods[one] = true
-		}
-		m.facts.Peers = append(m.facts.Peers, node("master", 10, "master:13").Peers...)
-		m.install(cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = []netip.Addr{moved, moved6} }))
-	}
-	p.holder(moved)
-	p.holder(moved6)
-	for _, m := range p.machines {
-		testkit.Await(p.t, "the old VIPs to go from "+m.Name, func() bool { return !m.holds(api) && !m.holds(api6) })
-		testkit.Await(p.t, "HAProxy and the redirect on "+m.Name, m.redirects)
-		testkit.Await(p.t, "HAProxy to read its other configuration on "+m.Name, func() bool {
-			c, err := m.kubelet.Container("haproxy", "haproxy")
-			// One that was signalled before it could handle it started with the new file.
-			return err == nil && (strings.Count(c.Log(), "Loading success.") > 1 || c.Status().Restarts > 0)
-		})
-		for _, one := range m.kubelet.Pods() {
-			delete(pods, one)
-		}
-	}
-	testkit.Empty(p.t, pods)
-}
-
-// The bootstrap host holds the VIP until its API server has ended, and again when that returns.
-func TestBootstrap(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	network := daemon.NewNetwork(t)
-	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
-	m.boot()
-	testkit.Await(t, "the bootstrap to hold the VIP", func() bool { return m.holds(api) && m.holds(api6) })
-	testkit.Await(t, "the bootstrap's API server at the VIP", func() bool { return ask(m.Node, api) == m.Name })
-	m.stopAPI()
-	testkit.Await(t, "the VIP to go", func() bool { return !m.holds(api) && !m.holds(api6) })
-	m.startAPI()
-	testkit.Await(t, "the VIP to return", func() bool { return m.holds(api) && m.holds(api6) })
-}
-
-// A VIP that an unclean end left on an interface is removed before keepalived starts.
-func TestStaleVIP(t *testing.T) {
-	t.Parallel()
-	network := daemon.NewNetwork(t)
-	m := newMachine(t, network, node("bootstrap", 9, "master:10"))
-	stale := netip.PrefixFrom(api, 24)
-	testkit.Must(t, m.AddAddress("eth0", stale))
-	m.boot()
-	testkit.Await(t, "the VIP with a host prefix alone", func() bool {
-		have, err := m.Addresses()
-		testkit.Must(t, err)
-		n := 0
-		for _, a := range have {
-			if a.Addr() == api {
-				n++
-			}
-			if a == stale {
-				return false
-			}
-		}
-		return n == 1
+// said waits until keepalived's container has printed a text.
+func (w *worker) said(text string) {
+	w.t.Helper()
+	testkit.Await(w.t, fmt.Sprintf("%q from %s", text, w.Name), func() bool {
+		c, err := w.kubelet.Container("keepalived", "keepalived")
+		return err == nil && strings.Contains(c.Log(), text)
 	})
 }
 
@@ -205,35 +105,24 @@ func TestIngress(t *testing.T) {
 	t.Parallel()
 	network := daemon.NewNetwork(t)
 	// A host that has the API VIP as its own address stands in for the control plane.
-	pods := serve(t, daemon.AddNode(t, network, "control", api.String()+"/24", api6.String()+"/64"), 6443, true, answerPods)
-	t.Cleanup(func() { pods.Config.Close() })
+	serve(t, daemon.AddNode(t, network, "control", "192.0.2.5/24", "2001:db8::5/64"), 6443, true, answerPods)
 	ca, err := authority.New("kubelets")
 	testkit.Must(t, err)
-	p := &plane{t: t}
-	for _, facts := range []*v1alpha1.Node{node("worker", 20, "worker:21"), node("worker", 21, "worker:20")} {
-		m := newMachine(t, network, facts)
-		pair, err := ca.Client("system:node:"+m.Name, "system:nodes")
-		testkit.Must(t, err)
-		testkit.Must(t, m.Write("/var/lib/kubelet/pki/kubelet-client-current.pem", pair.Both()))
-		p.machines = append(p.machines, m)
+	first, second := newWorker(t, network, ca, 20, 21), newWorker(t, network, ca, 21, 20)
+	holders := func(onFirst, onSecond bool) {
+		t.Helper()
+		testkit.Await(t, fmt.Sprintf("the ingress VIP on the first: %t, on the second: %t", onFirst, onSecond), func() bool {
+			return first.holds() == onFirst && second.holds() == onSecond
+		})
 	}
-	var routers []func()
-	for _, m := range p.machines {
-		router := serve(t, m.Node, 1936, false, func(http.ResponseWriter, *http.Request) {})
-		stop := sync.OnceFunc(func() { router.Config.Close() })
-		t.Cleanup(stop)
-		routers = append(routers, stop)
-		m.boot()
-	}
-	first, second := p.machines[0], p.machines[1]
-	first.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) succeeded")
-	second.said("keepalived", "keepalived", "VRRP_Script(chk_default_ingress) failed")
+	first.said("VRRP_Script(chk_default_ingress) succeeded")
+	second.said("VRRP_Script(chk_default_ingress) failed")
 	// At equal priority, the higher address would hold it.
-	p.holder(ingress, second)
-	routers[0]()
-	p.holder(ingress, first)
-	routers[1]()
-	testkit.Await(t, "the ingress VIP to go", func() bool { return !first.holds(ingress) && !second.holds(ingress) })
+	holders(true, false)
+	first.router.Config.Close()
+	holders(false, true)
+	second.router.Config.Close()
+	holders(false, false)
 }
 
 // answerPods lists a router of the default ingress controller on worker-20, to clients with a

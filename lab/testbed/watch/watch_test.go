@@ -113,51 +113,6 @@ func (p *pair) awaitAlone(node, other string) {
 	}
 }
 
-func TestHandover(t *testing.T) {
-	testkit.Live(t)
-	multicast := daemon.Member{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.11/24"), netip.MustParsePrefix("2001:db8::11/64")}}
-	tests := []struct {
-		name, vip string
-		version   int
-		settings  string
-		interval  time.Duration
-	}{
-		{"VRRPv2 IPv4", "192.0.2.5", 2, "advert_int 1\n authentication { \n auth_type PASS \n auth_pass demo_api \n }", time.Second},
-		{"VRRPv3 IPv4", "192.0.2.5", 3, "advert_int 0.1", 100 * time.Millisecond},
-		{"VRRPv3 IPv6", "2001:db8::5", 3, "advert_int 0.25", 250 * time.Millisecond},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			vip := netip.MustParseAddr(tt.vip)
-			one, two := multicast, multicast
-			one.Config = conf(vip, 40, tt.version, tt.settings)
-			one.Addresses = []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("2001:db8::10/64")}
-			two.Config = conf(vip, 60, tt.version, tt.settings)
-			p := newPair(t, tt.vip, map[string]daemon.Member{"master-0": one, "master-1": two})
-			p.awaitAlone("master-1", "master-0")
-			stopping := p.now()
-			p.Stop("master-1")
-			p.awaitAlone("master-0", "master-1")
-			for _, view := range []View{Addresses, Capture} {
-				if s, _ := p.last(view, "master-1"); s.To < stopping || s.From > stopping {
-					t.Errorf("%s: master-1 had the VIP from %v to %v, want until after %v", view, s.From, s.To, stopping)
-				}
-			}
-			speakers := p.Speakers()
-			i := slices.IndexFunc(speakers, func(s Speaker) bool { return s.Node == "master-1" })
-			if i < 0 {
-				t.Fatalf("no advert of master-1: %v", speakers)
-			}
-			s := speakers[i]
-			if a := s.Last; a.Version != tt.version || a.RouterID != 109 || a.Priority != 0 || a.Interval != tt.interval ||
-				!slices.Equal(a.VIPs, []netip.Addr{vip}) || s.Adverts < 2 || s.At < stopping ||
-				(vip.Is4() && a.Source.String() != "192.0.2.11") || (vip.Is6() && !a.Source.IsLinkLocalUnicast()) {
-				t.Errorf("last packet of master-1: %+v", s)
-			}
-		})
-	}
-}
-
 // A holder that loses power ends with its last advertisement, and with the report of the test
 // that powered it off.
 func TestPowerLoss(t *testing.T) {
