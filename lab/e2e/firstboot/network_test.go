@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -34,59 +33,6 @@ func TestNetworkChanges(t *testing.T) {
 	n.await("/etc/resolv.conf", resolvConf("192.168.111.21", "site.example", siteAddr))
 	n.await("/proc/sys/kernel/hostname", "master-0.site.example")
 }
-
-// TestHint: on platforms with VIPs, the network in /etc/default/nodeip-configuration is an
-// additional candidate, after that of the VIPs (hard case 47).
-func TestHint(t *testing.T) {
-	testkit.Variant(t)
-	s := newSite(t)
-	s.startDHCP(firstLease)
-	s.startRegistry()
-	n := newNode(s, installConfig, map[string]string{
-		"/etc/default/nodeip-configuration": "NODEIP_HINT=198.51.100.1\n",
-		// br-ex is for the interface with the address; here both are the same.
-		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses,
-		"/etc/configure-ovs.sh": "#!/bin/sh\ntouch /run/nodeip-configuration/br-ex-up\n",
-	})
-	s.must(n.Boot())
-	n.awaitKubelet(nodeAddr + " " + nodeAddr)
-	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
-}
-
-// TestRegistered: a node that kubelet has run on, without its drop-in, keeps the address of its
-// Node object (hard case 47).
-func TestRegistered(t *testing.T) {
-	testkit.Variant(t)
-	s := newSite(t)
-	s.startDHCP(firstLease)
-	s.startRegistry()
-	ca, err := authority.New("kubelet-serving")
-	s.must(err)
-	pair, err := ca.Serving("master-0", "198.51.100.20")
-	s.must(err)
-	n := newNode(s, installConfig, map[string]string{
-		"/var/lib/kubelet/pki/kubelet-server-current.pem":          string(pair.Both()),
-		"/etc/NetworkManager/system-connections/eth0.nmconnection": twoAddresses,
-		"/etc/configure-ovs.sh":                                    "#!/bin/sh\ntouch /run/nodeip-configuration/br-ex-up\n",
-	})
-	s.must(n.Boot())
-	n.awaitKubelet("198.51.100.20 198.51.100.20")
-	n.await("/etc/resolv.conf", resolvConf("198.51.100.20", "site.example", siteAddr))
-}
-
-// twoAddresses is the link's connection with an additional address in another network.
-const twoAddresses = `[connection]
-id=eth0
-type=ethernet
-interface-name=eth0
-
-[ipv4]
-method=auto
-address1=198.51.100.20/24
-
-[ipv6]
-method=auto
-`
 
 // TestDualStack: kubelet waits for both families, IPv4 first as in the install-config.
 func TestDualStack(t *testing.T) {
