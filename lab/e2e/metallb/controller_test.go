@@ -33,10 +33,7 @@ func TestController(t *testing.T) {
 			}
 			var service *unstructured.Unstructured
 			for _, o := range objects {
-				if _, err := s.apply(o); err != nil {
-					t.Fatal(err)
-				}
-				defer s.remove(o)
+				defer s.mustApply(o)()
 				if o.GetKind() == "Service" {
 					service = o
 				}
@@ -67,24 +64,15 @@ func (s *server) checkReserved(objects []*unstructured.Unstructured) {
 			service = o
 			continue
 		}
-		if _, err := s.apply(o); err != nil {
-			s.Fatal(err)
-		}
-		defer s.remove(o)
+		defer s.mustApply(o)()
 	}
 	other := service.DeepCopy()
 	other.SetNamespace("default")
 	other.SetName("greedy")
-	if _, err := s.apply(other); err != nil {
-		s.Fatal(err)
-	}
-	defer s.remove(other)
+	defer s.mustApply(other)()
 	s.await("MetalLB to refuse", func() bool { return s.event("default", "greedy", "AllocationFailed") })
 	testkit.Empty(s, s.given(other))
-	if _, err := s.apply(service); err != nil {
-		s.Fatal(err)
-	}
-	defer s.remove(service)
+	defer s.mustApply(service)()
 	s.await("the API's own Service to get it", func() bool { return len(s.given(service)) == 1 })
 }
 

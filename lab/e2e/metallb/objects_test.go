@@ -2,35 +2,18 @@ package metallb
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
-	"go.universe.tf/metallb/api/v1beta1"
-	"go.universe.tf/metallb/api/v1beta2"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
+	_ "github.com/openshift/api/config/v1" // the modules of the CRDs
+	_ "go.universe.tf/metallb/api/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
-
-// types are the Go types of the kinds that `vipgen metallb` prints.
-var types = map[string]func() any{
-	"metallb.io/v1beta1, Kind=IPAddressPool":    func() any { return &v1beta1.IPAddressPool{} },
-	"metallb.io/v1beta1, Kind=L2Advertisement":  func() any { return &v1beta1.L2Advertisement{} },
-	"metallb.io/v1beta1, Kind=BGPAdvertisement": func() any { return &v1beta1.BGPAdvertisement{} },
-	"metallb.io/v1beta2, Kind=BGPPeer":          func() any { return &v1beta2.BGPPeer{} },
-	"/v1, Kind=Service":                         func() any { return &corev1.Service{} },
-	//lint:ignore SA1019 it is what --endpoints asks for
-	"/v1, Kind=Endpoints":                     func() any { return &corev1.Endpoints{} },
-	"discovery.k8s.io/v1, Kind=EndpointSlice": func() any { return &discoveryv1.EndpointSlice{} },
-	"config.openshift.io/v1, Kind=APIServer":  func() any { return &configv1.APIServer{} },
-}
 
 // goldenCases returns the objects of each golden case of `vipgen metallb`, from the expected
 // output, with its APIServer object last.
@@ -53,9 +36,7 @@ func goldenCases(t *testing.T) map[string][]*unstructured.Unstructured {
 // documents returns the documents of a file that hold more than comments.
 func documents(t *testing.T, dir, name string) (out [][]byte) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	testkit.Must(t, err)
-	for document := range bytes.SplitSeq(data, []byte("---\n")) {
+	for document := range bytes.SplitSeq(testkit.ReadFile(t, filepath.Join(dir, name)), []byte("---\n")) {
 		if bytes.Contains(document, []byte("\nkind: ")) {
 			out = append(out, document)
 		}
@@ -80,30 +61,17 @@ func moduleDir(t *testing.T, module string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Every object decodes into MetalLB's, Kubernetes' and OpenShift's own types without unknown
-// fields.
-func TestTypes(t *testing.T) {
-	seen := map[string]bool{}
-	for name, objects := range goldenCases(t) {
-		for _, o := range objects {
-			kind := o.GroupVersionKind().String()
-			seen[kind] = true
-			if types[kind] == nil {
-				t.Fatalf("%s: no type for %s", name, kind)
-			}
-			testkit.Check(testkit.In(t, name, kind), decode(t, o))
-		}
-	}
-	for kind := range types {
-		if !seen[kind] {
-			t.Errorf("no case has a %s", kind)
-		}
-	}
-}
-
-func decode(t *testing.T, o *unstructured.Unstructured) error {
+// first returns an object of a kind: of the case with routers, a list of nodes, and a
+// certificate.
+func first(t *testing.T, cases map[string][]*unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := yaml.Marshal(o.Object)
-	testkit.Must(t, err)
-	return yaml.UnmarshalStrict(data, types[o.GroupVersionKind().String()]())
+	for _, name := range []string{"bgp", "hostnames"} {
+		for _, o := range cases[name] {
+			if o.GetKind() == kind {
+				return o
+			}
+		}
+	}
+	t.Fatalf("no %s", kind)
+	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -31,6 +32,20 @@ import (
 const patience = 5 * time.Minute
 
 const domain = "demo.example.com"
+
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	port, err := kubeapi.FreePort(loopback)
+	testkit.Must(t, err)
+	return port
+}
+
+func (s *server) await(what string, condition func() bool) {
+	s.Helper()
+	testkit.AwaitWithin(s, patience, what, condition)
+}
 
 // resources are the resources of the kinds that `vipgen metallb` prints.
 var resources = map[string]schema.GroupVersionResource{
@@ -63,7 +78,7 @@ func (s server) in(t *testing.T) *server {
 // families, the CRDs, and the namespaces that a cluster with MetalLB has.
 func newServer(t *testing.T) *server {
 	t.Helper()
-	return newServerOn(t, nil, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t)))
+	return newServerOn(t, nil, netip.AddrPortFrom(loopback, freePort(t)))
 }
 
 // newServerOn is newServer on a node.
@@ -71,7 +86,7 @@ func newServerOn(t *testing.T, node *netns.Node, addr netip.AddrPort) *server {
 	t.Helper()
 	testkit.Live(t)
 	dir := t.TempDir()
-	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: dir, Etcd: tool(t, "etcd"), APIServer: tool(t, "kube-apiserver"),
+	plane, err := kubeapi.NewReal(kubeapi.RealConfig{Dir: dir, Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"),
 		Node: node, Addr: addr.Addr(), Port: addr.Port(), Domain: domain, ServiceNetworks: "10.0.0.0/24,fd02::/112"})
 	testkit.Must(t, err)
 	t.Cleanup(func() { plane.Close() })
@@ -95,11 +110,20 @@ func newServerOn(t *testing.T, node *netns.Node, addr netip.AddrPort) *server {
 	if node != nil {
 		config.Dial = node.DialContext
 	}
-	if s.Interface, err = dynamic.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
+	s.Interface, err = dynamic.NewForConfig(config)
+	testkit.Must(t, err)
 	s.install()
 	return s
+}
+
+// crdFiles are MetalLB's CRDs, and OpenShift's of the APIServer object.
+func crdFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(moduleDir(t, "go.universe.tf/metallb"), "config/crd/bases/*.yaml"))
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d CRDs of MetalLB, %v", len(files), err)
+	}
+	return append(files, filepath.Join(moduleDir(t, "github.com/openshift/api"), "config/v1/zz_generated.crd-manifests/0000_10_config-operator_01_apiservers-Default.crd.yaml"))
 }
 
 // install adds CRDs and namespaces.
@@ -107,12 +131,12 @@ func (s *server) install() {
 	s.Helper()
 	crds := s.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, file := range crdFiles(s.T) {
-		crd := readCRD(s.T, file)
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		testkit.Must(s, yaml.Unmarshal(testkit.ReadFile(s, file), crd))
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 		testkit.Must(s, err)
-		if _, err := crds.Create(s.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{}); err != nil {
-			s.Fatal(err)
-		}
+		_, err = crds.Create(s.Context(), &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+		testkit.Must(s, err)
 		// The server serves an established kind only a moment later.
 		served := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 		objects := s.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: crd.Spec.Versions[served].Name, Resource: crd.Spec.Names.Plural})
@@ -130,36 +154,8 @@ func (s *server) install() {
 	namespaces := s.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for _, name := range []string{"metallb-system", "metallb", "openshift-config", "openshift-kube-apiserver"} {
 		n := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-		if _, err := namespaces.Create(s.Context(), n, metav1.CreateOptions{}); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
-
-func freePort(t *testing.T) uint16 {
-	t.Helper()
-	port, err := kubeapi.FreePort(netip.MustParseAddr("127.0.0.1"))
-	testkit.Must(t, err)
-	return port
-}
-
-// tool returns the path of a program that the project builds at a pinned version.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../../../.cache/bin", name))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	testkit.Must(testkit.In(t, name), err)
-	return path
-}
-
-func (s *server) await(what string, condition func() bool) {
-	s.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("waited %v in vain for %s", patience, what)
-		}
+		_, err := namespaces.Create(s.Context(), n, metav1.CreateOptions{})
+		testkit.Must(s, err)
 	}
 }
 
@@ -182,11 +178,17 @@ func (s *server) apply(o *unstructured.Unstructured) (*unstructured.Unstructured
 	return s.resource(o).Patch(s.Context(), o.GetName(), "application/apply-patch+yaml", data, metav1.PatchOptions{FieldManager: "vipgen", FieldValidation: "Strict"})
 }
 
+// mustApply is apply of an object that must be accepted; the returned function removes it.
+func (s *server) mustApply(o *unstructured.Unstructured) (remove func()) {
+	s.Helper()
+	_, err := s.apply(o)
+	testkit.Must(s, err)
+	return func() { s.remove(o) }
+}
+
 func (s *server) remove(o *unstructured.Unstructured) {
 	s.Helper()
-	if err := s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
-		s.Errorf("deleting %s: %v", o.GetName(), err)
-	}
+	testkit.Check(testkit.In(s, o.GetName()), s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}))
 	s.await(o.GetKind()+" to be gone", func() bool {
 		_, err := s.resource(o).Get(s.Context(), o.GetName(), metav1.GetOptions{})
 		return errors.IsNotFound(err)
@@ -204,9 +206,9 @@ func (s *server) controller(namespace string) *process.Process {
 // command returns the command of a program that uses the API as administrator, by KUBECONFIG.
 func (s *server) command(node *netns.Node, name string, args ...string) *exec.Cmd {
 	s.Helper()
-	cmd := exec.Command(tool(s.T, name), args...)
+	cmd := exec.Command(testkit.Tool(s.T, name), args...)
 	if node != nil {
-		cmd = node.Command(context.Background(), tool(s.T, name), args...)
+		cmd = node.Command(context.Background(), testkit.Tool(s.T, name), args...)
 	}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
 	return cmd
