@@ -193,7 +193,7 @@ e2e: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Run a cluster of real nodes and br
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
 	VIPGEN_TESTS=e2e go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot
-	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -idle 10m -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
+	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)
 	VIPGEN_TESTS=e2e-life go -C lab test -count 1 -timeout 90m -run '^TestLife$$' -v ./e2e/cluster -args -reports '$(abspath $(E2EREPORTS))' $(LIFEFLAGS)

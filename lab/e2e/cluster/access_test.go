@@ -62,12 +62,6 @@ func (c *cluster) kubectl(args ...string) string {
 	panic("not reached")
 }
 
-// getNodes returns the table that kubectl prints, through the VIP.
-func (c *cluster) getNodes() string {
-	c.t.Helper()
-	return c.kubectl("get", "nodes", "--request-timeout=5s")
-}
-
 // clients returns client-go's clients as administrator, from the client's host.
 func (c *cluster) clients(addr netip.Addr, timeout time.Duration) *kubernetes.Clientset {
 	c.t.Helper()

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -31,8 +30,6 @@ const (
 var (
 	apiVIP     = netip.MustParseAddr("192.0.2.5")
 	ingressVIP = netip.MustParseAddr("192.0.2.6")
-	// otherVIP is the API VIP after the change.
-	otherVIP = netip.MustParseAddr("192.0.2.7")
 )
 
 // cluster holds everything that the nodes of a cluster share.
@@ -64,7 +61,7 @@ func newCluster(t *testing.T, balancer string) *cluster {
 		t: t, network: daemon.NewNetwork(t), dir: t.TempDir(), vip: apiVIP, balancer: balancer,
 		images: map[string]string{rig.ToolsImage: rig.ToolsArchive(t)},
 	}
-	c.rendered = c.render(apiVIP)
+	c.rendered = c.render()
 	var err error
 	c.ca, err = authority.New("signer")
 	c.must(err)
@@ -87,19 +84,16 @@ func newCluster(t *testing.T, balancer string) *cluster {
 	return c
 }
 
-// render runs vipgen render for the cluster with an API VIP and fields of vipgen.yaml's spec,
-// and returns the directory.
-func (c *cluster) render(vip netip.Addr, spec ...string) string {
+// render runs vipgen render for the cluster, and returns the directory.
+func (c *cluster) render() string {
 	c.t.Helper()
-	dir, err := os.MkdirTemp(c.dir, "rendered-")
-	c.must(err)
-	input, out := filepath.Join(dir, "install-config.yaml"), filepath.Join(dir, "out")
-	c.must(os.WriteFile(input, []byte(rig.InstallConfig("192.0.2.0/24", vip.String(), ingressVIP.String(), c.balancer)), 0o600))
+	input, out := filepath.Join(c.dir, "input/install-config.yaml"), filepath.Join(c.dir, "rendered")
+	testkit.WriteFile(c.t, input, []byte(rig.InstallConfig("192.0.2.0/24", apiVIP.String(), ingressVIP.String(), c.balancer)))
+	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {}\n"
 	if *local != "" {
-		spec = append(spec, "apiServer: {local: "+*local+"}")
+		config = strings.Replace(config, "{}", "{apiServer: {local: "+*local+"}}", 1)
 	}
-	config := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {" + strings.Join(spec, ", ") + "}\n"
-	c.must(os.WriteFile(filepath.Join(dir, "vipgen.yaml"), []byte(config), 0o600))
+	testkit.WriteFile(c.t, filepath.Join(c.dir, "input/vipgen.yaml"), []byte(config))
 	testkit.Run(c.t, exec.Command(testkit.Vipgen(c.t), "render", input, "--format", "ignition,files,machineconfig", "--dir", out))
 	return out
 }

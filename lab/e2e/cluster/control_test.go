@@ -49,13 +49,10 @@ func (n *node) prepareControlPlane() {
 		pairs[name] = pair
 		errs = append(errs, err)
 	}
-	names := []string{n.Name, "localhost", "127.0.0.1"}
-	for _, a := range n.places() {
-		names = append(names, a.String())
-	}
+	names := []string{n.Name, "localhost", "127.0.0.1", n.addr.String()}
 	pair, err := c.ca.Peer(names...)
 	add(etcd, pair, err)
-	pair, err = c.ca.Serving(append(names, "api."+domain, "api-int."+domain, "kubernetes.default.svc", "10.0.0.1", apiVIP.String(), otherVIP.String())...)
+	pair, err = c.ca.Serving(append(names, "api."+domain, "api-int."+domain, "kubernetes.default.svc", "10.0.0.1", apiVIP.String())...)
 	add(apiServer, pair, err)
 	pair, err = c.ca.Client("kube-apiserver", "system:masters")
 	add("client", pair, err)

@@ -146,21 +146,3 @@ func (c *cluster) etcdLeader() (leader *node) {
 	})
 	return leader
 }
-
-// moveEtcd updates the address of a member in etcd.
-func (c *cluster) moveEtcd(n *node) {
-	c.t.Helper()
-	var others []*node
-	for _, m := range c.masters {
-		if m != n {
-			others = append(others, m)
-		}
-	}
-	client := c.etcdClient(others...)
-	defer client.Close()
-	id := c.member(client, n.Name)
-	c.patiently(func(ctx context.Context) error {
-		_, err := client.MemberUpdate(ctx, id, []string{n.etcdURL(2380)})
-		return err
-	})
-}

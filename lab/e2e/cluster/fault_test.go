@@ -37,7 +37,7 @@ const haproxyLate = 2 * 100 * time.Millisecond
 func (c *cluster) during(f fault) row {
 	c.t.Helper()
 	c.log("%s", f.name)
-	r := row{Name: f.name, What: f.what, Before: c.getNodes()}
+	r := row{Name: f.name, What: f.what}
 	before := c.containers()
 	machine := testkit.StartStopwatch()
 	c.t.Cleanup(func() { machine.End() })
@@ -50,13 +50,11 @@ func (c *cluster) during(f fault) row {
 		f.over()
 		l.answers()
 	}
-	r.During = c.getNodes()
 	if f.mend != nil {
 		f.mend()
 	}
 	c.settle()
 	l.answers()
-	r.After = c.getNodes()
 	r.Seen = l.end()
 	but := ""
 	if f.at != nil {

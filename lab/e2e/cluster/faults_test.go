@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
@@ -72,7 +69,16 @@ func names(pod *corev1.Pod) (out []string) {
 // faults returns all faults of a complete run, in order.
 func (c *cluster) faults() []fault {
 	holder := func() *node { return c.holder(c.vip) }
-	list := []fault{c.powerLoss(), c.kubeletStopped(), c.containerdStopped()}
+	list := []fault{c.powerLoss(),
+		c.stopped("kubelet", "containers go on", func(ctx context.Context, n *node) error { return n.Kubelet.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
+			n.Kubelet, err = n.StartKubelet(ctx, n.config)
+			return err
+		}),
+		c.stopped("containerd", "containers go on, and kubelet cannot see them", func(ctx context.Context, n *node) error { return n.Containerd.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
+			n.Containerd, err = n.StartContainerd(ctx, rig.ToolsImage)
+			return err
+		}),
+	}
 	for _, container := range names(c.masters[0].pods["keepalived"]) {
 		list = append(list, c.kill("keepalived pod: container "+container+" killed",
 			"All processes of a container of the keepalived pod on the holder of the API VIP are killed; kubelet starts it again.", "keepalived", holder, container))
@@ -83,8 +89,7 @@ func (c *cluster) faults() []fault {
 		c.kill("API server killed", "The kube-apiserver on the holder is killed; kubelet starts it again.", apiServer, holder, apiServer),
 		c.kill("etcd leader killed", "The etcd that leads is killed; kubelet starts it again.", etcd, c.etcdLeader, etcd),
 	)
-	list = append(list, c.busy(), c.hang(daemons), c.hang(agents), c.addressChanged(), c.drained())
-	return append(append(list, c.vipChanged(otherVIP)...), c.rotated(), c.refused(), c.apiAway())
+	return append(list, c.busy(), c.hang(daemons), c.hang(agents), c.drained(), c.rotated())
 }
 
 func (c *cluster) powerLoss() fault {
@@ -102,43 +107,19 @@ func (c *cluster) powerLoss() fault {
 	}
 }
 
-func (c *cluster) kubeletStopped() fault {
+// stopped stops a service of the holder until the API reports the node as not ready.
+func (c *cluster) stopped(service, consequence string, stop, start func(context.Context, *node) error) fault {
 	var n *node
 	return fault{
-		name: "kubelet stopped", stays: true,
-		what: "Kubelet on the holder is stopped. It is started again when the API has found out.",
+		name: service + " stopped", stays: true,
+		what: service + " on the holder is stopped: " + consequence + ". It is started again when the API has found out.",
 		do: func() {
 			n = c.holder(c.vip)
-			c.patiently(n.Kubelet.Stop)
+			c.patiently(func(ctx context.Context) error { return stop(ctx, n) })
 		},
 		at:   func() *node { return n },
 		over: func() { c.awaitNotReady(n) },
-		mend: func() {
-			c.patiently(func(ctx context.Context) (err error) {
-				n.Kubelet, err = n.StartKubelet(ctx, n.config)
-				return err
-			})
-		},
-	}
-}
-
-func (c *cluster) containerdStopped() fault {
-	var n *node
-	return fault{
-		name: "containerd stopped", stays: true,
-		what: "containerd on the holder is stopped: containers go on, and kubelet cannot see them. It is started again when the API has found out.",
-		do: func() {
-			n = c.holder(c.vip)
-			c.patiently(n.Containerd.Stop)
-		},
-		at:   func() *node { return n },
-		over: func() { c.awaitNotReady(n) },
-		mend: func() {
-			c.patiently(func(ctx context.Context) (err error) {
-				n.Containerd, err = n.StartContainerd(ctx, rig.ToolsImage)
-				return err
-			})
-		},
+		mend: func() { c.patiently(func(ctx context.Context) error { return start(ctx, n) }) },
 	}
 }
 
@@ -193,43 +174,6 @@ func (c *cluster) hang(processes map[string]string) fault {
 	}
 }
 
-// addressChanged reboots a node at another address.
-func (c *cluster) addressChanged() fault {
-	var n *node
-	return fault{
-		name: "address of a node changed",
-		what: "A control-plane node that does not hold the API VIP boots with another address. Its member of etcd and its API server are told, as operators do, and then the other API servers, one after the other; its name stays.",
-		do: func() {
-			holder := c.holder(c.vip)
-			n = c.masters[slices.IndexFunc(c.masters, func(n *node) bool { return n != holder })]
-			n.powerOff()
-			old := n.addr
-			n.addr = spare(old)
-			c.moveEtcd(n)
-			n.startEtcd("existing", c.masters)
-			n.startAPI(c.masters)
-			c.must(n.PowerOn())
-			// In this order: the kernel removes an address along with the first one of its
-			// network.
-			c.must(n.Run(nil, "ip", "address", "delete", netip.PrefixFrom(old, 24).String(), "dev", n.Link))
-			c.must(n.AddAddress(n.Link, netip.PrefixFrom(n.addr, 24)))
-			n.boot()
-			n.awaitPods()
-		},
-		over: func() {
-			for _, m := range c.masters {
-				if m == n {
-					continue
-				}
-				old := m.Await(c.t, "up", apiServer, apiServer, rig.Running)
-				m.startAPI(c.masters)
-				m.replaced(apiServer, apiServer, old)
-				c.until("the API server of "+m.Name, func() bool { return c.serves(m) })
-			}
-		},
-	}
-}
-
 // drained restarts a node as for an update.
 func (c *cluster) drained() fault {
 	var n *node
@@ -248,70 +192,6 @@ func (c *cluster) drained() fault {
 			c.kubectl("uncordon", n.Name)
 		},
 	}
-}
-
-// shutDown stops kubelet and all containers, and waits for their end up to a bound.
-func (n *node) shutDown() {
-	c := n.cluster
-	c.t.Helper()
-	var pids []int
-	pods := n.allPods()
-	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		for _, container := range names(pods[name]) {
-			pids = append(pids, n.processes(name, container, "")...)
-		}
-	}
-	c.patiently(n.Kubelet.Stop)
-	for _, pid := range pids {
-		syscall.Kill(pid, syscall.SIGTERM)
-	}
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if !slices.ContainsFunc(pids, func(pid int) bool { return syscall.Kill(pid, 0) == nil }) {
-			return
-		}
-	}
-}
-
-// vipChanged changes the VIP of the API in two steps (docs/change-a-vip.md). In each, one node
-// after the other gets a new cluster.yaml, as the machine config operator writes files, and no
-// other file.
-func (c *cluster) vipChanged(to netip.Addr) []fault {
-	from := c.vip
-	group := c.config(v1alpha1.RoleMaster).Spec.Groups[0]
-	give := func(keep bool) {
-		spec := []string{"vrrp: {virtualRouterIDs: {api: 101}}"}
-		if keep {
-			spec = append(spec, fmt.Sprintf("additionalAPIVIPs: [{name: old, vips: [%s], virtualRouterID: %d}]", from, group.VirtualRouterID))
-		}
-		rendered := c.render(to, spec...)
-		for _, n := range c.nodes() {
-			data, err := os.ReadFile(filepath.Join(rendered, "files", n.role, v1alpha1.ClusterConfigPath))
-			c.must(err)
-			c.must(n.Write(v1alpha1.ClusterConfigPath, data))
-			if n.role != v1alpha1.RoleMaster {
-				continue
-			}
-			c.until("keepalived's configuration of "+n.Name, func() bool {
-				conf, err := n.Read(v1alpha1.KeepalivedConf)
-				c.must(err)
-				return strings.Contains(string(conf), from.String()+"/") == keep && strings.Contains(string(conf), to.String()+"/")
-			})
-			c.holder(to)
-		}
-	}
-	return []fault{{
-		name: fmt.Sprintf("API VIP %s besides %s", to, from), lossless: true,
-		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the old VIP.",
-		do:   func() { give(true) },
-		mend: func() { c.vip = to },
-	}, {
-		name: fmt.Sprintf("API VIP %s goes", from), lossless: true,
-		what: "Every node gets another cluster.yaml, and nothing else, one after the other. The client uses the new VIP.",
-		do:   func() { give(false) },
-		over: func() {
-			c.until("nobody to hold "+from.String(), func() bool { return !slices.ContainsFunc(c.nodes(), func(n *node) bool { return n.has(from) }) })
-		},
-	}}
 }
 
 // rotated waits until every kubelet has another certificate.
@@ -345,56 +225,6 @@ func (c *cluster) rotated() fault {
 				n.signal(syscall.SIGTERM, apiServer, apiServer, "")
 				n.replaced(apiServer, apiServer, old)
 				c.until("the API server of "+n.Name, func() bool { return c.serves(n) })
-			}
-		},
-	}
-}
-
-// refused withdraws the agents' rights and restores them.
-func (c *cluster) refused() fault {
-	manifests := c.rendered + "/manifests"
-	return fault{
-		name: "RBAC removed and restored",
-		what: "The rights that vipgen renders for the agents are deleted, and the keepalived pod of the holder is killed, so that its agent starts without them. Then they are there again.",
-		do: func() {
-			c.kubectl("delete", "--wait=true", "-f", manifests+"/clusterrolebinding.yaml", "-f", manifests+"/clusterrole.yaml", "-f", manifests+"/rolebinding.yaml", "-f", manifests+"/role.yaml")
-			n := c.holder(c.vip)
-			old := n.Await(c.t, "up", "keepalived", "keepalived", rig.Running)
-			n.signal(syscall.SIGKILL, "keepalived", "keepalived", "")
-			n.replaced("keepalived", "keepalived", old)
-			c.holder(c.vip)
-		},
-		mend: func() { c.kubectl("apply", "-f", manifests) },
-	}
-}
-
-// apiOutage is the time for which all API servers are stopped.
-const apiOutage = 3 * time.Minute
-
-// apiAway stops all API servers, and restarts an agent meanwhile.
-func (c *cluster) apiAway() fault {
-	return fault{
-		name: "no API for " + apiOutage.String(),
-		what: "The manifests of all API servers are taken away for " + apiOutage.String() + ", and the keepalived pod of the holder is killed meanwhile (hard case 19).",
-		do: func() {
-			for _, n := range c.masters {
-				n.endStatic(apiServer)
-			}
-			for _, n := range c.masters {
-				c.until("the API server of "+n.Name+" to end", func() bool { return !c.serves(n) })
-			}
-			away := time.Now()
-			n := c.holder(c.vip)
-			old := n.Await(c.t, "up", "keepalived", "keepalived", rig.Running)
-			n.signal(syscall.SIGKILL, "keepalived", "keepalived", "")
-			n.replaced("keepalived", "keepalived", old)
-			for time.Since(away) < apiOutage {
-				c.holder(c.vip)
-				c.holder(ingressVIP)
-				time.Sleep(time.Second)
-			}
-			for _, n := range c.masters {
-				n.startAPI(c.masters)
 			}
 		},
 	}

@@ -5,38 +5,28 @@ import (
 	"time"
 )
 
-// gap measures the longest time between two successes.
+// gap measures the longest time between two events.
 type gap struct {
-	mu           sync.Mutex
-	last         time.Time
-	longest      time.Duration
-	good, failed int
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
 }
 
-// record counts an attempt. A success counts from the time of its request.
-func (g *gap) record(asked time.Time, err error) {
+func (g *gap) record(at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err != nil {
-		g.failed++
-		return
-	}
-	g.good++
 	if !g.last.IsZero() {
-		g.longest = max(g.longest, asked.Sub(g.last))
+		g.longest = max(g.longest, at.Sub(g.last))
 	}
-	if asked.After(g.last) {
-		g.last = asked
-	}
+	g.last = at
 }
 
-// read returns the longest time, up to now, and the counts.
-func (g *gap) read(now time.Time) (longest time.Duration, good, failed int) {
+// read returns the longest time, up to now.
+func (g *gap) read(now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	longest = g.longest
-	if !g.last.IsZero() {
-		longest = max(longest, now.Sub(g.last))
+	if g.last.IsZero() {
+		return 0
 	}
-	return longest, g.good, g.failed
+	return max(g.longest, now.Sub(g.last))
 }

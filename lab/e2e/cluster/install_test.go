@@ -69,7 +69,7 @@ func (c *cluster) install(r *report, workers int) {
 	c.log("all nodes are ready")
 	joined := row{
 		Name: "nodes join", What: "The bootstrap host holds the API VIP alone; kubelets of three control-plane nodes and the workers register by it; etcd grows from one member to four; API servers start on the control plane.",
-		Seen: l.end(), After: c.getNodes(),
+		Seen: l.end(),
 	}
 	r.rows = append(r.rows, joined)
 	c.handOver(r)

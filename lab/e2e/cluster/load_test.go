@@ -1,16 +1,12 @@
 package cluster
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,22 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/e2e/rig"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
 const (
-	beat      = "beat"   // a ConfigMap that changes constantly
-	ticker    = "ticker" // a pod that prints constantly
+	beat      = "beat" // a ConfigMap that changes constantly
 	beatEvery = 250 * time.Millisecond
-	// listEvery is the interval in which the nodes are listed, as by kubectl.
-	listEvery = 250 * time.Millisecond
 	// directEvery is the interval of requests to each API server without the VIP.
 	directEvery = 250 * time.Millisecond
 	timeout     = 2 * time.Second
@@ -54,20 +45,14 @@ type load struct {
 	servers  []*kubernetes.Clientset // of each API server
 	holders  *watch.Watch
 
-	lists  gap // of the nodes, each over its own connection
 	events gap // of a watch on the changing object
-	lines  gap // of a log that is followed
 	beats  *heartbeats
-
-	mu     sync.Mutex
-	breaks int                         // of the log
-	bad    map[string][2]time.Duration // containers that kubelet reported as not ready, with the time span
 }
 
 // startLoad begins to use the cluster by this VIP.
 func (c *cluster) startLoad(vip netip.Addr) *load {
 	c.t.Helper()
-	l := &load{c: c, since: time.Now(), vip: vip, beats: newHeartbeats(), bad: map[string][2]time.Duration{}}
+	l := &load{c: c, since: time.Now(), vip: vip, beats: newHeartbeats()}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	start := func(url string, every time.Duration) *probe.Probe {
@@ -91,18 +76,13 @@ func (c *cluster) startLoad(vip netip.Addr) *load {
 			l.direct = append(l.direct, start("https://"+n.addr.String()+":6443/readyz", directEvery))
 			l.servers = append(l.servers, c.clients(n.addr, timeout))
 		}
-		l.done.Go(func() { l.watchPods(ctx, n) })
 	}
 	var err error
 	l.holders, err = watch.Start(watch.Config{Network: c.network, Nodes: nodes, VIPs: []netip.Addr{vip, ingressVIP}, Since: l.since})
 	c.must(err)
-	l.done.Go(func() { l.list(ctx) })
 	l.done.Go(func() { l.change(ctx) })
 	l.done.Go(func() { l.watchNodes(ctx) })
 	l.done.Go(func() { l.follow(ctx) })
-	if len(c.workers) > 0 && c.workers[0].booted {
-		l.done.Go(func() { l.download(ctx) })
-	}
 	return l
 }
 
@@ -117,24 +97,6 @@ func every(ctx context.Context, step time.Duration, f func()) {
 			return
 		}
 	}
-}
-
-// list lists the nodes through the VIP, each time over a new connection.
-func (l *load) list(ctx context.Context) {
-	config := l.c.restConfig(l.vip)
-	secure, err := rest.TLSConfigFor(config)
-	if err != nil {
-		l.lists.record(time.Now(), err)
-		return
-	}
-	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: config.Dial, TLSClientConfig: secure, DisableKeepAlives: true}}
-	every(ctx, listEvery, func() {
-		asked := time.Now()
-		err := get(ctx, client, config.Host+"/api/v1/nodes")
-		if ctx.Err() == nil {
-			l.lists.record(asked, err)
-		}
-	})
 }
 
 // get reads an answer to its end.
@@ -177,80 +139,10 @@ func (l *load) follow(ctx context.Context) {
 	set := l.c.clients(l.vip, 0)
 	lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", controlNamespace, fields.OneTermEqualSelector("metadata.name", beat))
 	informer := cache.NewSharedInformer(lw, &corev1.ConfigMap{}, 0)
-	seen := func(any) { l.events.record(time.Now(), nil) }
+	seen := func(any) { l.events.record(time.Now()) }
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, UpdateFunc: func(_, now any) { seen(now) }})
 	if err == nil {
 		informer.RunWithContext(ctx)
-	}
-}
-
-// download follows the log of a pod through the VIP, and resumes after a broken connection.
-func (l *load) download(ctx context.Context) {
-	set := l.c.clients(l.vip, 0)
-	pod := ticker + "-" + l.c.workers[0].Name
-	for first := true; ctx.Err() == nil; first = false {
-		if !first {
-			l.mu.Lock()
-			l.breaks++
-			l.mu.Unlock()
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-			}
-		}
-		none := int64(0)
-		stream, err := set.CoreV1().Pods(controlNamespace).GetLogs(pod, &corev1.PodLogOptions{Follow: true, TailLines: &none}).Stream(ctx)
-		if err != nil {
-			continue
-		}
-		for lines := bufio.NewScanner(stream); lines.Scan(); {
-			l.lines.record(time.Now(), nil)
-		}
-		stream.Close()
-	}
-}
-
-// watchPods records kubelet's status of containers that are not ready.
-func (l *load) watchPods(ctx context.Context, n *node) {
-	every(ctx, 500*time.Millisecond, func() {
-		k := n.Kubelet
-		if k == nil || !n.On() {
-			return
-		}
-		pods, err := k.Pods(ctx)
-		if err != nil {
-			return // kubelet does not run; kubectl shows it
-		}
-		for _, p := range pods {
-			for _, s := range p.Status.ContainerStatuses {
-				if !rig.Running(s) {
-					l.notReady(n.Name+" "+strings.TrimSuffix(p.Name, "-"+n.Name)+"/"+s.Name, state(s))
-				}
-			}
-		}
-	})
-}
-
-// state returns the reason why a container is not ready.
-func state(s corev1.ContainerStatus) string {
-	switch {
-	case s.State.Waiting != nil:
-		return cmp.Or(s.State.Waiting.Reason, "waiting")
-	case s.State.Terminated != nil:
-		return cmp.Or(s.State.Terminated.Reason, "terminated")
-	}
-	return "not ready"
-}
-
-func (l *load) notReady(container, state string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Since(l.since)
-	key := container + ": " + state
-	if span, known := l.bad[key]; known {
-		l.bad[key] = [2]time.Duration{span[0], now}
-	} else {
-		l.bad[key] = [2]time.Duration{now, now}
 	}
 }
 
@@ -281,20 +173,11 @@ func (l *load) end() seen {
 	for i := 1; i < len(alive); i++ {
 		s.NoServer = max(s.NoServer, alive[i]-alive[i-1])
 	}
-	s.Lists, s.Listed, s.ListsFailed = l.lists.read(now)
-	s.Events, _, _ = l.events.read(now)
-	s.Lines, s.Downloaded, _ = l.lines.read(now)
+	s.Events = l.events.read(now)
 	timeline, err := l.holders.End()
 	testkit.Check(l.c.t, err)
 	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)
 	l.done.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.Breaks = l.breaks
-	for _, key := range slices.Sorted(maps.Keys(l.bad)) {
-		span := l.bad[key]
-		s.NotReady = append(s.NotReady, fmt.Sprintf("%s (seen for %s)", key, short(span[1]-span[0])))
-	}
 	return s
 }
 

@@ -227,13 +227,11 @@ func (o *machineConfigs) rollOut() (reboots int) {
 	return reboots
 }
 
-// reboot ends all processes on the node like systemd: kubelet, and all containers at once, for
-// a minute at most. Then it boots.
+// reboot shuts the node down, and boots it.
 func (n *node) reboot() {
 	c := n.cluster
 	c.t.Helper()
-	c.patiently(n.Kubelet.Stop)
-	n.endContainers()
+	n.shutDown()
 	n.powerOff()
 	c.must(n.Run(nil, "nft", "flush", "ruleset")) // the kernel's rules, which a reboot removes
 	c.must(n.PowerOn())
@@ -256,10 +254,12 @@ func (n *node) layManifests() {
 	}
 }
 
-// endContainers stops all containers, and waits for their end.
-func (n *node) endContainers() {
+// shutDown ends the node's processes like systemd: kubelet, and all containers at once, for a
+// minute at most.
+func (n *node) shutDown() {
 	c := n.cluster
 	c.t.Helper()
+	c.patiently(n.Kubelet.Stop)
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	out, err := n.Output(ctx, "ctr", "--namespace", "k8s.io", "tasks", "list", "-q")

@@ -221,13 +221,3 @@ func (n *node) has(vip netip.Addr) bool {
 	addrs, err := n.Addresses()
 	return err == nil && slices.ContainsFunc(addrs, func(p netip.Prefix) bool { return p.Addr() == vip })
 }
-
-// spare returns another address of the network for a control-plane node.
-func spare(addr netip.Addr) netip.Addr {
-	bytes := addr.As4()
-	bytes[3] += 50
-	return netip.AddrFrom4(bytes)
-}
-
-// places returns the addresses that the node has over time.
-func (n *node) places() []netip.Addr { return []netip.Addr{n.addr, spare(n.addr)} }

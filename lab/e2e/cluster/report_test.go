@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,15 +35,10 @@ type seen struct {
 	API, Web probed
 	NoServer time.Duration // longest time without an answer of any API server, not through the VIP
 
-	Lists               time.Duration
-	Listed, ListsFailed int
-	Events              time.Duration
-	Lines               time.Duration
-	Downloaded, Breaks  int
+	Events time.Duration // longest time between two events of a watch
 
-	Holders  []string
-	Two      time.Duration
-	NotReady []string
+	Holders []string
+	Two     time.Duration
 
 	// Of all nodes except the affected one, if any.
 	Beat    time.Duration // the longest time between two heartbeats of a kubelet
@@ -51,17 +47,15 @@ type seen struct {
 
 // row holds the results of one step.
 type row struct {
-	Name, What            string
-	Seen                  seen
-	Restarts              []string
-	Before, During, After string // kubectl get nodes
+	Name, What string
+	Seen       seen
+	Restarts   []string
 }
 
 // report collects the results of a run.
 type report struct {
 	title string
 	rows  []row
-	extra []string
 }
 
 // newReport returns a report that is printed when the test ends, and written on request.
@@ -90,8 +84,8 @@ func short(d time.Duration) string {
 // table returns a Markdown table.
 func (r *report) table() string {
 	var b strings.Builder
-	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | nodes listed | watch | log, breaks | who held the API VIP | split brain | heartbeats of other nodes, not ready | containers restarted |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | watch | who held the API VIP | split brain | heartbeats of other nodes, not ready | containers restarted |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, w := range r.rows {
 		s := w.Seen
 		two, beat, restarts := "-", "-", "none"
@@ -104,26 +98,10 @@ func (r *report) table() string {
 		if len(w.Restarts) > 0 {
 			restarts = strings.Join(w.Restarts, ", ")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s, %d of %d lost | %s | %s, %d | %s | %s | %s | %s |\n",
-			w.Name, s.API, s.Web, short(s.NoServer), short(s.Lists), s.ListsFailed, s.Listed+s.ListsFailed,
-			short(s.Events), short(s.Lines), s.Breaks, strings.Join(s.Holders, " → "), two, beat, restarts)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", w.Name, s.API, s.Web, short(s.NoServer), short(s.Events),
+			strings.Join(s.Holders, " → "), two, beat, restarts)
 	}
 	return b.String()
-}
-
-// bullets writes a list below a heading, of the first of many lines.
-func bullets(b *strings.Builder, heading string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n\n", heading)
-	const most = 40
-	for _, line := range lines[:min(len(lines), most)] {
-		fmt.Fprintf(b, "- %s\n", line)
-	}
-	if more := len(lines) - most; more > 0 {
-		fmt.Fprintf(b, "- and %d more\n", more)
-	}
 }
 
 // String is the whole report.
@@ -132,17 +110,9 @@ func (r *report) String() string {
 	fmt.Fprintf(&b, "# %s\n\n%s", r.title, r.table())
 	for _, w := range r.rows {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", w.Name, w.What)
-		bullets(&b, "Lost at the API VIP", w.Seen.API.Losses)
-		bullets(&b, "Lost at the ingress VIP", w.Seen.Web.Losses)
-		bullets(&b, "Not ready, as kubelet said", w.Seen.NotReady)
-		for _, t := range []struct{ when, nodes string }{{"Before", w.Before}, {"During", w.During}, {"After", w.After}} {
-			if t.nodes != "" {
-				fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", t.when, t.nodes)
-			}
+		if losses := slices.Concat(w.Seen.API.Losses, w.Seen.Web.Losses); len(losses) > 0 {
+			fmt.Fprintf(&b, "\nLost:\n\n- %s\n", strings.Join(losses[:min(len(losses), 40)], "\n- "))
 		}
-	}
-	for _, e := range r.extra {
-		b.WriteString("\n" + e)
 	}
 	return b.String()
 }

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/vipgen/vipgen/lab/e2e/rig"
 )
 
 const routerNamespace = "openshift-ingress"
 
 // routers are pods of the default ingress controller with a real HAProxy, which answers every
-// request with its node's name, and a pod that prints constantly. They are bound to their nodes
-// by hand, because no scheduler runs.
+// request with its node's name. They are bound to their nodes by hand, because no scheduler runs.
 const routers = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: router, namespace: ` + routerNamespace + `}
@@ -59,36 +56,19 @@ spec:
   volumes: [{name: config, configMap: {name: router}}]
 `
 
-const printer = `---
-apiVersion: v1
-kind: Pod
-metadata: {name: ` + ticker + `-%[1]s, namespace: ` + controlNamespace + `}
-spec:
-  nodeName: %[1]s
-  hostNetwork: true
-  automountServiceAccountToken: false
-  tolerations: [{operator: Exists}]
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: ticker
-    image: %[2]s
-    command: [/usr/bin/dash, -c, "n=0; while :; do n=$((n+1)); echo $n; sleep 0.1; done"]
-`
-
-// startRouters starts a router and a printer on each worker.
+// startRouters starts a router on each worker.
 func (c *cluster) startRouters() {
 	c.t.Helper()
 	text := routers
 	image := c.masters[0].pods["haproxy"].Spec.Containers[0].Image
 	for _, n := range c.workers {
-		text += fmt.Sprintf(router, n.Name, image) + fmt.Sprintf(printer, n.Name, rig.ToolsImage)
+		text += fmt.Sprintf(router, n.Name, image)
 	}
 	file := filepath.Join(c.dir, "routers.yaml")
 	c.must(os.WriteFile(file, []byte(text), 0o600))
 	c.kubectl("apply", "-f", file)
 	for _, n := range c.workers {
 		c.kubectl("wait", "pod", "router-default-"+n.Name, "-n", routerNamespace, "--for=condition=Ready", "--timeout=60s")
-		c.kubectl("wait", "pod", ticker+"-"+n.Name, "-n", controlNamespace, "--for=condition=Ready", "--timeout=60s")
 	}
 	if c.routed = len(c.workers) > 0; c.routed {
 		c.holder(ingressVIP)

@@ -10,7 +10,6 @@ import (
 var (
 	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
 	workers    = flag.Int("workers", 1, "number of workers")
-	idle       = flag.Duration("idle", 0, "for how long nothing happens while it is measured what containers use")
 	local      = flag.String("local", "", "spec.apiServer.local of the cluster, if not the default")
 	reports    = flag.String("reports", "", "directory for reports in Markdown")
 )
@@ -21,9 +20,6 @@ func TestCluster(t *testing.T) {
 	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
 	c.checkPods()
-	if *idle > 0 {
-		r.extra = append(r.extra, c.measureIdle(*idle))
-	}
 	for _, f := range c.faults() {
 		if chosen(f.name) {
 			r.rows = append(r.rows, c.during(f))

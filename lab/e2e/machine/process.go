@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // Process is a process of a container, from this machine's /proc.
@@ -68,41 +67,6 @@ func (m *Machine) containerGroup(controller, containerID string) (group string, 
 		err = fmt.Errorf("no container %s runs on %s", containerID, m.Name)
 	}
 	return group, err
-}
-
-// Usage is the resource usage of a container.
-type Usage struct {
-	CPU    time.Duration // CPU time since the start
-	Memory int64         // current private memory in bytes: not of files, and not shared
-}
-
-// Usage reads the resource usage of a container from its control groups.
-func (m *Machine) Usage(containerID string) (u Usage, err error) {
-	cpu, err := m.containerGroup("cpuacct", containerID)
-	if err != nil {
-		return u, err
-	}
-	memory, err := m.containerGroup("memory", containerID)
-	if err != nil {
-		return u, err
-	}
-	nanoseconds, err := os.ReadFile(filepath.Join(cpu, "cpuacct.usage"))
-	if err != nil {
-		return u, err
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(nanoseconds)), 10, 64)
-	u.CPU = time.Duration(n)
-	stat, readErr := os.ReadFile(filepath.Join(memory, "memory.stat"))
-	if err = errors.Join(err, readErr); err != nil {
-		return u, err
-	}
-	for line := range strings.Lines(string(stat)) {
-		if value, ok := strings.CutPrefix(line, "total_rss "); ok {
-			u.Memory, err = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return u, err
-		}
-	}
-	return u, fmt.Errorf("%s/memory.stat has no total_rss", memory)
 }
 
 // readProcess reads proc_pid_status(5) and proc_pid_mountinfo(5).
