@@ -3,7 +3,6 @@ package firstboot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/netip"
@@ -33,14 +32,13 @@ const (
 )
 
 // controlPlane is two control-plane nodes with a real kubelet, containerd and API server,
-// which share an etcd on the site's host. They run vipgen's pods, or the operator's.
+// which share an etcd on the site's host.
 type controlPlane struct {
 	*site
-	nodes     []*node
-	booted    map[*node]time.Time // when last
-	operators bool                // run there
-	out       string              // the directory of what vipgen rendered
-	rendered  []byte              // the part of it for the nodes
+	nodes    []*node
+	booted   map[*node]time.Time // when last
+	out      string              // the directory of what vipgen rendered
+	rendered []byte              // the part of it for the nodes
 }
 
 // newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines of
@@ -212,25 +210,6 @@ func (c *controlPlane) awaitBoth() {
 
 // operatorsImage has all programs of the operator's pods.
 const operatorsImage = "localhost/operators:1"
-
-// becomeOperators makes the nodes run the operator's keepalived and HAProxy from their next
-// boot on, as from 4.12 to 4.21: a stand-in, see docs/testing.md.
-func (c *controlPlane) becomeOperators() {
-	c.t.Helper()
-	archive := rig.OperatorsArchive(c.t, operatorsImage)
-	for _, n := range c.nodes {
-		n.off()
-	}
-	for i, n := range c.nodes {
-		c.give(n, archive)
-		c.must(errors.Join(os.RemoveAll(n.Path("/etc/keepalived")), os.RemoveAll(n.Path("/etc/haproxy"))))
-		c.installOperators(n, i)
-	}
-	for _, n := range c.nodes {
-		c.powerOn(n)
-	}
-	c.operators = true
-}
 
 // installOperators writes the files of the operator's keepalived and HAProxy, and their pods'
 // manifests, to a node.

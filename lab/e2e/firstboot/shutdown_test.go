@@ -39,17 +39,14 @@ type way struct {
 	verb string // of systemctl
 	// graceful is set if kubelet ends the pods; else systemd ends their scopes.
 	graceful bool
-	// operators is set if the nodes run the operator's keepalived and HAProxy.
-	operators bool
-	promised  time.Duration // median of the longest times without an answer; 0 for none
+	promised time.Duration // median of the longest times without an answer
 }
 
 var ways = []way{
-	{"reboot, kubelet ends the pods", "reboot", true, false, shutdownGap},
-	{"power-off, kubelet ends the pods", "poweroff", true, false, shutdownGap},
-	{"reboot, systemd ends the scopes", "reboot", false, false, atOnceGap},
-	{"power-off, systemd ends the scopes", "poweroff", false, false, atOnceGap},
-	{"the operator's, reboot, systemd ends the scopes", "reboot", false, true, 0}, // the last: nodes stay the operator's
+	{"reboot, kubelet ends the pods", "reboot", true, shutdownGap},
+	{"power-off, kubelet ends the pods", "poweroff", true, shutdownGap},
+	{"reboot, systemd ends the scopes", "reboot", false, atOnceGap},
+	{"power-off, systemd ends the scopes", "poweroff", false, atOnceGap},
 }
 
 // Hard case 43: the holder of the API VIP is rebooted and powered off by systemctl, with all of
@@ -90,9 +87,6 @@ type seen struct {
 
 func (c *controlPlane) shutDownBy(w way) {
 	c.t.Helper()
-	if w.operators && !c.operators {
-		c.becomeOperators()
-	}
 	c.gracefully(w.graceful)
 	var all []seen
 	for range *shutdowns {
@@ -108,10 +102,8 @@ func (c *controlPlane) shutDownBy(w way) {
 	}
 	c.t.Logf("RESULT | %s | %d ms (%d to %d) | %d of %d | %d, up to %d ms | machine late by up to %d ms", w.name,
 		median.gap.Milliseconds(), all[0].gap.Milliseconds(), worst.gap.Milliseconds(), lost, requests, draining, last.Milliseconds(), late.Milliseconds())
-	if w.promised > 0 {
-		testkit.Promise(c.t, "the median of the longest times without an answer", median.gap, w.promised, 10*w.promised+2*late, late)
-		testkit.Promise(c.t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
-	}
+	testkit.Promise(c.t, "the median of the longest times without an answer", median.gap, w.promised, 10*w.promised+2*late, late)
+	testkit.Promise(c.t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
 }
 
 // graceful are the lines of kubelet's configuration that make it delay shutdowns, as in
@@ -216,7 +208,7 @@ func (n *node) checkEnd(w way, since time.Time) {
 	if want := "Reached target " + w.verb + ".target"; !strings.Contains(string(out), want) {
 		n.t.Errorf("%s did not end by %s:\n%s", n.Name, w.verb, tail(string(out)))
 	}
-	if !w.operators && w.graceful {
+	if w.graceful {
 		// The end of HAProxy lowers the priority as well, so the VIP may have left before
 		// keepalived's own hand-over.
 		log := n.podLog(since, "keepalived", "keepalived")
