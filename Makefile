@@ -21,7 +21,7 @@ LIVE := VIPGEN_TESTS=live $(RETEST)
 # lab's module, with all daemons and clients, take two thirds of a slow core each.
 ELECTIONS = $(filter agent/keepalived%,$(WITH_LIVE))
 # Packages with measured tests: of the lab's module, and of this one.
-MEASURED_LAB := ./bench ./report ./cli
+MEASURED_LAB := ./bench
 MEASURED     := ./cmd/cli
 # The packages with live tests, which testkit holds to be all (internal/testkit/live.txt).
 WITH_LIVE = $(shell cat internal/testkit/live.txt)
