@@ -76,11 +76,7 @@ func (c *badCase) rewrite(name, report string) error {
 // run runs a command line in the current directory.
 func run(stdin string, args ...string) (code int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
-	in := strings.NewReader(stdin)
-	// cobra keeps every flag that has a completion, and with it these buffers: megabytes that
-	// commands with a memory limit try to collect in vain.
-	defer func() { in.Reset(""); out, errOut = bytes.Buffer{}, bytes.Buffer{} }()
-	code = Run(args, in, &out, &errOut)
+	code = Run(args, strings.NewReader(stdin), &out, &errOut)
 	checkOutput(args, out.String())
 	return code, out.String(), errOut.String()
 }

@@ -23,6 +23,9 @@ import (
 // completeFrom completes a flag, also one that takes a list, with names of the cluster on the
 // command line, or with the usual ones while that cannot be read.
 func (a *app) completeFrom(c *cobra.Command, flag string, f *inputflags.Flags, names func(*render.Cluster) []string, usual ...string) {
+	if !a.completing {
+		return // as by command.Complete
+	}
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		known := usual
 		if file := inputflags.Arg(args); file != "-" {

@@ -24,6 +24,7 @@ import (
 // RunLive executes a command line of kubectl-vipgen and returns its exit code.
 func RunLive(args []string, in io.Reader, out, errOut io.Writer) int {
 	l := newLive(in, out, errOut)
+	l.completing = command.Completing(args)
 	return l.Exit(command.Execute(context.Background(), l.root(), args))
 }
 

@@ -18,7 +18,7 @@ import (
 // Run executes a command line and returns its exit code.
 func Run(args []string, in io.Reader, out, errOut io.Writer) int {
 	args = withPlanCommand(args)
-	a := &app{Reader: input.Reader{In: in}, Console: command.Console{Out: out, Err: errOut}}
+	a := &app{Reader: input.Reader{In: in}, Console: command.Console{Out: out, Err: errOut}, completing: command.Completing(args)}
 	root := a.root()
 	if program, rest := plugin(root, args); program != "" {
 		code, err := execPlugin(program, rest)
@@ -45,6 +45,8 @@ func Command() *cobra.Command { return (&app{}).root() }
 type app struct {
 	// quiet suppresses the summary of written files.
 	quiet bool
+	// completing is set if a shell asks for completions.
+	completing bool
 	command.Console
 	// Reader reads the input, standard input included.
 	input.Reader

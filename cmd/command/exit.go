@@ -64,6 +64,9 @@ var flagGroup = lazy.Regexp(`^if any flags in the group \[.*\] are set none of t
 // a hook are usage errors, too.
 func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	root.SetArgs(args)
+	if Completing(args) {
+		registerCompletions(root)
+	}
 	c, err := root.ExecuteContextC(ctx)
 	var usage *UsageError
 	var flag *pflag.NotExistError

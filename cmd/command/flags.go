@@ -53,9 +53,33 @@ func Dir(c *cobra.Command, dir *string, usage string) {
 	_ = c.MarkFlagDirname("dir")
 }
 
-// Complete completes the values of a flag.
+// completions is the annotation of a flag with the values to complete it with.
+const completions = "vipgen_completions"
+
+// Complete completes the values of a flag. Execute registers them if args ask for completions:
+// cobra keeps what is registered, and so all flags of a command tree, until the process ends.
 func Complete(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	f := c.Flag(flag)
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[completions] = values
+}
+
+// Completing reports whether a command line is a shell's request for completions.
+func Completing(args []string) bool {
+	return len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)
+}
+
+func registerCompletions(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if values, ok := f.Annotations[completions]; ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, child := range c.Commands() {
+		registerCompletions(child)
+	}
 }
 
 // Setup configures the flags of all commands below root: their errors are readable, and an
