@@ -95,6 +95,20 @@ func (s setup) cluster(t *testing.T, version string) *Cluster {
 	return c
 }
 
+// rendered caches the bundles of setups, for all tests.
+var rendered = map[string][]ignition.Bundle{}
+
+func (s setup) bundles(t *testing.T, version string) []ignition.Bundle {
+	t.Helper()
+	key := s.name + " " + version
+	if rendered[key] == nil {
+		bundles, err := s.cluster(t, version).Bundles()
+		testkit.Must(t, err)
+		rendered[key] = bundles
+	}
+	return rendered[key]
+}
+
 // TestOperatorContract compares the output with the contract, for every kind of cluster and
 // release: all files are in the contract, all that must be replaced are, kept ones are not
 // touched, and replaced units keep their promises.
@@ -106,9 +120,7 @@ func TestOperatorContract(t *testing.T) {
 				if !assets.AtLeast(version, s.since()) {
 					continue
 				}
-				bundles, err := s.cluster(t, version).Bundles()
-				testkit.Must(t, err)
-				for _, b := range bundles {
+				for _, b := range s.bundles(t, version) {
 					if b.Role != "bootstrap" { // the operator never sees that host
 						nodes++
 						checkContract(t, s, version, b, rows)
@@ -243,9 +255,7 @@ func TestBroken(t *testing.T) {
 // name that the installer's copies replace or join.
 func TestBootstrapHost(t *testing.T) {
 	for _, s := range setups() {
-		c := s.cluster(t, "4.20")
-		bundles, err := c.Bundles()
-		testkit.Must(t, err)
+		bundles := s.bundles(t, "4.20")
 		i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == "bootstrap" })
 		if operators := !s.userManaged && slices.Contains(s.words(), "vips"); operators != (i < 0) {
 			t.Errorf("%s: bootstrap host rendered: %t", s.name, i >= 0)

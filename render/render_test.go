@@ -358,7 +358,7 @@ hosts:
 // pull the agent's image with, and no MachineConfigs.
 func TestOtherSystems(t *testing.T) {
 	for os, want := range map[string]bool{ignition.OpenShift: true, ignition.FCOS: false, ignition.Flatcar: false} {
-		c, list, err := Load(Sources{InstallConfig: File{Name: "install-config.yaml", Data: benchInput(1)}}, Options{OS: os})
+		c, list, err := Load(Sources{InstallConfig: File{Name: "install-config.yaml", Data: input("demo", managed, "").InstallConfig.Data}}, Options{OS: os})
 		if err != nil {
 			t.Fatal(list)
 		}

@@ -39,14 +39,7 @@ func (n *node) jobs() []*job {
 // start executes the agent with the job's command line.
 func (j *job) start() {
 	j.b.Helper()
-	j.startAs(commandOf(j.b, j.pod, j.name)[0])
-}
-
-// startAs is start with another build of the agent.
-func (j *job) startAs(program string, env ...string) {
-	j.b.Helper()
-	line := append([]string{program}, commandOf(j.b, j.pod, j.name)[1:]...)
-	j.process = j.Start(append(env, "NODE_NAME="+nodeName(self)), line...)
+	j.process = j.Start([]string{"NODE_NAME=" + nodeName(self)}, commandOf(j.b, j.pod, j.name)...)
 	// Namespaces and mounts come first.
 	j.await("the agent to be executed", func() bool { return command(j.pid()) == "vipgen-agent" })
 	j.began = time.Now()

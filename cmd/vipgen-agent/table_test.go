@@ -33,9 +33,6 @@ func (m *measurement) print() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.what, r.measured, r.aim, r.verdict, r.notes)
 	}
 	w.Flush()
-	for _, e := range m.explained {
-		fmt.Println("\n" + e)
-	}
 }
 
 func mib(kib int) string { return fmt.Sprintf("%.1f MiB", float64(kib)/1024) }
