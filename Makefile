@@ -89,7 +89,7 @@ LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-clock test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent bench-guard lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,9 +175,6 @@ test-measured: setup tools ## Run tests of promises in milliseconds and bytes, o
 	VIPGEN_TESTS=measured $(RETEST) -C lab $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED_LAB)
 	VIPGEN_TESTS=measured $(RETEST) $(NOVET) -timeout 15m -p 1 -parallel 1 $(TESTFLAGS) $(MEASURED)
 
-test-clock: ## Step this machine's clock by 10 minutes under a running cluster: for throw-away machines (needs root)
-	VIPGEN_TESTS=test-clock $(RETEST) $(NOVET) -timeout 4m -count=1 -run ClockSteps ./agent/keepalived
-
 show-cluster: setup tools ## Run a whole cluster in namespaces and show what it does (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 30m -run '^TestCluster$$' -v .
 
@@ -253,12 +250,6 @@ bench-render: ## Measure start and render beside a hello world and Butane, and m
 
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
-
-# How long each of the 48 floods of bench-guard lasts.
-FLOOD ?= 1m
-
-bench-guard: setup tools ## Print a table of what floods of VRRP packets do for FLOOD (1m) each, with the guard and without; an hour (needs root)
-	VIPGEN_TESTS=bench-guard go test -count 1 -timeout 4h -v -run '^TestHardCase35Benchmark$$' ./agent/keepalived -args -flood $(FLOOD)
 
 # Where lab-bench writes its reports; a directory of its own unless given.
 BENCHDIR ?=

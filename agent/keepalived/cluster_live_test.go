@@ -1,8 +1,8 @@
 package keepalived
 
 import (
+	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -13,10 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/vishvananda/netlink"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/agent/state"
@@ -238,24 +236,6 @@ func (n *node) linksWith(a netip.Addr) (found []string) {
 	return found
 }
 
-// removeAddress takes the node's address from a link.
-func (n *node) removeAddress(link string, p netip.Prefix) {
-	n.t.Helper()
-	err := n.Do(func() error {
-		l, err := netlink.LinkByName(link)
-		if err != nil {
-			return err
-		}
-		return netlink.AddrDel(l, &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}})
-	})
-	testkit.Must(n.t, err)
-}
-
-// clear removes an address from all links.
-func (n *node) clear(a netip.Addr) error {
-	return n.Do(func() error { return removeVIPs([]netip.Addr{a}, slog.New(slog.DiscardHandler)) })
-}
-
 // serve answers every request to a port of loopback with 200, until it is stopped.
 func (n *node) serve(port int) (stop func()) {
 	n.t.Helper()
@@ -285,41 +265,6 @@ func (n *node) awaitProcesses(want int) {
 		are = n.processes()
 		return len(are) == want
 	}, func() string { return fmt.Sprintf("there are %v", are) })
-}
-
-// killAtOnce kills all processes on the node without any clean-up: the VIP stays. They are
-// stopped first, so that none can react; and keepalived's worker is killed before its parent,
-// since the kernel continues a stopped process (SIGHUP, SIGCONT) when the end of another one
-// orphans its process group, and it would then remove the VIP.
-func (n *node) killAtOnce() {
-	n.t.Helper()
-	s, _ := n.state()
-	worker := workers(n.t, s.PID)
-	if len(worker) == 0 {
-		n.t.Fatalf("keepalived (process %d) has no worker", s.PID)
-	}
-	var all []int
-	for _, text := range n.processes() {
-		pid, err := strconv.Atoi(text)
-		testkit.Must(n.t, err)
-		all = append(all, pid)
-	}
-	n.signal(syscall.SIGSTOP, all...)
-	n.signal(syscall.SIGKILL, worker...)
-	testkit.Must(n.t, n.Kill())
-	if len(n.linksWith(apiVIP)) == 0 {
-		n.t.Fatal("the VIP went: this proves nothing")
-	}
-}
-
-// signal sends a signal to the processes that are still running.
-func (n *node) signal(s syscall.Signal, pids ...int) {
-	n.t.Helper()
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, s); err != nil && err != syscall.ESRCH {
-			n.t.Fatal(err)
-		}
-	}
 }
 
 // workers returns the children of a process.
@@ -354,4 +299,49 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 	})
 	testkit.Must(t, err)
 	return l
+}
+
+// valid has keepalived check the file on the node's disk.
+func (n *node) valid() {
+	n.t.Helper()
+	if out, err := n.Run(nil, "keepalived", "-t", "-f", v1alpha1.KeepalivedConf); err != nil || out != "" {
+		n.t.Errorf("keepalived does not take the configuration of %s: %v: %s", n.name, err, out)
+	}
+}
+
+// kubeletDir holds the credentials of a node.
+const kubeletDir = "/var/lib/kubelet"
+
+// join replaces the node's API server and credentials.
+func (n *node) join(a *daemon.API) {
+	n.t.Helper()
+	if n.api != nil {
+		n.api.Kill()
+	}
+	n.api = a.Serve(n.Host, n.name)
+}
+
+// launch starts the node's API server again.
+func (n *node) launch() {
+	n.t.Helper()
+	testkit.Must(n.t, n.api.Launch())
+}
+
+// unready makes the node's API server report its shutdown at /readyz and serve all else, until
+// ready restarts it.
+func (n *node) unready() {
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.api.Stop(ctx)
+	}()
+	n.stopping = func() { end(); <-ended }
+}
+
+func (n *node) ready() {
+	n.t.Helper()
+	n.stopping()
+	n.stopping = nil
+	n.launch()
 }

@@ -1,14 +1,22 @@
 package keepalived
 
 import (
+	"context"
+	"log/slog"
 	"net/netip"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
+	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
 func TestWhereHeld(t *testing.T) {
@@ -42,5 +50,68 @@ func TestSettingsRows(t *testing.T) {
 		if got := strings.Join(cells, "|"); !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+func TestInstances(t *testing.T) {
+	vip := netip.MustParsePrefix("192.0.2.2/32")
+	_, api := vrrp.PriorityTerms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
+	_, ingress := vrrp.PriorityTerms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
+	tests := []struct {
+		name     string
+		conf     keepalived.Conf
+		on       []string
+		held     []netip.Addr
+		priority int
+		fault    bool
+	}{
+		{"nothing works", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 40, VIP: vip, Terms: api}}}, nil, nil, 40, false},
+		{"all works", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 40, VIP: vip, Terms: api}}}, []string{"lb-path", "lb-or-api", "machine-config"}, []netip.Addr{vip.Addr()}, 68, false},
+		{"in a sync group", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 40, VIP: vip}},
+			SyncGroups: []keepalived.SyncGroup{{Name: "g", Members: []string{"a", "b"}, Terms: api}}}, []string{"lb-path"}, nil, 60, false},
+		{"a veto", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 20, VIP: vip, Terms: ingress}}}, []string{"ingress-away"}, nil, 20, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var values []trackfile.Value
+			for _, name := range tt.on {
+				values = append(values, trackfile.Value{Name: name, Value: 1})
+			}
+			got := instanceStates(&tt.conf, values, tt.held)[0]
+			want := []any{tt.priority, tt.fault, len(tt.held) > 0}
+			testkit.Equal(t, want, []any{got.Priority, got.Fault, got.Holds})
+		})
+	}
+}
+
+// keepalived is started without BFD if it supports the option: one that was built without BFD,
+// such as OpenShift's, exits at an unknown option.
+func TestNoBFD(t *testing.T) {
+	t.Parallel()
+	for help, want := range map[string]bool{
+		"  -P, --vrrp                   Only run with VRRP subsystem\n  -B, --no_bfd                 Don't run BFD subsystem\n": true,
+		"  -P, --vrrp                   Only run with VRRP subsystem\n":                                                         false,
+		"": false, // it does not even print a version
+	} {
+		dir := t.TempDir()
+		program := filepath.Join(dir, "keepalived")
+		testkit.Must(t, process.WriteProgram(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n")))
+		nothing := func(context.Context) error { return nil }
+		d := newDaemon(t.Context(), program, dir, filepath.Join(dir, "keepalived.conf"), nothing, nothing, slog.New(slog.DiscardHandler))
+		if got := slices.Contains(d.Process.Command.Args, "--no_bfd"); got != want {
+			t.Errorf("help %q: arguments %q", help, d.Process.Command.Args)
+		}
+	}
+}
+
+// Lines that keepalived logs for each liveness probe are dropped; all others are logged.
+func TestWroteState(t *testing.T) {
+	for line, want := range map[string]bool{
+		"Mon Nov  3 06:22:17 2025: Printing VRRP data for process(17) on signal\n":  true,
+		"Printing parent data for process(16) on signal\n":                          true,
+		"Mon Nov  3 06:22:17 2025: Printing VRRP stats for process(17) on signal\n": false,
+		"Mon Nov  3 06:22:17 2025: (demo_API_0) Entering MASTER STATE\n":            false,
+	} {
+		testkit.Equal(testkit.In(t, line), want, wroteState([]byte(line)))
 	}
 }

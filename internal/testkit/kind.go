@@ -26,7 +26,7 @@ import (
 // Live and measured tests that fail are run again, alone, by internal/tools/retest;
 // deterministic ones never are. Long is not a kind: it marks a test, of any kind, that takes minutes.
 // A Variant repeats a live test for another address family, direction or profile. One that takes
-// hours, or changes the machine, is of the target of the Makefile that runs it alone (Only).
+// hours is of the target of the Makefile that runs it alone (Only).
 //
 // No test is skipped otherwise: one that this machine cannot run calls CannotRun, and one
 // that needs what can be installed fails.
@@ -43,7 +43,7 @@ import (
 const variable = "VIPGEN_TESTS"
 
 // targets are the values of the variable that add the tests of a target of the Makefile.
-var targets = []string{"bench-guard", "e2e", "e2e-life", "lab-doctor", "lab-upgrade", "release-check", "test-clock"}
+var targets = []string{"e2e", "e2e-life", "lab-doctor", "lab-upgrade", "release-check"}
 
 // inCI is set by .ci/run, whose machine runs every test.
 const inCI = "VIPGEN_CI"

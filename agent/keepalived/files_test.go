@@ -7,8 +7,49 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
+
+func TestSettingsOnDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings")
+	if readSettings(path) != nil {
+		t.Error("settings without a file")
+	}
+	want := v1alpha1.ClassicSettings("multicast")
+	testkit.Must(t, writeSettings(path, want))
+	if got := readSettings(path); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, bad := range []string{"", "{", "{}", `{"profile":"fast","mode":"unicast","version":4,"advertIntervalMS":100}`} {
+		testkit.WriteFile(t, path, []byte(bad))
+		if got := readSettings(path); got != nil {
+			t.Errorf("%q is taken for %+v", bad, got)
+		}
+	}
+}
+
+// This version reads and writes the files that the previous one keeps on a node over restarts
+// and reboots.
+func TestPreviousVersion(t *testing.T) {
+	text := previous.File(t, "node"+keptSettings)
+	path := written(t, text)
+	settings := readSettings(path)
+	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
+		t.Fatalf("settings %+v, want %+v", settings, want)
+	}
+	testkit.Must(t, os.Remove(path))
+	testkit.Must(t, writeSettings(path, *settings))
+	testkit.Equal(t, string(text), string(testkit.ReadFile(t, path)))
+
+	text = previous.File(t, "node"+keptVIPs)
+	before, again := storedVIPs{path: written(t, text)}, storedVIPs{path: filepath.Join(t.TempDir(), "vips")}
+	testkit.Must(t, before.read())
+	testkit.Equal(t, 2, len(before.stored))
+	testkit.Must(t, again.store(before.stored, func(netip.Addr) bool { return false }))
+	testkit.Equal(t, string(text), string(testkit.ReadFile(t, again.path)))
+}
 
 // written returns the path of a file with the given content.
 func written(t *testing.T, data []byte) (path string) {
