@@ -1,14 +1,12 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,27 +29,11 @@ type bench struct {
 	stopped bool
 	reloads int
 	stuck   error // error of the next reload
-	log     lines
+	log     testkit.Log
 }
 
-// lines is a log that is read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// configuration counts the lines about the file.
-func (l *lines) configuration() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), " file=")
-}
+// logged counts the lines about the file.
+func (b *bench) logged() int { return strings.Count(b.log.String(), " file=") }
 
 func newBench(t *testing.T, dir string) *bench {
 	t.Helper()
@@ -134,8 +116,8 @@ func TestApply(t *testing.T) {
 		if got, _ := os.ReadFile(b.Conf); string(got) != step.want {
 			t.Errorf("%s: the file has %q, want %q", step.name, got, step.want)
 		}
-		if b.reloads != step.reloads || b.log.configuration() != step.lines {
-			t.Errorf("%s: %d reloads, %d lines logged; want %d, %d", step.name, b.reloads, b.log.configuration(), step.reloads, step.lines)
+		if b.reloads != step.reloads || b.logged() != step.lines {
+			t.Errorf("%s: %d reloads, %d lines logged; want %d, %d", step.name, b.reloads, b.logged(), step.reloads, step.lines)
 		}
 		got := b.Status()
 		if (got.Problem != "") != (step.err != nil) {
@@ -194,7 +176,7 @@ func TestApplyEndsWithTheAgent(t *testing.T) {
 	if _, err := b.Apply(ctx, Target{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if b.Status() != (state.Daemon{}) || b.log.configuration() != 0 || b.Wanted() {
+	if b.Status() != (state.Daemon{}) || b.logged() != 0 || b.Wanted() {
 		t.Errorf("counted as a refusal: %+v", b.Status())
 	}
 }
@@ -214,45 +196,16 @@ func TestCheckHangs(t *testing.T) {
 	}
 }
 
-// disk returns a directory on its own file system of 64 KiB.
-func disk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mounting needs root: %v", err)
-	}
-	t.Cleanup(func() {
-		testkit.Check(t, unix.Unmount(dir, unix.MNT_DETACH))
-	})
-	return dir
-}
-
 func TestDiskFaults(t *testing.T) {
-	testkit.Privileged(t)
-	tests := map[string]struct{ breakDisk, mend func(dir string) error }{
-		"read-only": {
-			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") },
-			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64k") },
-		},
-		"full": {
-			func(dir string) error {
-				if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
-					return errors.Join(errors.New("the disk is not full"), err)
-				}
-				return nil
-			},
-			func(dir string) error { return os.Remove(filepath.Join(dir, "rubbish")) },
-		},
-	}
-	for name, tt := range tests {
+	for name, spoil := range map[string]func(testing.TB, string) func(){"read-only": testkit.LockDisk, "full": testkit.FillDisk} {
 		t.Run(name, func(t *testing.T) {
-			dir := disk(t)
+			dir := testkit.SmallDisk(t)
 			b := newBench(t, dir)
 			b.text = "one"
 			if _, err := b.apply(); err != nil {
 				t.Fatal(err)
 			}
-			testkit.Must(t, tt.breakDisk(dir))
+			mend := spoil(t, dir)
 			b.text = strings.Repeat("two", 10_000)
 			for range 2 {
 				if changed, err := b.apply(); changed || !errors.Is(err, errWrite) {
@@ -262,7 +215,7 @@ func TestDiskFaults(t *testing.T) {
 			if got, _ := os.ReadFile(b.Conf); string(got) != "one" || b.reloads != 0 || b.Status().Failed != 1 {
 				t.Errorf("%q, %d reloads, %+v", got, b.reloads, b.Status())
 			}
-			testkit.Must(t, tt.mend(dir))
+			mend()
 			if changed, err := b.apply(); !changed || err != nil {
 				t.Errorf("after it was mended: changed %v, error %v", changed, err)
 			}

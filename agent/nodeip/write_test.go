@@ -106,18 +106,11 @@ func TestWriteWithoutAnAddress(t *testing.T) {
 }
 
 func TestWriteToAReadOnlyDisk(t *testing.T) {
-	testkit.Privileged(t)
-	root := t.TempDir()
-	if err := unix.Mount("tmpfs", root, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mounting needs root: %v", err)
-	}
-	t.Cleanup(func() {
-		testkit.Check(t, unix.Unmount(root, unix.MNT_DETACH))
-	})
+	root := testkit.SmallDisk(t)
 	if _, err := Write(root, chosen("192.0.2.10/24")); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Must(t, unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	testkit.LockDisk(t, root)
 	before := tree(t, root)
 	if changed, err := Write(root, chosen("192.0.2.10/24")); err != nil || changed != nil {
 		t.Errorf("the same again: changed %v, error %v", changed, err)

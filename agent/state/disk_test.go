@@ -3,8 +3,6 @@ package state
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,12 +21,7 @@ func (long) JobName() string { return value{}.JobName() }
 // and readers are notified. A state that does not fit withdraws the previous one, and is
 // published as soon as there is space.
 func TestHardCase54FullDisk(t *testing.T) {
-	testkit.Privileged(t)
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mounting needs root: %v", err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	dir := testkit.SmallDisk(t)
 	writer, reader := open(t, dir), open(t, dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	changed, err := reader.Watch(ctx, value{})
@@ -50,10 +43,7 @@ func TestHardCase54FullDisk(t *testing.T) {
 	}
 	testkit.Must(t, writer.Publish(value{true, 1}))
 	awaitAlive(t, reader, changed, true)
-	rubbish := filepath.Join(dir, "rubbish")
-	if err := os.WriteFile(rubbish, make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	empty := testkit.FillDisk(t, dir)
 	for i := range 100 {
 		testkit.Must(t, writer.Publish(value{i%2 == 1, 100000 - 999*i}))
 		expect(t, reader, true, value{i%2 == 1, 100000 - 999*i})
@@ -68,7 +58,7 @@ func TestHardCase54FullDisk(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	awaitAlive(t, reader, changed, false)
-	testkit.Must(t, os.Remove(rubbish))
+	empty()
 	awaitAlive(t, reader, changed, true)
 	if got, err := Read[long](reader); err != nil || got == nil || len(got.Text) != 3*reserve {
 		t.Errorf("when there is room: %v, %v", got, err)

@@ -34,12 +34,7 @@ func exitCode(err error) int {
 }
 
 // shell starts a script and returns once it has printed a line.
-func shell(t *testing.T, script string, grace time.Duration) (*Process, string) {
-	t.Helper()
-	return shellWith(t, script, Command{Grace: grace})
-}
-
-func shellWith(t *testing.T, script string, c Command) (*Process, string) {
+func shell(t *testing.T, script string, c Command) (*Process, string) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	testkit.Must(t, err)
@@ -60,7 +55,7 @@ func shellWith(t *testing.T, script string, c Command) (*Process, string) {
 
 // The exit of the daemon's main process is known before its descendants have ended.
 func TestEnded(t *testing.T) {
-	p, _ := shell(t, `trap "" TERM; sleep 1000 & echo on; wait`, time.Hour) // which its child inherits
+	p, _ := shell(t, `trap "" TERM; sleep 1000 & echo on; wait`, Command{Grace: time.Hour}) // which its child inherits
 	select {
 	case <-p.Ended():
 		t.Fatal("it has not ended")
@@ -145,7 +140,7 @@ func childrenOf(pid int) (out []int) {
 }
 
 func TestHardCase24ThreadsComeAndGo(t *testing.T) {
-	p, _ := shell(t, "echo; exec sleep 1000", 0)
+	p, _ := shell(t, "echo; exec sleep 1000", Command{})
 	churn(200)
 	select {
 	case <-p.Done():
@@ -164,17 +159,18 @@ func TestStop(t *testing.T) {
 	tests := map[string]struct {
 		script string
 		ctx    context.Context
-		grace  time.Duration
+		c      Command
 		want   int
 	}{
-		"ends at SIGTERM":         {"echo; exec sleep 1000", context.Background(), testkit.Patience, -int(syscall.SIGTERM)},
-		"has work to do first":    {`trap "exit 7" TERM; echo; while :; do sleep 0.01; done`, context.Background(), testkit.Patience, 7},
-		"ignores SIGTERM":         {stubborn, context.Background(), 50 * time.Millisecond, -int(syscall.SIGKILL)},
-		"ignores it, no time now": {stubborn, ended, testkit.Patience, -int(syscall.SIGKILL)},
+		"ends at SIGTERM":         {"echo; exec sleep 1000", context.Background(), Command{Grace: testkit.Patience}, -int(syscall.SIGTERM)},
+		"has work to do first":    {`trap "exit 7" TERM; echo; while :; do sleep 0.01; done`, context.Background(), Command{Grace: testkit.Patience}, 7},
+		"ignores SIGTERM":         {stubborn, context.Background(), Command{Grace: 50 * time.Millisecond}, -int(syscall.SIGKILL)},
+		"ignores it, no time now": {stubborn, ended, Command{Grace: testkit.Patience}, -int(syscall.SIGKILL)},
+		"another signal":          {`trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, context.Background(), Command{StopSignal: syscall.SIGUSR1, Grace: testkit.Patience}, 9},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, _ := shell(t, tt.script, tt.grace)
+			p, _ := shell(t, tt.script, tt.c)
 			p.Stop(tt.ctx)
 			if got := exitCode(p.Err()); got != tt.want {
 				t.Errorf("ended with %d (%v), want %d", got, p.Err(), tt.want)
@@ -187,14 +183,6 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopSignal(t *testing.T) {
-	p, _ := shellWith(t, `trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, Command{StopSignal: syscall.SIGUSR1, Grace: testkit.Patience})
-	p.Stop(context.Background())
-	if got := exitCode(p.Err()); got != 9 {
-		t.Errorf("ended with %d (%v), want 9", got, p.Err())
-	}
-}
-
 func TestNothingOutlivesADaemon(t *testing.T) {
 	tests := map[string]string{
 		"a worker":                     "sleep 1000 & echo $!; exit 3",
@@ -203,7 +191,7 @@ func TestNothingOutlivesADaemon(t *testing.T) {
 	}
 	for name, script := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, line := shell(t, script, 100*time.Millisecond)
+			p, line := shell(t, script, Command{Grace: 100 * time.Millisecond})
 			worker, err := strconv.Atoi(line)
 			testkit.Must(t, err)
 			p.Stop(context.Background())

@@ -41,6 +41,16 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// run runs a Supervisor until the returned function is called, which waits for its end.
+func run(t *testing.T, s *Supervisor) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Run(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
 func TestSupervisor(t *testing.T) {
 	var asked atomic.Int32
 	s := &Supervisor{
@@ -57,18 +67,14 @@ func TestSupervisor(t *testing.T) {
 	if err := s.Signal(syscall.SIGHUP); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("signal before the start: %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
+	stop := run(t, s)
 	testkit.Await(t, "the daemon to start", func() bool { return s.PID() != 0 })
 	first := s.PID()
 	testkit.Must(t, s.Signal(syscall.SIGKILL))
 	testkit.Await(t, "a new daemon", func() bool { return s.PID() != 0 && s.PID() != first })
 	second := s.PID()
 	testkit.Equal(t, 2, s.Restarts())
-	cancel()
-	<-ended
+	stop()
 	if !gone(second) || s.PID() != 0 {
 		t.Error("the daemon is still there")
 	}
@@ -82,13 +88,9 @@ func TestLinesAreRecords(t *testing.T) {
 		Command: Command{Path: "sh", Args: []string{"-c", "echo 'Mon Nov  3 06:22:17 2025: one'; echo two; echo '[WARNING] (17) : three' >&2; exec sleep 1000"},
 			Log: LogLimit{Burst: 1 << 10}, Logged: func(line []byte) bool { return string(line) != "two\n" }},
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
+	stop := run(t, s)
 	testkit.Await(t, "the last line", func() bool { return strings.Contains(out.String(), "three") })
-	cancel()
-	<-ended
+	stop()
 	testkit.Contains(t, out.String(), " level=INFO msg=one daemon=sh\n", " level=WARN msg=three daemon=sh\n")
 	testkit.Lacks(t, out.String(), "two", "2025")
 }
@@ -109,14 +111,10 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 		s.Backoff.Well = time.Millisecond
 		return os.WriteFile(s.Command.Args[2], nil, 0o644)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	ended := make(chan struct{})
-	go func() { s.Run(ctx); close(ended) }()
+	stop := run(t, s)
 	testkit.Await(t, "20 starts", func() bool { return starts.Load() == 20 && s.PID() != 0 })
 	testkit.Await(t, "it to run well", func() bool { return strings.Contains(out.String(), "daemon runs again") })
-	cancel()
-	<-ended
+	stop()
 	for words, want := range map[string]int{"does not run": 1, "daemon runs again": 1, "daemon started": 2} {
 		if got := strings.Count(out.String(), words); got != want {
 			t.Errorf("%q is logged %d times, want %d:\n%s", words, got, want, out.String())
@@ -132,11 +130,7 @@ func TestHardCase38AfterTheEnd(t *testing.T) {
 		Before: func(context.Context) error { starts.Add(1); return nil },
 		After:  func(context.Context) error { ends.Add(1); return nil },
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); s.Run(ctx) }()
+	run(t, s)
 	testkit.Await(t, "the end", func() bool { return ends.Load() == 1 })
 	testkit.Equal(t, 1, starts.Load())
-	cancel()
-	<-ended
 }

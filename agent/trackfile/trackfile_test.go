@@ -77,25 +77,11 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	}
 }
 
-// tmpfs mounts a small file system on a directory.
-func tmpfs(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mounting needs root: %v", err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
-
 // A disk without space for another file accepts every change of existing ones.
 func TestFullDisk(t *testing.T) {
-	testkit.Privileged(t)
-	dir := tmpfs(t)
+	dir := testkit.SmallDisk(t)
 	f := open(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "rubbish"), make([]byte, 1<<20), 0o644); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", err)
-	}
+	testkit.FillDisk(t, dir)
 	for _, on := range []bool{true, false, true} {
 		if changed, err := f.Set("lb-path", on); !changed || err != nil {
 			t.Errorf("%v: changed %v, error %v", on, changed, err)
@@ -118,16 +104,15 @@ func TestRemoved(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	testkit.Privileged(t)
-	dir := tmpfs(t)
+	dir := testkit.SmallDisk(t)
 	f := open(t, dir)
-	testkit.Must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	unlock := testkit.LockDisk(t, dir)
 	for range 2 {
 		if changed, err := f.Set("lb-path", true); changed || !errors.Is(err, unix.EROFS) {
 			t.Error(changed, err)
 		}
 	}
-	testkit.Must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
+	unlock()
 	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
 		t.Errorf("after it was mended: changed %v, error %v", changed, err)
 	}
