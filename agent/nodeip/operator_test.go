@@ -64,7 +64,6 @@ func newRandomNode(r *rand.Rand) *randomNode {
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	links := 1 + g.IntN(3)
 	for i := range links {
-		g.n.host.Links = append(g.n.host.Links, operatorLink{Index: i + 2, Name: names[i]})
 		g.n.snapshot.Links = append(g.n.snapshot.Links, Link{Index: i + 2, Name: names[i], Up: !g.chance(8)})
 	}
 	for _, networks := range [][]string{networks4, networks6} {
@@ -74,6 +73,7 @@ func newRandomNode(r *rand.Rand) *randomNode {
 			}
 		}
 	}
+	g.n.host.Links, g.n.host.Addresses = g.n.snapshot.Links, g.n.snapshot.Addresses
 	g.routes()
 	g.call()
 	return g.n
@@ -109,14 +109,14 @@ func (g generator) makeCluster() {
 
 // address adds an address to a link, possibly an unusable one.
 func (g generator) address(link int, network netip.Prefix) {
-	a := operatorAddress{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
+	a := Address{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
 	v6 := network.Addr().Is6()
-	name := g.n.host.Links[link-2].Name
+	name := g.n.snapshot.Links[link-2].Name
 	switch {
 	case v6 && g.chance(10): // DHCPv6
 		a.Prefix = netip.PrefixFrom(a.Prefix.Addr(), 128)
 		if g.chance(80) {
-			g.route(operatorRoute{Link: link, Destination: network, Metric: 100, Advertised: true})
+			g.route(Route{Link: link, Destination: network, Metric: 100, Advertised: true})
 		}
 	case v6 && g.chance(5):
 		a.Deprecated = true
@@ -133,17 +133,15 @@ func (g generator) address(link int, network netip.Prefix) {
 			return
 		}
 	}
-	if slices.ContainsFunc(g.n.host.Addresses, func(x operatorAddress) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
+	if slices.ContainsFunc(g.n.snapshot.Addresses, func(x Address) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
 		return
 	}
-	g.n.host.Addresses = append(g.n.host.Addresses, a)
-	g.n.snapshot.Addresses = append(g.n.snapshot.Addresses, Address{
-		Link: link, Prefix: a.Prefix, Label: a.Label, Deprecated: a.Deprecated, Tentative: a.Tentative})
+	g.n.snapshot.Addresses = append(g.n.snapshot.Addresses, a)
 }
 
-func (g generator) route(r operatorRoute) {
+func (g generator) route(r Route) {
 	g.n.host.Routes = append(g.n.host.Routes, r)
-	g.n.snapshot.Routes = append(g.n.snapshot.Routes, Route{Link: r.Link, Destination: r.Destination, Gateway: r.Gateway, Metric: r.Metric, Advertised: r.Advertised})
+	g.n.snapshot.Routes = append(g.n.snapshot.Routes, r)
 }
 
 // routes adds default routes, IPv4 by metric first.
@@ -158,17 +156,17 @@ func (g generator) routes() {
 		return out
 	}
 	up := slices.DeleteFunc(slices.Clone(n.snapshot.Links), func(l Link) bool { return !l.Up })
-	var list []operatorRoute
+	var list []Route
 	for _, l := range up {
 		if own := has(l.Index, false); len(own) > 0 && g.chance(60) {
 			gateway := pickOne(g, own).Masked().Addr().Next()
-			list = append(list, operatorRoute{Link: l.Index, Destination: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Metric: 100 + g.IntN(6)})
+			list = append(list, Route{Link: l.Index, Destination: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Metric: 100 + g.IntN(6)})
 		}
 		if own := has(l.Index, true); len(own) > 0 && g.chance(60) {
-			list = append(list, operatorRoute{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)})
+			list = append(list, Route{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b operatorRoute) int {
+	slices.SortStableFunc(list, func(a, b Route) int {
 		if a.Gateway.Is4() != b.Gateway.Is4() {
 			return map[bool]int{true: -1, false: 1}[a.Gateway.Is4()]
 		}
@@ -176,10 +174,8 @@ func (g generator) routes() {
 	})
 	if n.multipath = len(list) > 1 && list[0].Gateway.Is4() && list[1].Gateway.Is4() && g.chance(10); n.multipath {
 		list[1].Metric = list[0].Metric
-		for _, r := range list[:2] {
-			n.snapshot.Routes = append(n.snapshot.Routes, Route{Link: r.Link, Destination: r.Destination, Gateway: r.Gateway, Metric: r.Metric})
-		}
-		n.host.Routes = append(n.host.Routes, operatorRoute{Destination: list[0].Destination, Metric: list[0].Metric})
+		n.snapshot.Routes = append(n.snapshot.Routes, list[:2]...)
+		n.host.Routes = append(n.host.Routes, Route{Destination: list[0].Destination, Metric: list[0].Metric})
 		list = list[2:]
 	}
 	for _, r := range list {
@@ -219,15 +215,7 @@ func (g generator) call() {
 func (n *randomNode) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, VIPs %v, networks %v, wanted %v, hints %v, kept %v, registered %v, multipath %v\n", n.cluster.Platform, n.cluster.Release, VIPs(n.spec), n.spec.MachineNetworks, n.call.Wanted, n.prefer.Hints, n.prefer.Kept, n.prefer.Registered, n.multipath)
-	for _, l := range n.snapshot.Links {
-		fmt.Fprintf(&b, "  %+v\n", l)
-	}
-	for _, a := range n.host.Addresses {
-		fmt.Fprintf(&b, "    %+v\n", a)
-	}
-	for _, r := range n.host.Routes {
-		fmt.Fprintf(&b, "    %+v\n", r)
-	}
+	fmt.Fprintf(&b, "  links %+v\n  addresses %+v\n  routes %+v\n", n.snapshot.Links, n.host.Addresses, n.host.Routes)
 	fmt.Fprintf(&b, "  operator: %+v", n.choices)
 	return b.String()
 }

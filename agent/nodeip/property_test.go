@@ -20,7 +20,7 @@ type exception struct {
 var exceptions = []exception{
 	{"tentative addresses", "another host may have the address: vipgen waits for the right one, of either family, the operator only if it is kubelet's IPv6 address", func(n *randomNode, c Choice) bool {
 		waits := slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return strings.Contains(a.Why, "the kernel still checks") })
-		return waits || anyChosen(n, func(a operatorAddress) bool { return a.Tentative }) || len(n.choices) == 0 && slices.ContainsFunc(n.host.Addresses, func(a operatorAddress) bool { return a.Tentative })
+		return waits || anyChosen(n, func(a Address) bool { return a.Tentative }) || len(n.choices) == 0 && slices.ContainsFunc(n.host.Addresses, func(a Address) bool { return a.Tentative })
 	}},
 	{"a hint of another family", "the operator takes an address in the network of a hint also where the cluster has no addresses of its family", func(n *randomNode, c Choice) bool {
 		return matches(n) && slices.ContainsFunc(n.prefer.Hints, func(h netip.Addr) bool {
@@ -38,15 +38,15 @@ var exceptions = []exception{
 		return matches(n) && slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return inNetworkOfAny(a, n.call.Wanted) })
 	}},
 	{"egress IPs and fd69::2 on old releases", "up to 4.14 the operator takes egress IPs of OpenShift SDN, up to 4.12 fd69::2 of OVN-Kubernetes, and always in a VIP's network: others have them too", func(n *randomNode, c Choice) bool {
-		return anyChosen(n, func(a operatorAddress) bool {
+		return anyChosen(n, func(a Address) bool {
 			return a.Label != "" || a.Prefix.Addr() == netip.MustParseAddr("fd69::2")
 		})
 	}},
 	{"a VIP on the default route", "the operator takes a VIP that is on the node for its address where it goes by default routes", func(n *randomNode, c Choice) bool {
-		return anyChosen(n, func(a operatorAddress) bool { return slices.Contains(VIPs(n.spec), a.Prefix.Addr()) })
+		return anyChosen(n, func(a Address) bool { return slices.Contains(VIPs(n.spec), a.Prefix.Addr()) })
 	}},
 	{"family by family", "IPv4 and IPv6 may leave by different interfaces (hard case 11); the operator goes by the metric of the first route of an interface, which is that of IPv4", func(n *randomNode, c Choice) bool {
-		return len(n.choices) > 0 && !matches(n) && slices.ContainsFunc(n.host.Routes, func(r operatorRoute) bool { return r.Destination.Bits() == 0 && r.Gateway.Is6() })
+		return len(n.choices) > 0 && !matches(n) && slices.ContainsFunc(n.host.Routes, func(r Route) bool { return r.Destination.Bits() == 0 && r.Gateway.Is6() })
 	}},
 	{"several alike before 4.21", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.21 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
 		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.21")
@@ -64,9 +64,9 @@ func inNetworkOfAny(c Chosen, list []netip.Addr) bool {
 }
 
 // anyChosen reports whether the operator may choose an address of a kind.
-func anyChosen(n *randomNode, is func(operatorAddress) bool) bool {
+func anyChosen(n *randomNode, is func(Address) bool) bool {
 	return slices.ContainsFunc(n.choices, func(o operatorChoice) bool {
-		return slices.ContainsFunc(n.host.Addresses, func(a operatorAddress) bool {
+		return slices.ContainsFunc(n.host.Addresses, func(a Address) bool {
 			return is(a) && slices.Contains(o.Addresses, a.Prefix.Addr())
 		})
 	})
@@ -174,7 +174,7 @@ func remoteException(n *randomNode, c Choice) string {
 		call.Wanted = append(call.Wanted, n.prefer.Hints...) // for an adopted node, its current ones
 	}
 	choices := n.host.Choices(call)
-	switch odd := slices.ContainsFunc(n.host.Addresses, func(a operatorAddress) bool {
+	switch odd := slices.ContainsFunc(n.host.Addresses, func(a Address) bool {
 		return a.Tentative || a.Label != "" || a.Prefix.Addr() == netip.MustParseAddr("fd69::2") || slices.Contains(VIPs(n.spec), a.Prefix.Addr())
 	}); {
 	case len(choices) > 0 && n.cluster.RemoteWorker(call, choices[0]) == c.RemoteWorker:
@@ -183,7 +183,7 @@ func remoteException(n *randomNode, c Choice) string {
 		return remoteUserManaged
 	case c.RemoteWorker && n.cluster.Release == "4.12":
 		return remoteOld
-	case c.RemoteWorker && slices.ContainsFunc(n.host.Routes, func(r operatorRoute) bool { return r.Advertised }):
+	case c.RemoteWorker && slices.ContainsFunc(n.host.Routes, func(r Route) bool { return r.Advertised }):
 		return remoteAdvertised
 	case len(choices) == 0 || odd:
 		return remoteUnknown

@@ -33,14 +33,6 @@ func TestRoute(t *testing.T) {
 		}}, []Route{{Link: 3, Destination: to, Gateway: address4}, {Link: 4, Destination: to, Gateway: address6}}},
 	}
 	for name, tt := range tests {
-		got := route(tt.in)
-		if len(got) != len(tt.want) {
-			t.Fatalf("%s: %+v", name, got)
-		}
-		for i := range got {
-			if got[i] != tt.want[i] {
-				t.Errorf("%s: %+v, want %+v", name, got[i], tt.want[i])
-			}
-		}
+		testkit.Equal(testkit.In(t, name), tt.want, route(tt.in))
 	}
 }

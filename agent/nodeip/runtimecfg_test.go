@@ -14,36 +14,10 @@ import (
 // Arguments and hints of units are those of templates/common/on-prem and templates/common/_base
 // of the machine-config-operator.
 
-// operatorHost is the network configuration of a node, as reported by the kernel.
-type operatorHost struct {
-	Links     []operatorLink
-	Addresses []operatorAddress // in the kernel's order
-	Routes    []operatorRoute   // in the kernel's order, IPv4 first
-}
-
-// operatorLink is a network interface. The operator does not check whether it is up.
-type operatorLink struct {
-	Index int
-	Name  string
-}
-
-// operatorAddress is an address of a link.
-type operatorAddress struct {
-	Link       int
-	Prefix     netip.Prefix
-	Label      string
-	Deprecated bool // preferred lifetime of zero
-	Tentative  bool
-}
-
-// operatorRoute is a route of a link; one with several next hops has none (Link 0).
-type operatorRoute struct {
-	Link        int
-	Destination netip.Prefix
-	Gateway     netip.Addr
-	Metric      int
-	Advertised  bool // RTPROT_RA
-}
+// operatorHost is the network configuration of a node in the kernel's order, IPv4 routes first.
+// The operator does not check whether links are up, and takes a route with several next hops for
+// one of no link.
+type operatorHost struct{ Snapshot }
 
 // operatorCluster holds the facts that the units of node-ip are rendered from.
 type operatorCluster struct {
@@ -124,19 +98,19 @@ func (h operatorHost) Choices(c operatorCall) (out []operatorChoice) {
 
 func (h operatorHost) usable(list []operatorChoice) []operatorChoice {
 	return slices.DeleteFunc(list, func(c operatorChoice) bool {
-		return slices.ContainsFunc(h.Addresses, func(a operatorAddress) bool {
+		return slices.ContainsFunc(h.Addresses, func(a Address) bool {
 			return a.Tentative && a.Prefix.Addr() == c.Addresses[0] && a.Prefix.Addr().Is6()
 		})
 	})
 }
 
 func (h operatorHost) linkOf(a netip.Addr) int {
-	i := slices.IndexFunc(h.Addresses, func(x operatorAddress) bool { return x.Prefix.Addr() == a })
+	i := slices.IndexFunc(h.Addresses, func(x Address) bool { return x.Prefix.Addr() == a })
 	return h.Addresses[i].Link
 }
 
 // on returns the addresses of a link that can be a node's (ValidNodeAddress).
-func (h operatorHost) on(l operatorLink, release string) (out []operatorAddress) {
+func (h operatorHost) on(l Link, release string) (out []Address) {
 	for _, a := range h.Addresses {
 		egress := strings.Contains(a.Label, "eip") && assets.AtLeast(release, "4.15")
 		if a.Link == l.Index && !a.Prefix.Addr().IsLinkLocalUnicast() && !(a.Deprecated && a.Prefix.Addr().Is6()) && !egress {
@@ -151,12 +125,12 @@ func (h operatorHost) on(l operatorLink, release string) (out []operatorAddress)
 func (h operatorHost) routing(c operatorCall) (out []operatorChoice) {
 	for _, l := range h.Links {
 		all := h.on(l, c.Release)
-		match := slices.IndexFunc(all, func(a operatorAddress) bool { return h.inWanted(a, c.Wanted) })
+		match := slices.IndexFunc(all, func(a Address) bool { return h.inWanted(a, c.Wanted) })
 		if match < 0 {
 			continue
 		}
 		found := []netip.Addr{all[match].Prefix.Addr()}
-		if i := slices.IndexFunc(all, func(a operatorAddress) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
+		if i := slices.IndexFunc(all, func(a Address) bool { return a.Prefix.Addr().Is4() != found[0].Is4() }); i >= 0 {
 			found = append(found, all[i].Prefix.Addr())
 		}
 		// Up to 4.12 they keep this order.
@@ -171,14 +145,14 @@ func (h operatorHost) routing(c operatorCall) (out []operatorChoice) {
 // inWanted reports whether an address is in the network of a wanted one, and is none of these.
 // The network of an IPv6 address of /128 has the length of any network that a router advertised
 // on the link (usableIPv6Route).
-func (h operatorHost) inWanted(a operatorAddress, wanted []netip.Addr) bool {
+func (h operatorHost) inWanted(a Address, wanted []netip.Addr) bool {
 	if slices.Contains(wanted, a.Prefix.Addr()) {
 		return false
 	}
 	if !a.Prefix.Addr().Is6() || !a.Prefix.IsSingleIP() {
 		return slices.ContainsFunc(wanted, a.Prefix.Contains)
 	}
-	return slices.ContainsFunc(h.Routes, func(r operatorRoute) bool {
+	return slices.ContainsFunc(h.Routes, func(r Route) bool {
 		network := netip.PrefixFrom(a.Prefix.Addr(), r.Destination.Bits())
 		return r.Link == a.Link && r.Advertised && r.Destination.Addr().Is6() && r.Destination.Bits() > 0 && slices.ContainsFunc(wanted, network.Contains)
 	})
@@ -198,7 +172,7 @@ func (h operatorHost) byDefault(c operatorCall) []netip.Addr {
 	}
 	var all []found
 	for _, l := range h.Links {
-		first := slices.IndexFunc(h.Routes, func(r operatorRoute) bool { return r.Link == l.Index && r.Destination.Bits() == 0 })
+		first := slices.IndexFunc(h.Routes, func(r Route) bool { return r.Link == l.Index && r.Destination.Bits() == 0 })
 		if first < 0 {
 			continue
 		}

@@ -157,14 +157,7 @@ func TestDebounce(t *testing.T) {
 				for range reports {
 					got = append(got, time.Since(begin))
 				}
-				if len(got) != len(tt.want) {
-					t.Fatalf("reports at %v, want %v", got, tt.want)
-				}
-				for i := range got {
-					if got[i] != tt.want[i] {
-						t.Errorf("reports at %v, want %v", got, tt.want)
-					}
-				}
+				testkit.Equal(t, tt.want, got)
 			})
 		})
 	}
