@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/ticker"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 func TestMain(m *testing.M) {
@@ -129,5 +132,107 @@ func TestCheckFailed(t *testing.T) {
 		})
 		want := []string{"0 true ", "320 false found out at 320", "550 true ", "1020 false found out at 1020", "1300 true "}
 		testkit.Equal(t, want, reports)
+	})
+}
+
+// A check that is recreated because a group was added or removed keeps its last result: a
+// single failed probe then moves no VIP.
+func TestCheckContinues(t *testing.T) {
+	tests := map[string]struct {
+		before  bool
+		bad     int // number of failing probes at first
+		reports []string
+	}{
+		"one bad probe":               {true, 1, nil},
+		"as many as it takes":         {true, 9, []string{"100 false"}},
+		"one good probe":              {false, 0, []string{"50 true"}},
+		"as bad as before":            {false, 9, nil},
+		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the tick
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(ticker.UntilNext(250 * time.Millisecond))
+				began, probes := time.Now(), 0
+				ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+				defer cancel()
+				var reports []string
+				check := Check{
+					Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Rise: 2, Fall: 3,
+					Before: &tt.before,
+					Probe: func(context.Context) error {
+						if probes++; probes <= tt.bad {
+							return errors.New("refused")
+						}
+						return nil
+					},
+				}
+				check.Run(ctx, func(f state.Fact) {
+					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), f.OK))
+				})
+				testkit.Equal(t, tt.reports, reports)
+			})
+		})
+	}
+}
+
+// The result of a removed group is forgotten.
+func TestForget(t *testing.T) {
+	b := NewBoard()
+	for _, name := range FactsOf(&ingressGroup) {
+		b.Set(state.Fact{Name: name, OK: true})
+	}
+	b.Set(state.Fact{Name: FactAPI, OK: true})
+	<-b.changed
+	b.Forget(FactsOf(&ingressGroup)...)
+	<-b.changed
+	if got := b.Facts(); !slices.Equal(got, so(FactAPI)) {
+		t.Errorf("left: %v", got)
+	}
+}
+
+// TestHardCase45Unready: while no API server is ready, no node loses points for as long as an
+// election of etcd may last, and every node does afterwards; a ready API server counts at once.
+func TestHardCase45Unready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newReadyCheck(9444)
+		c.Close()
+		c.Close = nil
+		var unready atomic.Bool
+		c.Probe = func(context.Context) error {
+			if unready.Load() {
+				return errors.New("status 503")
+			}
+			return nil
+		}
+		b := NewBoard()
+		for _, f := range so(FactHAProxy, FactRedirect) {
+			b.Set(f)
+		}
+		path := func() bool {
+			_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
+			return terms[0].On(b.Health(&apiGroup))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.Run(ctx, b.Set)
+		expect := func(after time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			testkit.Equal(t, want, path())
+		}
+		const margin = 2 * time.Second
+		expect(margin, true)
+		for range 3 {
+			unready.Store(true)
+			expect(vrrp.UnreadyAfter-margin, true)
+			unready.Store(false)
+			expect(margin, true)
+		}
+		unready.Store(true)
+		expect(vrrp.UnreadyAfter+margin, false)
+		unready.Store(false)
+		expect(margin, true)
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -17,22 +17,25 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// runMonitor runs a monitor of the API group until the test ends.
+// newMonitor returns a monitor of the API group.
+func newMonitor(files Terms, log io.Writer) *Monitor {
+	return &Monitor{
+		Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	}
+}
+
+// runMonitor runs a monitor until the test ends.
 func runMonitor(t testing.TB, files Terms, checks ...Check) *Board {
 	t.Helper()
-	m := &Monitor{
-		Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
-		Log: slog.New(slog.DiscardHandler),
-	}
+	m := newMonitor(files, io.Discard)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { m.Run(ctx, checks) })
@@ -81,21 +84,6 @@ func TestMonitorWritesTrackFiles(t *testing.T) {
 	testkit.Equal(t, want, board.Facts())
 }
 
-// A graceful shutdown: readyz answers 500, everything else is served for minutes.
-func TestHardCase08ReadyzTurns500(t *testing.T) {
-	s := newService(t, true)
-	h := newProbe(t, s.local()+"/readyz")
-	board := runMonitor(t, openTrack(t, t.TempDir()), newCheck(FactAPI, h.Probe, unhurried))
-	is := func(ok bool) func() bool {
-		return func() bool { f, known := board.Get(FactAPI); return known && f.OK == ok }
-	}
-	testkit.Await(t, "the API to be ready", is(true))
-	s.status.Store(http.StatusInternalServerError)
-	began := time.Now()
-	testkit.Await(t, "the API to be not ready", is(false))
-	t.Logf("noticed after %v, on %d connection", time.Since(began), s.accepted.Load())
-}
-
 // fragile files cannot be written at first.
 type fragile struct {
 	failures int
@@ -121,10 +109,7 @@ func TestMonitorRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(ticker.UntilNext(time.Second))
 		files := &fragile{failures: 7}
-		m := &Monitor{
-			Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
-			Log: slog.New(slog.DiscardHandler),
-		}
+		m := newMonitor(files, io.Discard)
 		m.Board.Set(state.Fact{Name: factMachineConfig, OK: true})
 		ctx, cancel := context.WithTimeout(context.Background(), 9500*time.Millisecond)
 		defer cancel()
@@ -145,10 +130,7 @@ func (s *sealed) Repeat() error { return errors.New("read-only file system") }
 func TestMonitorProbesOnlyByWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		m := &Monitor{
-			Board: NewBoard(), Files: &sealed{}, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
-			Log: slog.New(slog.NewTextHandler(&out, nil)),
-		}
+		m := newMonitor(&sealed{}, &out)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		time.AfterFunc(2500*time.Millisecond, func() { m.Board.Set(state.Fact{Name: "api", Why: "refused"}) })
@@ -165,10 +147,7 @@ func TestMonitorRepeats(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(ticker.UntilNext(time.Second))
 			files := &fragile{}
-			m := &Monitor{
-				Board: NewBoard(), Files: files, Groups: []v1alpha1.Group{apiGroup}, Role: v1alpha1.RoleMaster,
-				Log: slog.New(slog.DiscardHandler),
-			}
+			m := newMonitor(files, io.Discard)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(tt.seconds)*time.Second+500*time.Millisecond)
 			defer cancel()
 			m.Run(ctx, nil)
@@ -184,35 +163,4 @@ func TestMonitorRepeats(t *testing.T) {
 			testkit.Equal(t, 3, files.repeated)
 		})
 	}
-}
-
-const haproxyConf = `global
-	maxconn 100
-defaults
-	mode http
-	timeout connect 1s
-	timeout client 5s
-	timeout server 1s
-frontend ready
-	bind 127.0.0.1:%d
-	monitor-uri /haproxy_ready
-`
-
-// The real HAProxy counts as ready soon after it is, and as not ready soon after it ended.
-func TestHAProxyReady(t *testing.T) {
-	testkit.Live(t)
-	haproxy := testkit.Program(t, "haproxy")
-	port := daemon.FreePort(t).Port()
-	conf := filepath.Join(t.TempDir(), "haproxy.cfg")
-	testkit.WriteFile(t, conf, fmt.Appendf(nil, haproxyConf, port))
-	h := newProbe(t, fmt.Sprintf("http://localhost:%d/haproxy_ready", port))
-	board := runMonitor(t, openTrack(t, t.TempDir()), newCheck(FactHAProxy, h.Probe, unhurried))
-	p, err := supervise.Start(supervise.Command{Path: haproxy, Args: []string{"-W", "-f", conf}})
-	testkit.Must(t, err)
-	t.Cleanup(func() { p.Stop(context.Background()) })
-	testkit.Await(t, "HAProxy to be ready", func() bool { return board.isTrue(FactHAProxy) })
-	began := time.Now()
-	p.Stop(context.Background())
-	testkit.Await(t, "HAProxy to be gone", func() bool { return !board.isTrue(FactHAProxy) })
-	t.Logf("its end was noticed after %v", time.Since(began))
 }

@@ -53,59 +53,37 @@ func TestPriorities(t *testing.T) {
 		facts []state.Fact
 		want  int
 	}{
-		"nothing known":                       {apiGroup, v1alpha1.RoleMaster, nil, 40},
-		"all is well":                         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, factMachineConfig), 68},
-		"the bootstrap":                       {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
-		"an API server without HAProxy":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
-		"none ready, for a while":             {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factReady, factMachineConfig), 68},
-		"none ready, for long":                {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, factMachineConfig), state.Fact{Name: factReady}), 43},
-		"HAProxy crashed a moment ago":        {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRestarting, factMachineConfig), 68},
-		"it crashed, and is back":             {apiGroup, v1alpha1.RoleMaster, so(FactRedirect, FactRestarting, factMachineConfig), 68},
-		"it crashed, and nothing serves":      {apiGroup, v1alpha1.RoleMaster, so(FactRestarting, factMachineConfig), 43},
-		"HAProxy without the redirect":        {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
-		"machine config server alone":         {apiGroup, v1alpha1.RoleMaster, so(factMachineConfig), 43},
-		"more API VIPs, all is well":          {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), factMachineConfig), 68},
-		"more API VIPs, a redirect of others": {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect), 45},
-		"a redirect of more API VIPs alone":   {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI)), 45},
-		"DNS answers":                         {dnsGroup, v1alpha1.RoleMaster, so(FactDNS), 60},
-		"DNS does not answer":                 {dnsGroup, v1alpha1.RoleMaster, nil, 40},
-		"no router":                           {ingressGroup, v1alpha1.RoleWorker, nil, -280},
-		"router ready":                        {ingressGroup, v1alpha1.RoleWorker, so(ready, answers, here), 80},
-		"router shuts down":                   {ingressGroup, v1alpha1.RoleWorker, so(answers, here), 70},
-		"nobody said whose router, ready":     {ingressGroup, v1alpha1.RoleWorker, so(ready, answers), 30},
-		"nobody said whose router, answers":   {ingressGroup, v1alpha1.RoleWorker, so(answers), 20},
-		"router is dead, the pod still there": {ingressGroup, v1alpha1.RoleWorker, so(here), -230},
-		"router of nobody knows whom":         {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
-		"router of another controller":        {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere, notOwn), -270},
+		"nothing known":                             {apiGroup, v1alpha1.RoleMaster, nil, 40},
+		"all is well":                               {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, factMachineConfig), 68},
+		"the bootstrap":                             {apiGroup, v1alpha1.RoleBootstrap, so(FactAPI), 70},
+		"an API server without HAProxy":             {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRedirect), 45},
+		"HardCase06: the redirect is missing":       {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig), 48},
+		"HardCase07: the local API server restarts": {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factMachineConfig), 68},
+		"none ready, for a while":                   {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factReady, factMachineConfig), 68},
+		"none ready, for long":                      {apiGroup, v1alpha1.RoleMaster, append(so(FactHAProxy, FactRedirect, factMachineConfig), state.Fact{Name: factReady}), 43},
+		"HAProxy crashed a moment ago":              {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactRestarting, factMachineConfig), 68},
+		"it crashed, and is back":                   {apiGroup, v1alpha1.RoleMaster, so(FactRedirect, FactRestarting, factMachineConfig), 68},
+		"it crashed, and nothing serves":            {apiGroup, v1alpha1.RoleMaster, so(FactRestarting, factMachineConfig), 43},
+		"HAProxy without the redirect":              {apiGroup, v1alpha1.RoleMaster, so(FactHAProxy), 40},
+		"machine config server alone":               {apiGroup, v1alpha1.RoleMaster, so(factMachineConfig), 43},
+		"more API VIPs, all is well":                {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI), factMachineConfig), 68},
+		"more API VIPs, a redirect of others":       {moreAPI, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect), 45},
+		"a redirect of more API VIPs alone":         {apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, Redirect(&moreAPI)), 45},
+		"DNS answers":                               {dnsGroup, v1alpha1.RoleMaster, so(FactDNS), 60},
+		"DNS does not answer":                       {dnsGroup, v1alpha1.RoleMaster, nil, 40},
+		"no router":                                 {ingressGroup, v1alpha1.RoleWorker, nil, -280},
+		"router ready":                              {ingressGroup, v1alpha1.RoleWorker, so(ready, answers, here), 80},
+		"HardCase21: router shuts down":             {ingressGroup, v1alpha1.RoleWorker, so(answers, here), 70},
+		"nobody said whose router, ready":           {ingressGroup, v1alpha1.RoleWorker, so(ready, answers), 30},
+		"nobody said whose router, answers":         {ingressGroup, v1alpha1.RoleWorker, so(answers), 20},
+		"router is dead, the pod still there":       {ingressGroup, v1alpha1.RoleWorker, so(here), -230},
+		"router of nobody knows whom":               {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
+		"HardCase21: router of another controller":  {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere, notOwn), -270},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			testkit.Equal(t, tt.want, priority(t, tt.group, tt.role, tt.facts...))
 		})
-	}
-}
-
-// The redirect is part of the load balancer's path.
-func TestHardCase06RedirectMissing(t *testing.T) {
-	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig, FactRedirect)...)
-	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, factMachineConfig)...)
-	testkit.Equal(testkit.In(t, with, without), 20, with-without)
-}
-
-func TestHardCase07LocalAPIServerRestarts(t *testing.T) {
-	with := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactAPI, FactHAProxy, FactRedirect, factMachineConfig)...)
-	without := priority(t, apiGroup, v1alpha1.RoleMaster, so(FactHAProxy, FactRedirect, factMachineConfig)...)
-	if with != without {
-		t.Errorf("priority %d with the API server, %d without it while HAProxy serves", with, without)
-	}
-}
-
-func TestHardCase21OtherController(t *testing.T) {
-	ready, answers, here := RouterReady("ingress"), routerAnswers("ingress"), RouterHere("ingress")
-	own := priority(t, ingressGroup, v1alpha1.RoleWorker, so(answers, here)...)
-	other := priority(t, ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), state.Fact{Name: here})...)
-	if other >= own {
-		t.Errorf("a ready router of another controller has %d, the own one that is not ready %d", other, own)
 	}
 }
 

@@ -1,9 +1,16 @@
 package migration
 
 import (
+	"regexp"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -41,4 +48,60 @@ func TestInForce(t *testing.T) {
 			testkit.Equal(t, tt.want, got)
 		})
 	}
+}
+
+// Nodes of two versions read each other's announcements: the bytes are the same.
+func TestPreviousVersion(t *testing.T) {
+	for file, want := range map[string]Announcement{
+		"announcement.json":           {Running: "classic/unicast/v2/1s", Ready: "fast/unicast/v3/40ms", At: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC)},
+		"announcement-not-ready.json": {Running: "classic/unicast/v2/1s", Why: "the bootstrap, 192.0.2.9, is still there"},
+	} {
+		text := string(previous.File(t, file))
+		got, ok := ParseAnnouncement(text)
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+		testkit.Equal(testkit.In(t, file), text, want.Encode())
+	}
+}
+
+// The known fields of a later version's announcement count.
+func TestLaterVersion(t *testing.T) {
+	got, ok := ParseAnnouncement(`{"running":"fast/unicast/v3/40ms","version":2,"more":{"a":[1]}}`)
+	if !ok || got.Running != "fast/unicast/v3/40ms" {
+		t.Errorf("%+v, %t", got, ok)
+	}
+}
+
+// docs/upgrade.md lists every reason to wait, in order and with a remedy, and no other.
+func TestWaitsAreDocumented(t *testing.T) {
+	table := `\|---\|---\|\n`
+	for w := range waits {
+		if waits[w] == "" {
+			t.Errorf("reason %d has no text", w)
+		}
+		table += `\| ` + regexp.QuoteMeta(Wait(w).String()) + ` \| \S.* \|\n`
+	}
+	page := strings.ReplaceAll(string(testkit.ReadFile(t, "../../docs/upgrade.md")), "`", "")
+	if !regexp.MustCompile(table + `\n`).MatchString(page) {
+		t.Errorf("docs/upgrade.md lacks this table:\n%s", table)
+	}
+}
+
+// FuzzAnnouncement reads arbitrary announcements of VRRP settings by other nodes.
+func FuzzAnnouncement(f *testing.F) {
+	f.Add(`{"running":"fast unicast VRRPv3 40ms","ready":"","why":"x\ny"}`)
+	f.Add(`{"running":"a","at":"9999-12-31T23:59:59Z"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		w, ok := ParseAnnouncement(text)
+		if !ok {
+			return
+		}
+		if strings.ContainsFunc(w.Why, func(c rune) bool { return c < ' ' || c > '~' }) || len(w.Why) > maxWhy {
+			t.Errorf("why: %q", w.Why)
+		}
+		if out := w.Encode(); out != "" && !nodes.ValidVRRPText(out) {
+			t.Errorf("%q", out)
+		}
+	})
 }
