@@ -2,7 +2,6 @@ package firewall
 
 import (
 	"net/netip"
-	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -57,18 +56,6 @@ func TestEstablishedConnectionsStay(t *testing.T) {
 	allWork(direct, "placed again")
 	allWork(redirected, "placed again")
 	l.open("9445")
-	k.end(syscall.SIGTERM)
+	k.end()
 	allWork(direct, "removed")
-}
-
-// Without rules that need connection tracking the kernel translates nothing. On a node,
-// kube-proxy or the network plugin always has such rules.
-func TestRedirectedConnectionsSurviveTheTableWithOtherNAT(t *testing.T) {
-	l := newLab(t)
-	l.load(foreign)
-	k := l.placed()
-	redirected := l.open("9445")
-	k.end(syscall.SIGTERM)
-	allWork(redirected, "removed")
-	l.open("6443")
 }

@@ -3,16 +3,16 @@ package firewall
 import (
 	"net/netip"
 	"os"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 // placed starts a Keeper and waits until the redirect is in place.
-func (l *lab) placed() *keeperProc {
+func (l *lab) placed() *keeper {
 	l.t.Helper()
 	k := l.keep()
 	k.redirect(api)
@@ -35,117 +35,91 @@ func TestHardCase06FlushedRulesAreRestored(t *testing.T) {
 	}
 }
 
-func TestOnlyWhileHAProxyServes(t *testing.T) {
-	l := newLab(t)
-	k := l.keep()
-	k.redirect(api)
-	k.serving(false)
-	testkit.Await(t, "an empty table", func() bool { return l.present(Redirect{}) })
-	l.reaches(l.client, vips[0], 6443, "6443")
-
-	for range 2 {
-		k.serving(true)
-		testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
-		l.reaches(l.client, vips[0], 6443, "9445")
-		k.serving(false)
-		testkit.Await(t, "its end", func() bool { return !k.state().InPlace })
-		l.reaches(l.client, vips[0], 6443, "6443")
-		l.reaches(l.node, vips[2], 6443, "6443")
-	}
-	if got := k.state(); got.Serving || got.Restored != 0 || got.Err != "" {
-		t.Errorf("state %+v", got)
-	}
-}
-
 func TestVIPsChangeWhileRunning(t *testing.T) {
 	l := newLab(t)
 	k := l.placed()
 	k.redirect(Redirect{VIPs: vips[:1], From: 6443, To: 9445})
-	testkit.Await(t, "the new redirect", func() bool { return len(k.state().VIPs) == 1 && k.state().InPlace })
+	testkit.Await(t, "the new redirect", func() bool { return len(k.state().Redirect.VIPs) == 1 && k.state().InPlace })
 	l.reaches(l.client, vips[0], 6443, "9445")
 	l.reaches(l.client, vips[1], 6443, "6443")
 
 	// An impossible redirect is refused, and the previous one stays.
 	k.redirect(Redirect{VIPs: vips[:1], From: 6443, To: 6443})
-	testkit.Await(t, "the refusal", func() bool { return strings.Contains(k.state().Err, "redirected to itself") })
+	testkit.Await(t, "the refusal", func() bool { return k.state().Err != nil })
+	testkit.Fails(t, k.state().Err, "redirected to itself")
 	if k.state().InPlace {
 		t.Error("in place, though it was refused")
 	}
 	l.reaches(l.client, vips[0], 6443, "9445")
 	k.redirect(api)
-	testkit.Await(t, "the right redirect", func() bool { return k.state().InPlace && k.state().Err == "" })
+	testkit.Await(t, "the right redirect", func() bool { return k.state().InPlace && k.state().Err == nil })
 	testkit.Equal(t, 0, k.state().Restored)
 }
 
-func TestRulesEndWithTheProcess(t *testing.T) {
-	l := newLab(t)
-	l.load(foreign)
-	before := l.nft("list", "ruleset")
-	k := l.placed()
-	k.end(syscall.SIGTERM)
-	testkit.Equal(t, before, l.nft("list", "ruleset"))
-	if !k.cmd.ProcessState.Success() {
-		t.Errorf("ended with %v", k.cmd.ProcessState)
-	}
-	if k.state().InPlace {
-		t.Error("the last state reports the redirect as in place")
-	}
-}
-
+// The rules of an agent that was killed are left until the next one knows whether HAProxy serves.
 func TestNextProcessTakesOver(t *testing.T) {
 	l := newLab(t)
-	l.placed().end(syscall.SIGKILL)
+	l.ensure(api)
 	left := l.nft("-a", "list", "table", "inet", "vipgen")
-
 	k := l.keep()
 	k.redirect(api)
+	testkit.Equal(t, left, l.nft("-a", "list", "table", "inet", "vipgen"))
 	k.serving(true)
 	testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
 	testkit.Equal(t, left, l.nft("-a", "list", "table", "inet", "vipgen"))
-	k.end(syscall.SIGKILL)
-
-	k = l.keep()
-	k.redirect(api)
 	k.serving(false)
-	testkit.Await(t, "the end of the remaining connections", func() bool { return l.present(Redirect{}) })
-	k.end(syscall.SIGTERM)
+	testkit.Await(t, "the end of the redirect", func() bool { return l.present(Redirect{}) })
+	k.end()
 	if l.tableIsThere() {
 		t.Error("the table outlived the process")
 	}
 }
 
 func TestWithoutTheCapability(t *testing.T) {
-	l := newLab(t)
-	k := l.keepWith("-all")
-	k.redirect(api)
-	k.serving(true)
-	testkit.Await(t, "a complaint", func() bool { return strings.Contains(k.state().Err, "needs the capability NET_ADMIN") })
-	if k.state().InPlace {
-		t.Error("in place")
-	}
+	err := newLab(t).node.Do(func() error {
+		// Of this thread alone, which cannot leave the namespace any more, and ends.
+		var none [2]unix.CapUserData
+		testkit.Must(t, unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]))
+		_, err := ensure(api)
+		return err
+	})
+	testkit.Fails(t, err, "needs the capability NET_ADMIN")
 }
 
 func TestHardCase25WithoutIPv6(t *testing.T) {
 	l := newLab(t)
 	l.do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
-	tests := []struct {
-		name string
-		vips []netip.Addr
-	}{
-		{"IPv4 alone", vips[:2]},
-		{"both families asked for", vips},
+	k := l.placed() // with VIPs of both families
+	for _, vip := range vips[:2] {
+		l.reaches(l.client, vip, 6443, "9445")
+		l.reaches(l.node, vip, 6443, "9445")
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			k := l.keep()
-			k.redirect(Redirect{VIPs: tt.vips, From: 6443, To: 9445})
-			k.serving(true)
-			testkit.Await(t, "the redirect", func() bool { return k.state().InPlace })
-			for _, vip := range vips[:2] {
-				l.reaches(l.client, vip, 6443, "9445")
-				l.reaches(l.node, vip, 6443, "9445")
-			}
-			k.end(syscall.SIGTERM)
-		})
+	k.end()
+}
+
+// Hard case 43: the redirect of a node that shuts down no longer counts for its priority, and
+// stays until its VIPs have moved.
+func TestHardCase43RedirectStays(t *testing.T) {
+	l := newLab(t)
+	k := l.placed()
+	k.leaving.Store(true)
+	k.linger.Store(true)
+	k.serving(true)
+	testkit.Await(t, "it not to count", func() bool { return !k.state().InPlace })
+	l.reaches(l.client, vips[0], 6443, "9445")
+
+	k.stop()
+	for range 3 {
+		l.reaches(l.client, vips[0], 6443, "9445")
 	}
+	select {
+	case <-k.done:
+		t.Fatal("it ended while the VIPs were here")
+	default:
+	}
+	for _, vip := range vips {
+		testkit.Run(t, l.node.Command(t.Context(), "ip", "address", "delete", netip.PrefixFrom(vip, vip.BitLen()).String(), "dev", l.node.Link))
+	}
+	testkit.Await(t, "the redirect to go with the VIPs", func() bool { return !l.present(api) })
+	<-k.done
 }

@@ -1,21 +1,17 @@
 package firewall
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -208,84 +204,45 @@ func (l *lab) reaches(from *netns.Node, addr netip.Addr, port int, want string) 
 	}
 }
 
-// keeperProc is a process with a Keeper in the lab's node.
-type keeperProc struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	in   io.Writer
-	done chan struct{}
-
-	mu   sync.Mutex
-	last report
-	log  bytes.Buffer
+// keeper is a Keeper on the lab's node.
+type keeper struct {
+	t                      *testing.T
+	redirects              chan Redirect
+	serves                 chan bool
+	leaving, ready, linger atomic.Bool
+	last                   atomic.Pointer[State]
+	stop                   context.CancelFunc
+	done                   chan struct{}
 }
 
-// keep starts a Keeper that has no capability but NET_ADMIN, and no program to
-// run: its PATH is empty.
-func (l *lab) keep() *keeperProc { return l.keepWith("-all,+net_admin") }
-
-func (l *lab) keepWith(capabilities string) *keeperProc {
-	l.t.Helper()
-	self, err := os.Executable()
-	testkit.Must(l.t, err)
-	k := &keeperProc{t: l.t, done: make(chan struct{})}
-	k.cmd = l.node.Command(context.Background(), "setpriv", "--bounding-set="+capabilities, "--no-new-privs", "--pdeathsig=KILL",
-		"env", "PATH=", keeperEnv+"=1", self)
-	k.cmd.Stderr = os.Stderr
-	out, err1 := k.cmd.StdoutPipe()
-	in, err2 := k.cmd.StdinPipe()
-	if err1 != nil || err2 != nil {
-		l.t.Fatal(err1, err2)
+func (l *lab) keep() *keeper {
+	k := &keeper{t: l.t, redirects: make(chan Redirect), serves: make(chan bool), done: make(chan struct{})}
+	k.last.Store(&State{})
+	var ctx context.Context
+	ctx, k.stop = context.WithCancel(context.Background())
+	run := Keeper{
+		Redirects: k.redirects, Serving: k.serves, Leaving: k.leaving.Load, Ready: k.ready.Load,
+		Notify: func(s State) { k.last.Store(&s) },
+		Linger: func(r Redirect) {
+			if k.linger.Load() {
+				job.AwaitVIPs(r.VIPs, testkit.Patience)
+			}
+		},
 	}
-	k.in = in
-	testkit.Must(l.t, k.cmd.Start())
-	go k.follow(out)
-	l.t.Cleanup(func() {
-		k.cmd.Process.Kill()
-		<-k.done
-		if l.t.Failed() {
-			l.t.Logf("states:\n%s", &k.log)
-		}
-	})
+	go func() {
+		defer close(k.done)
+		testkit.Check(l.t, l.node.Do(func() error { return run.Run(ctx) })) // which opens its sockets itself
+	}()
+	l.t.Cleanup(k.end)
 	return k
 }
 
-func (k *keeperProc) follow(out io.Reader) {
-	defer close(k.done)
-	for decoder := json.NewDecoder(out); ; {
-		var r report
-		if decoder.Decode(&r) != nil {
-			break
-		}
-		k.mu.Lock()
-		k.last = r
-		json.NewEncoder(&k.log).Encode(r)
-		k.mu.Unlock()
-	}
-	k.cmd.Wait()
-}
+func (k *keeper) redirect(r Redirect) { k.redirects <- r }
+func (k *keeper) serving(yes bool)    { k.serves <- yes }
+func (k *keeper) state() State        { return *k.last.Load() }
 
-func (k *keeperProc) send(o order) {
-	k.t.Helper()
-	testkit.Must(k.t, json.NewEncoder(k.in).Encode(o))
-}
-
-func (k *keeperProc) redirect(r Redirect) { k.send(order{Redirect: &r}) }
-func (k *keeperProc) serving(yes bool)    { k.send(order{Serving: &yes}) }
-
-func (k *keeperProc) state() report {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.last
-}
-
-// end sends the signal and waits for the end of the process.
-func (k *keeperProc) end(signal syscall.Signal) {
-	k.t.Helper()
-	k.cmd.Process.Signal(signal)
-	select {
-	case <-k.done:
-	case <-time.After(testkit.Patience):
-		k.t.Fatalf("the process outlived %v", signal)
-	}
+// end has the Keeper remove its redirect, and waits for that.
+func (k *keeper) end() {
+	k.stop()
+	<-k.done
 }

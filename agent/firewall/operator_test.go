@@ -3,7 +3,6 @@ package firewall
 import (
 	"context"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -77,7 +76,7 @@ func TestHardCase58OperatorsRedirect(t *testing.T) {
 			testkit.Await(t, "the end of vipgen's", func() bool { return !k.state().InPlace })
 			l.reaches(l.client, vips[0], 6443, "6443")
 			l.reaches(l.client, vips[2], 6443, "6443")
-			k.end(syscall.SIGTERM)
+			k.end()
 			after := l.nft("-s", "list", "ruleset") // iptables' chains stay, empty
 			for part, want := range map[string]bool{"tcp dport 22623": true, "hook output priority -50": true, "9445": false, operatorsTable: false} {
 				if strings.Contains(after, part) != want {

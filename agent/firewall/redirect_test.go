@@ -11,12 +11,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	addrs := func(all ...string) (out []netip.Addr) {
-		for _, a := range all {
-			out = append(out, netip.MustParseAddr(a))
-		}
-		return out
-	}
+	addrs := testkit.Addrs
 	tests := []struct {
 		name string
 		in   Redirect
@@ -71,15 +66,6 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 		l.reaches(l.node, vip, 6443, "6443")
 	}
 	l.do(remove) // nothing to do
-}
-
-func TestRedirectAppliesToLocalVIPsOnly(t *testing.T) {
-	l := newLab(t)
-	// The other node has the rules and no VIP; both listeners are on the holder.
-	testkit.Must(t, l.client.Do(func() error { _, err := ensure(api); return err }))
-	for _, vip := range vips {
-		l.reaches(l.client, vip, 6443, "6443")
-	}
 }
 
 // foreign are tables of other programs, among them one at a later priority of the same hooks,
@@ -182,39 +168,6 @@ func TestHardCase06PresentComparesExactly(t *testing.T) {
 	}
 }
 
-func TestHardCase06EachRuleIsMissed(t *testing.T) {
-	l := newLab(t)
-	missed := 0
-	for _, chain := range []string{"output", "prerouting"} {
-		for i := range vips {
-			l.ensure(api)
-			handles := handles(l.nft("-a", "list", "chain", "inet", "vipgen", chain))
-			if len(handles) != len(vips) {
-				t.Fatalf("%d rules in %s, want %d", len(handles), chain, len(vips))
-			}
-			l.nft("delete", "rule", "inet", "vipgen", chain, "handle", handles[i])
-			if l.present(api) {
-				t.Errorf("present without rule %d of %s", i, chain)
-			}
-			missed++
-		}
-	}
-	if missed != 8 { // two hooks, two families, two VIPs each
-		t.Errorf("checked %d rules", missed)
-	}
-}
-
-// handles returns the handles of the rules in the output of nft -a.
-func handles(listing string) []string {
-	var out []string
-	for line := range strings.Lines(listing) {
-		if rule, handle, found := strings.Cut(strings.TrimSpace(line), " # handle "); found && strings.Contains(rule, "dnat") {
-			out = append(out, handle)
-		}
-	}
-	return out
-}
-
 func TestPresentDependsOnTheRedirect(t *testing.T) {
 	l := newLab(t)
 	l.ensure(api)
@@ -238,24 +191,4 @@ func TestPresentDependsOnTheRedirect(t *testing.T) {
 			testkit.Equal(t, tt.want, l.present(tt.in))
 		})
 	}
-}
-
-func BenchmarkPresent(b *testing.B) {
-	network, err := netns.New()
-	testkit.Must(b, err)
-	defer network.Close()
-	node, err := network.AddNode("node")
-	testkit.Must(b, err)
-	err = node.Do(func() error {
-		if _, err := ensure(api); err != nil {
-			return err
-		}
-		for b.Loop() {
-			if present, err := present(api); err != nil || !present {
-				b.Errorf("present %t, %v", present, err)
-			}
-		}
-		return nil
-	})
-	testkit.Must(b, err)
 }

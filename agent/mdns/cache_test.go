@@ -218,25 +218,3 @@ func TestHardCase41OthersRecords(t *testing.T) {
 	c.expire(after(10))
 	equalHosts(t, c.hosts(after(10)), []state.Host{{Name: "h0", Addresses: testkit.Addrs("198.18.0.0")}, {Name: "master-0", Addresses: testkit.Addrs("192.0.2.1")}})
 }
-
-// BenchmarkPacketAtFullCache measures the largest packet of a neighbour when others have filled
-// the cache.
-func BenchmarkPacketAtFullCache(b *testing.B) {
-	c := newCache()
-	for i := range 2 * maxCached {
-		c.learn(flood(i, 1, 4500), sender(i), epoch)
-	}
-	packets := make([]*dns.Msg, 64)
-	for i := range packets {
-		msg := new(dns.Msg)
-		data, err := response(records(flood(1e6+i*133, 133, 4500).Answer), nil).Pack() // about 400 records
-		if err == nil {
-			err = msg.Unpack(data)
-		}
-		testkit.Must(b, err)
-		packets[i] = msg
-	}
-	for i := 0; b.Loop(); i++ {
-		c.learn(packets[i%len(packets)], sender(1<<20+i), epoch)
-	}
-}

@@ -1,24 +1,21 @@
 package mdns
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type lab struct {
 	t       *testing.T
@@ -41,139 +38,63 @@ func (l *lab) ip(node *netns.Node, args ...string) {
 	testkit.Run(l.t, node.Command(context.Background(), "ip", args...))
 }
 
-// do calls f inside the node's namespace.
-func (l *lab) do(node *netns.Node, f func() error) {
-	l.t.Helper()
-	testkit.Must(l.t, node.Do(f))
-}
-
-// withoutIPv6 switches IPv6 off in the node.
-func (l *lab) withoutIPv6(node *netns.Node) {
-	l.t.Helper()
-	l.do(node, func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) })
-}
-
-// proc is a process with a Publisher or a Resolver, without any capability. It runs at nice
-// -20, as on a node: a host has 250 ms to defend its name.
-type proc struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	in   io.Writer
-	done chan struct{}
-	// begun is closed at the first report.
-	begun chan struct{}
+// runner is a publisher or a resolver on a node: its own goroutine opens all of its sockets.
+type runner struct {
+	addresses chan []netip.Addr
+	end       func() // waits for its end
 
 	mu    sync.Mutex
-	state stateReport
+	state publisherState
 	hosts []state.Host
-	log   bytes.Buffer
 }
 
-func (l *lab) publish(node *netns.Node, host string, addresses []netip.Addr) *proc {
-	l.t.Helper()
-	return l.start(node, addresses, roleEnv+"=publisher", hostEnv+"="+host)
-}
-
-func (l *lab) resolve(node *netns.Node, addresses []netip.Addr) *proc {
-	l.t.Helper()
-	return l.start(node, addresses, roleEnv+"=resolver")
-}
-
-func (l *lab) start(node *netns.Node, addresses []netip.Addr, env ...string) *proc {
-	l.t.Helper()
-	self, err := os.Executable()
-	testkit.Must(l.t, err)
-	p := &proc{t: l.t, done: make(chan struct{})}
-	args := slices.Concat([]string{"--bounding-set=-all", "--no-new-privs", "--pdeathsig=KILL", "env"}, env, []string{self})
-	p.cmd = node.Command(context.Background(), "nice", append([]string{"-n", "-20", "setpriv"}, args...)...)
-	p.cmd.Stderr = os.Stderr
-	out, err1 := p.cmd.StdoutPipe()
-	in, err2 := p.cmd.StdinPipe()
-	if err1 != nil || err2 != nil {
-		l.t.Fatal(err1, err2)
-	}
-	p.in = in
-	testkit.Must(l.t, p.cmd.Start())
-	p.begun = make(chan struct{})
-	go p.follow(out)
-	l.t.Cleanup(func() {
-		p.cmd.Process.Kill()
-		<-p.done
-		if l.t.Failed() {
-			l.t.Logf("output of %s in %s:\n%s", env[0], node.Name, &p.log)
-		}
+func (l *lab) publish(node *netns.Node, host string, addresses []netip.Addr) *runner {
+	return l.start(node, addresses, func(ctx context.Context, r *runner) error {
+		p := publisher{Host: host, Addresses: r.addresses, Notify: func(s publisherState) { r.set(func() { r.state = s }) }}
+		return p.run(ctx)
 	})
-	p.send(addresses)
-	return p
 }
 
-func (p *proc) follow(out io.Reader) {
-	defer close(p.done)
-	begun := sync.OnceFunc(func() { close(p.begun) })
-	for decoder := json.NewDecoder(out); ; {
-		var r report
-		if decoder.Decode(&r) != nil {
-			break
-		}
-		begun()
-		p.mu.Lock()
-		if r.State != nil {
-			p.state = *r.State
-		} else if r.Complain == "" {
-			p.hosts = r.Hosts
-		}
-		json.NewEncoder(&p.log).Encode(r)
-		p.mu.Unlock()
-	}
-	p.cmd.Wait()
+func (l *lab) resolve(node *netns.Node, addresses []netip.Addr) *runner {
+	return l.start(node, addresses, func(ctx context.Context, r *runner) error {
+		(&resolver{Addresses: r.addresses, Notify: func(hosts []state.Host) { r.set(func() { r.hosts = hosts }) }}).run(ctx)
+		return nil
+	})
 }
 
-// send sends the node's addresses to the process.
-func (p *proc) send(addresses []netip.Addr) {
-	p.t.Helper()
-	testkit.Must(p.t, json.NewEncoder(p.in).Encode(addresses))
+func (l *lab) start(node *netns.Node, addresses []netip.Addr, run func(context.Context, *runner) error) *runner {
+	r := &runner{addresses: make(chan []netip.Addr, 1)}
+	r.addresses <- addresses
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- node.Do(func() error { return run(ctx, r) }) }()
+	r.end = sync.OnceFunc(func() { stop(); testkit.Check(l.t, <-ended) })
+	l.t.Cleanup(r.end)
+	return r
 }
 
-func (p *proc) published() bool { return p.now().Published }
+func (r *runner) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
 
-func (p *proc) now() stateReport {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state
+func (r *runner) published() bool { return r.now().Published }
+
+func (r *runner) now() publisherState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
 }
 
 // hasHost reports whether the host is known with exactly these addresses.
-func (p *proc) hasHost(host string, addresses ...netip.Addr) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, h := range p.hosts {
+func (r *runner) hasHost(host string, addresses ...netip.Addr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.hosts {
 		if h.Name == host {
 			return slices.Equal(h.Addresses, addresses)
 		}
 	}
 	return len(addresses) == 0
-}
-
-// end sends the signal and waits for the end of the process.
-func (p *proc) end(signal syscall.Signal) {
-	p.t.Helper()
-	p.cmd.Process.Signal(signal)
-	select {
-	case <-p.done:
-	case <-time.After(testkit.Patience):
-		p.t.Fatalf("the process outlived %v", signal)
-	}
-}
-
-// until polls a condition until it holds, and returns how long that took.
-func until(t *testing.T, what string, condition func() bool) time.Duration {
-	t.Helper()
-	start := time.Now()
-	for !condition() {
-		if time.Since(start) > testkit.Patience {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return time.Since(start)
 }

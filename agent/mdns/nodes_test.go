@@ -1,14 +1,18 @@
 package mdns
 
 import (
+	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -21,58 +25,23 @@ func TestNodesFindEachOther(t *testing.T) {
 	first := l.publish(a, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
 	second := l.publish(b, "master-1", testkit.Addrs("192.0.2.2"))
 	late := l.resolve(b, testkit.Addrs("192.0.2.2"))
-	for _, resolver := range []*proc{early, late} {
-		until(t, "the first", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
-		until(t, "the second", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.2")...) })
+	for _, resolver := range []*runner{early, late} {
+		testkit.Await(t, "the first", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
+		testkit.Await(t, "the second", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.2")...) })
 	}
 
 	l.ip(b, "address", "add", "192.0.2.22/24", "dev", "eth0")
-	second.send(testkit.Addrs("192.0.2.22"))
-	for _, resolver := range []*proc{early, late} {
-		until(t, "the other address", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) })
+	second.addresses <- testkit.Addrs("192.0.2.22")
+	for _, resolver := range []*runner{early, late} {
+		testkit.Await(t, "the other address", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) })
 	}
-	first.end(syscall.SIGTERM)
-	for _, resolver := range []*proc{early, late} {
-		until(t, "goodbye", func() bool { return resolver.hasHost("master-0") })
+	first.end()
+	for _, resolver := range []*runner{early, late} {
+		testkit.Await(t, "goodbye", func() bool { return resolver.hasHost("master-0") })
 		if !resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) {
 			t.Error("one's goodbye took the other along")
 		}
 	}
-	for _, p := range []*proc{second, early, late} {
-		p.end(syscall.SIGTERM)
-	}
-	for _, p := range []*proc{first, second, early, late} {
-		if !p.cmd.ProcessState.Success() {
-			t.Errorf("%v ended with %v", p.cmd.Args, p.cmd.ProcessState)
-		}
-	}
-}
-
-func TestIPv6Alone(t *testing.T) {
-	l := newLab(t)
-	a, b := l.add("a", "2001:db8::1/64"), l.add("b", "2001:db8::2/64")
-	publisher := l.publish(a, "master-0", testkit.Addrs("2001:db8::1"))
-	resolver := l.resolve(b, testkit.Addrs("2001:db8::2"))
-	until(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("2001:db8::1")...) })
-	until(t, "the publisher", publisher.published)
-}
-
-func TestSameNameOnTwoNodes(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	l := newLab(t)
-	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
-	first := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
-	second := l.publish(b, "master-0", testkit.Addrs("192.0.2.2"))
-	until(t, "one of them to have it", func() bool {
-		return first.published() && second.now().Conflict != nil || second.published() && first.now().Conflict != nil
-	})
-	winner, loser := first, second
-	if second.published() {
-		winner, loser = second, first
-	}
-	winner.end(syscall.SIGTERM)
-	until(t, "the other to have it", loser.published)
 }
 
 func TestHardCase04LinkChanges(t *testing.T) {
@@ -80,7 +49,7 @@ func TestHardCase04LinkChanges(t *testing.T) {
 	l := newLab(t)
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
-	until(t, "the publisher", publisher.published)
+	testkit.Await(t, "the publisher", publisher.published)
 	steps := []struct {
 		name string
 		do   [][]string
@@ -96,13 +65,13 @@ func TestHardCase04LinkChanges(t *testing.T) {
 		for _, args := range step.do {
 			l.ip(a, args...)
 		}
-		until(t, step.name, func() bool {
+		testkit.Await(t, step.name, func() bool {
 			now := publisher.now()
 			return now.Link == step.link && now.Published == (step.link != "")
 		})
 	}
 	resolver := l.resolve(b, testkit.Addrs("192.0.2.2"))
-	until(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
+	testkit.Await(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
 }
 
 // A plain resolver is not aware of Multicast DNS (RFC 6762 section 6.7): it sends from any port
@@ -112,7 +81,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	l.ip(b, "route", "add", "224.0.0.0/4", "dev", "eth0")
 	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
-	until(t, "the publisher", publisher.published)
+	testkit.Await(t, "the publisher", publisher.published)
 	var conn net.PacketConn
 	err := b.Do(func() (err error) {
 		conn, err = net.ListenPacket("udp4", "192.0.2.2:0")
@@ -128,7 +97,7 @@ func TestPlainResolversGetAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name+" "+tt.kind, func(t *testing.T) {
 			query := new(dns.Msg).SetQuestion(tt.name, dns.StringToType[tt.kind])
-			until(t, "an answer", func() bool {
+			testkit.Await(t, "an answer", func() bool {
 				response := ask(t, conn, query)
 				return response != nil && response.Id == query.Id && slices.Equal(response.Question, query.Question) &&
 					slices.Equal(lines(response.Answer), []string{tt.want})
@@ -154,4 +123,65 @@ func ask(t *testing.T, conn net.PacketConn, query *dns.Msg) *dns.Msg {
 	msg := new(dns.Msg)
 	testkit.Must(t, msg.Unpack(buf[:n]))
 	return msg
+}
+
+// Two nodes have the same name by mistake: the second one gets it when the first one ends.
+func TestSameNameOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	first := l.publish(l.add("a", "192.0.2.1/24"), "master-0", testkit.Addrs("192.0.2.1"))
+	testkit.Await(t, "the first one", first.published)
+	second := l.publish(l.add("b", "192.0.2.2/24"), "master-0", testkit.Addrs("192.0.2.2"))
+	var conflict *conflictError
+	testkit.Await(t, "the conflict", func() bool { return errors.As(second.now().Err, &conflict) })
+	if conflict.Name != "master-0.local" || !strings.HasPrefix(conflict.Theirs, "master-0.local. 120 IN A 192.0.2.1") || !first.published() {
+		t.Errorf("%+v, the first one %+v", conflict, first.now())
+	}
+	first.end()
+	testkit.Await(t, "the name to be free", second.published)
+}
+
+func TestHardCase25WithoutIPv6(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
+	testkit.Must(t, a.Do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0) }))
+	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
+	resolver := l.resolve(b, testkit.Addrs("192.0.2.2"))
+	testkit.Await(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
+	testkit.Await(t, "the publisher", publisher.published)
+	testkit.Equal(t, nil, publisher.now().Err)
+}
+
+// Hard case 15: avahi on another node follows the name, also to another link, and is found, while
+// yet another avahi runs next to the publisher.
+func TestHardCase15Avahi(t *testing.T) {
+	testkit.Live(t)
+	t.Parallel()
+	l := newLab(t)
+	node := l.add("node", "192.0.2.1/24", "2001:db8::1/64", "192.0.2.10/32")
+	daemon.StartAvahi(t, node, "beside", true)
+	peer := daemon.StartAvahi(t, l.add("peer", "192.0.2.2/24", "2001:db8::2/64"), "peer", true)
+	publisher := l.publish(node, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
+	resolver := l.resolve(node, testkit.Addrs("192.0.2.1"))
+	resolves := func(family, want string) {
+		t.Helper()
+		testkit.Await(t, "master-0.local to be "+want, func() bool { return peer.Resolves(family, "master-0") == want })
+	}
+	resolves("-4", "192.0.2.1")
+	resolves("-6", "2001:db8::1")
+	testkit.Await(t, "the service", func() bool { return strings.Contains(peer.Browses("--resolve"), ";master-0.local;192.0.2.1;9;") })
+	testkit.Await(t, "avahi's host", func() bool { return resolver.hasHost("peer", testkit.Addrs("192.0.2.2", "2001:db8::2")...) })
+
+	l.ip(node, "link", "add", "br-ex", "type", "bridge")
+	l.ip(node, "link", "set", "eth0", "master", "br-ex")
+	l.ip(node, "address", "flush", "dev", "eth0", "scope", "global")
+	l.ip(node, "link", "set", "br-ex", "up")
+	l.ip(node, "address", "add", "192.0.2.8/24", "dev", "br-ex")
+	publisher.addresses <- testkit.Addrs("192.0.2.8", "2001:db8::1")
+	resolves("-4", "192.0.2.8")
+	testkit.Equal(t, "br-ex", publisher.now().Link)
+	publisher.end()
+	testkit.Await(t, "goodbye", func() bool { return !strings.Contains(peer.Browses(), ";master-0;") })
+	resolves("-4", "")
 }
