@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vipgen/vipgen/internal/lazy"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 )
 
@@ -41,6 +40,11 @@ func (all *Decoder) Decode(name string, data []byte) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	return all.DecodeObjects(name, objects)
+}
+
+// DecodeObjects is like Decode, of the objects in a file.
+func (all *Decoder) DecodeObjects(name string, objects []json.RawMessage) ([]Document, error) {
 	d := decoder{file: strings.TrimSuffix(path.Base(name), path.Ext(name)), all: all}
 	for _, o := range objects {
 		if err := d.object(o); err != nil {
@@ -69,18 +73,39 @@ func objectsIn(data []byte) ([]json.RawMessage, error) {
 	return objects, nil
 }
 
-// separator matches the start of a document: three hyphens at the start of a line, with the
-// directives before them.
-var separator = lazy.Regexp(`(?m)(?:^%.*\n)*^---(?:[ \t\r]|$)`)
-
-func yamlDocuments(data []byte) [][]byte {
-	var documents [][]byte
-	start := 0
-	for _, at := range separator().FindAllIndex(data, -1) {
-		documents = append(documents, data[start:at[0]])
-		start = at[1]
+// yamlDocuments splits a YAML stream at the starts of documents: three hyphens at the start of a
+// line, with the directives before them.
+func yamlDocuments(data []byte) (documents [][]byte) {
+	start, directives := 0, -1
+	for at := 0; at < len(data); {
+		line := data[at:]
+		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+			line = line[:end+1]
+		}
+		switch {
+		case line[0] == '%' && directives < 0:
+			directives = at
+		case line[0] == '%':
+		case startsDocument(line):
+			if directives < 0 {
+				directives = at
+			}
+			documents = append(documents, data[start:directives])
+			start, directives = at+len("---"), -1
+			if start < len(data) && data[start] != '\n' {
+				start++ // the space
+			}
+		default:
+			directives = -1
+		}
+		at += len(line)
 	}
 	return append(documents, data[start:])
+}
+
+func startsDocument(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("---"))
+	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
 // jsonStream reads JSON only, which is far faster than YAML for a bootstrap.ign of many

@@ -37,6 +37,9 @@ func (o object) String() string {
 	return o.kind + " " + o.name
 }
 
+// isPolicy reports whether it may hold the cluster's node disruption policy.
+func (o object) isPolicy() bool { return o.kind == "MachineConfiguration" && o.name == "cluster" }
+
 // text is a file of a node or of a daemon.
 type text struct {
 	contents string
@@ -79,7 +82,11 @@ func (c *Cluster) Add(name string, data []byte) error {
 		c.addText(name, "", data)
 		return nil
 	}
-	docs, err := c.decoder.Decode(path.Base(name), data)
+	objects, err := ignition.Objects(data)
+	var docs []ignition.Document
+	if err == nil {
+		docs, err = c.decoder.DecodeObjects(path.Base(name), objects)
+	}
 	if err != nil && !errors.Is(err, ignition.ErrNoConfig) {
 		if path.Ext(name) == ".ign" || strings.Contains(string(data), "kind: MachineConfig") {
 			return fmt.Errorf("%s: %w", name, err)
@@ -96,7 +103,8 @@ func (c *Cluster) Add(name string, data []byte) error {
 			c.configs = append(c.configs, d)
 		}
 	}
-	return c.addObjects(data)
+	c.addObjects(objects)
+	return nil
 }
 
 func (c *Cluster) addText(name, pool string, data []byte) {
@@ -106,11 +114,7 @@ func (c *Cluster) addText(name, pool string, data []byte) {
 	c.texts[pool+" "+name] = text{string(data), pool}
 }
 
-func (c *Cluster) addObjects(data []byte) error {
-	raws, err := ignition.Objects(data)
-	if err != nil {
-		return nil // not YAML: Decode reports it where it matters
-	}
+func (c *Cluster) addObjects(raws []json.RawMessage) {
 	for _, raw := range raws {
 		var o struct {
 			APIVersion string `json:"apiVersion"`
@@ -129,7 +133,6 @@ func (c *Cluster) addObjects(data []byte) error {
 		}
 		c.objects = append(c.objects, object{o.Kind, o.Metadata.Namespace, o.Metadata.Name, raw})
 	}
-	return nil
 }
 
 // Empty reports whether there is nothing to compare.
@@ -181,7 +184,7 @@ func (c *Cluster) foreign() []ignition.Document { return c.ownedBy(ownOperator, 
 // operator.
 func (c *Cluster) policy(release string) (p policy, given bool) {
 	for _, o := range c.objects {
-		if o.kind == "MachineConfiguration" && o.name == "cluster" {
+		if o.isPolicy() {
 			return parsePolicy(o.raw, release), true
 		}
 	}

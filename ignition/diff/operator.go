@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Item is a file or unit of a pool's nodes.
@@ -45,6 +46,13 @@ func (c *Cluster) With(other *Cluster) *Cluster {
 	return &Cluster{Release: cmp.Or(c.Release, other.Release), configs: slices.Concat(c.configs, other.configs), objects: slices.Concat(c.objects, other.objects)}
 }
 
+// WithoutPolicy returns the cluster without node disruption policies.
+func (c *Cluster) WithoutPolicy() *Cluster {
+	copied := *c
+	copied.objects = lists.Filter(c.objects, func(o object) bool { return !o.isPolicy() })
+	return &copied
+}
+
 func items(docs []ignition.Document) (out []Item) {
 	s := merge(docs)
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
@@ -62,7 +70,7 @@ func items(docs []ignition.Document) (out []Item) {
 // an export may lack the MachineConfiguration.
 func (c *Cluster) OwnPolicy() (own, known bool) {
 	for _, o := range c.objects {
-		if o.kind != "MachineConfiguration" || o.name != "cluster" {
+		if !o.isPolicy() {
 			continue
 		}
 		var m struct {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/yaml"
-
-	"github.com/vipgen/vipgen/internal/lazy"
 )
 
 // ToJSON returns a YAML document as JSON. The error for too much unfolding has its position.
@@ -28,12 +27,26 @@ func UnmarshalStrict(document []byte, v any) error {
 	return kyaml.UnmarshalStrict(document, v)
 }
 
-// mayAlias matches possible aliases. Most exports have none, and need no second parsing.
-var mayAlias = lazy.Regexp(`(?:^|[\s,:\[{])\*[^\s*]`)
+// mayAlias reports whether a text may have aliases: a star after a space or a sign of YAML, and
+// before a name. Most exports have none, and need no second parsing.
+func mayAlias(data []byte) bool {
+	for i := 0; ; i++ {
+		next := bytes.IndexByte(data[i:], '*')
+		if next < 0 {
+			return false
+		}
+		if i += next; i+1 == len(data) {
+			return false
+		}
+		if (i == 0 || strings.IndexByte(" \t\r\n\f,:[{", data[i-1]) >= 0) && strings.IndexByte(" \t\r\n\f*", data[i+1]) < 0 {
+			return true
+		}
+	}
+}
 
 // Bound reports too much unfolding in YAML that another library decodes.
 func Bound(data []byte) error {
-	if !mayAlias().Match(data) {
+	if !mayAlias(data) {
 		return nil
 	}
 	limits := New(len(data))

@@ -89,7 +89,7 @@ func checkExport(t *testing.T, s setup, release string, n int, more config) {
 	if diff := cmp.Diff([]string{name}, unknownNames(p)); diff != "" || p.Release != release || len(p.Items) < 15 {
 		t.Errorf("release %s, %d items\n%s", p.Release, len(p.Items), diff)
 	}
-	if release != "4.20" {
+	if s != usual || release != "4.20" {
 		return
 	}
 	if p := planned(t, files, adopt.Options{Accept: []string{name}}); len(p.Accepted) != 1 || len(p.Unknown) != 0 {

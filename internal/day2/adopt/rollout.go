@@ -67,8 +67,8 @@ type step struct {
 }
 
 // steps renders every state that the cluster goes through.
-func (p *Plan) steps(policy bool) ([]step, error) {
-	files, err := p.tree(p.cluster, policy)
+func (p *Plan) steps() ([]step, error) {
+	files, err := p.tree(p.cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (p *Plan) steps(policy bool) ([]step, error) {
 	if p.migrated == nil {
 		return out, nil
 	}
-	if files, err = p.tree(p.migrated, policy); err != nil {
+	if files, err = p.tree(p.migrated); err != nil {
 		return nil, err
 	}
 	migrated := output(files)
@@ -97,17 +97,17 @@ func (p *Plan) steps(policy bool) ([]step, error) {
 
 // rollOut compares each state with the next, as the operator does.
 func (p *Plan) rollOut() error {
-	with, err := p.steps(true)
+	steps, err := p.steps()
 	if err != nil {
 		return err
 	}
-	without, err := p.steps(false)
-	if err != nil {
-		return err
-	}
-	for i, s := range with {
+	for _, s := range steps {
 		changes := p.compare(s)
-		p.Rollouts = append(p.Rollouts, Rollout{s.name, s.mode, p.counts(changes, p.compare(without[i]))})
+		without := changes
+		if p.options.DisruptionPolicy {
+			without = p.compare(step{from: s.from.WithoutPolicy(), to: s.to.WithoutPolicy()})
+		}
+		p.Rollouts = append(p.Rollouts, Rollout{s.name, s.mode, p.counts(changes, without)})
 		if s.name == rollAdopt {
 			p.overlaps(changes)
 		}
@@ -159,9 +159,9 @@ func (p *Plan) overlaps(r diff.Result) {
 }
 
 // tree returns the files that are applied to a cluster.
-func (p *Plan) tree(c *render.Cluster, policy bool) ([]render.OutputFile, error) {
+func (p *Plan) tree(c *render.Cluster) ([]render.OutputFile, error) {
 	copied := *c
-	copied.DisruptionPolicy = policy && p.options.DisruptionPolicy
+	copied.DisruptionPolicy = p.options.DisruptionPolicy
 	return p.renderer.Tree(&copied, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 }
 

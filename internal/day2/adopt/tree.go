@@ -46,7 +46,7 @@ const recordHead = `# Made by 'vipgen adopt': the release whose operator laid do
 // Files returns the files of the directory: input, rendered tree, the operator's files, the
 // record and the steps.
 func (p *Plan) Files() ([]render.OutputFile, error) {
-	rendered, err := p.tree(p.cluster, true)
+	rendered, err := p.tree(p.cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package remove_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,12 +19,19 @@ import (
 
 const classic, fast = "classic/unicast/v2/1s", "fast/unicast/v3/40ms"
 
-// live is the export of a cluster without vipgen.
-func live(t *testing.T) render.File {
-	t.Helper()
-	data := testkit.ReadFile(t, "../../../examples/export/before.yaml")
-	return render.File{Name: "live.yaml", Data: data}
-}
+// live is the export of a cluster without vipgen, and the install-config that adopt makes of it.
+var live = sync.OnceValues(func() (before render.File, installConfig string) {
+	data, err := os.ReadFile("../../../examples/export/before.yaml")
+	if err != nil {
+		panic(err)
+	}
+	before = render.File{Name: "live.yaml", Data: data}
+	plan, list := adopt.Read([]render.File{before}, adopt.Options{})
+	if plan == nil {
+		panic(list.Error())
+	}
+	return before, string(plan.Import.InstallConfig)
+})
 
 // cluster is the export of a cluster whose pools have vipgen's MachineConfigs, for the given
 // spec.vrrp and other fields of spec.
@@ -34,18 +43,14 @@ func cluster(t *testing.T, vrrp, more string, pools ...string) []render.File {
 // moved is such a cluster with other addresses in its install-config.
 func moved(t *testing.T, vips *strings.Replacer, vrrp, more string, pools ...string) []render.File {
 	t.Helper()
-	before := live(t)
-	plan, list := adopt.Read([]render.File{before}, adopt.Options{})
-	if plan == nil {
-		t.Fatal(list.Error())
-	}
+	before, installConfig := live()
 	text := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  openshiftVersion: \"4.18\"\n  vrrp: {" + vrrp + "}\n"
 	if more == "" {
 		more = "ingress: [{name: default, nodeSelector: {}}]"
 	}
 	text += "  " + more + "\n"
 	c, _, err := render.Load(render.Sources{
-		InstallConfig: render.File{Name: importer.InstallConfigName, Data: []byte(vips.Replace(string(plan.Import.InstallConfig)))},
+		InstallConfig: render.File{Name: importer.InstallConfigName, Data: []byte(vips.Replace(installConfig))},
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: []byte(text)},
 	}, render.Options{})
 	testkit.Must(t, err)
