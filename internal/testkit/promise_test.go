@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -49,24 +48,6 @@ func TestPromise(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The clock is the test's own: nothing is ever late.
-func TestStopwatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := StartStopwatch()
-		time.Sleep(time.Minute)
-		Equal(t, 0, s.End())
-	})
-}
-
-func TestAwait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		looks := 0
-		began := time.Now()
-		Await(t, "the third look", func() bool { looks++; return looks == 3 })
-		Equal(t, 2*time.Millisecond, time.Since(began))
-	})
 }
 
 func TestExplained(t *testing.T) {

@@ -2,8 +2,6 @@ package attack
 
 import (
 	"context"
-	"encoding/json"
-	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -58,28 +56,6 @@ func TestFloodArrives(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestStartRefuses(t *testing.T) {
-	if _, err := Start(nil, 1); err == nil {
-		t.Error("a flood of nothing starts")
-	}
-	if _, err := Start(nil, 0, Packet{}); err == nil {
-		t.Error("a flood of no packets a second starts")
-	}
-}
-
-// A seed determines the Node, which is valid JSON; other seeds give others.
-func TestNewNode(t *testing.T) {
-	made := func(seed uint64) string {
-		data, err := json.Marshal(NewNode(rand.New(rand.NewPCG(seed, 1)), "192.0.2.%d", "192.0.2.11"))
-		testkit.Must(t, err)
-		return string(data)
-	}
-	first, again, other := made(1), made(1), made(2)
-	if first != again || first == other {
-		t.Error("two seeds give the same Node")
 	}
 }
 

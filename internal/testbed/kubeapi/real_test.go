@@ -280,6 +280,17 @@ type happened struct {
 	Ended bool
 }
 
+// setNode creates a node, or changes its address.
+func (p *pair) setNode(name, addr string) {
+	p.t.Helper()
+	err := p.Create(p.t.Context(), nodesPath, fmt.Appendf(nil, "{apiVersion: v1, kind: Node, metadata: {name: %s}}", name))
+	if err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+		p.t.Fatal(err)
+	}
+	p.must(p.Patch(p.t.Context(), nodesPath+"/"+name+"/status",
+		fmt.Appendf(nil, "{status: {addresses: [{type: InternalIP, address: %s}]}}", addr)))
+}
+
 // events opens a watch, calls do, and returns the events up to the last one.
 func (p *pair) events(query string, do func(), last func(happened) bool) (out []happened) {
 	p.t.Helper()

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -128,23 +127,4 @@ func TestCertificates(t *testing.T) {
 		}
 		conn.Close()
 	}
-}
-
-// Both servers have the same objects, and each answers requests.
-func TestSameObjects(t *testing.T) {
-	testkit.Live(t)
-	p := newPair(t)
-	ctx := t.Context()
-	p.must(p.Create(ctx, "/api/v1/nodes", []byte("{apiVersion: v1, kind: Node, metadata: {name: worker-0, labels: {a: b}}}")))
-	p.must(p.Patch(ctx, "/api/v1/nodes/worker-0/status", []byte(`{status: {addresses: [{type: InternalIP, address: 192.0.2.20}]}, spec: {unschedulable: true}}`)))
-	p.must(p.Patch(ctx, "/api/v1/nodes/worker-0", []byte(`{metadata: {labels: {a: null, c: d}}, status: null}`)))
-	for i := range p.servers {
-		status, body, err := get(p.client(i, "system:node:x", nodeGroup), "/api/v1/nodes/worker-0")
-		if err != nil || status != http.StatusOK || !strings.Contains(body, `"address":"192.0.2.20"`) ||
-			!strings.Contains(body, `"labels":{"c":"d"}`) || strings.Contains(body, "unschedulable") {
-			t.Errorf("server %d: %d %v\n%s", i, status, err, body)
-		}
-	}
-	p.must(p.Delete(ctx, "/api/v1/nodes/worker-0"))
-	testkit.Fails(t, p.Delete(ctx, "/api/v1/nodes/worker-0"), "404")
 }

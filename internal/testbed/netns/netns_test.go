@@ -1,19 +1,21 @@
 package netns
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -27,17 +29,9 @@ func newNetwork(t *testing.T) *Network {
 
 func addNode(t *testing.T, n *Network, name string, addrs ...string) *Node {
 	t.Helper()
-	node, err := n.AddNode(name, prefixes(addrs...)...)
+	node, err := n.AddNode(name, lists.Map(addrs, netip.MustParsePrefix)...)
 	testkit.Must(t, err)
 	return node
-}
-
-func prefixes(addrs ...string) []netip.Prefix {
-	var out []netip.Prefix
-	for _, a := range addrs {
-		out = append(out, netip.MustParsePrefix(a))
-	}
-	return out
 }
 
 func left(t *testing.T, prefix string) []string {
@@ -45,86 +39,6 @@ func left(t *testing.T, prefix string) []string {
 	found, err := filepath.Glob(path(prefix + "-*"))
 	testkit.Must(t, err)
 	return found
-}
-
-func TestNodesReachEachOtherAtOnce(t *testing.T) {
-	testkit.Live(t)
-	n := newNetwork(t)
-	a := addNode(t, n, "a", "192.0.2.1/24", "2001:db8::1/64")
-	b := addNode(t, n, "b", "192.0.2.2/24", "2001:db8::2/64")
-	for _, addr := range []string{"192.0.2.1", "2001:db8::1"} {
-		t.Run(addr, func(t *testing.T) { exchange(t, a, b, addr) })
-	}
-}
-
-// exchange sends a line from one node to another over TCP.
-func exchange(t *testing.T, server, client *Node, addr string) {
-	var listener net.Listener
-	err := server.Do(func() (err error) {
-		listener, err = net.Listen("tcp", net.JoinHostPort(addr, "7"))
-		return err
-	})
-	testkit.Must(t, err)
-	defer listener.Close()
-	go func() {
-		if conn, err := listener.Accept(); err == nil {
-			conn.Write([]byte("hello"))
-			conn.Close()
-		}
-	}()
-
-	var conn net.Conn
-	err = client.Do(func() (err error) {
-		conn, err = net.DialTimeout("tcp", listener.Addr().String(), 30*time.Second)
-		return err
-	})
-	testkit.Must(t, err)
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
-	got := make([]byte, 5)
-	if _, err := conn.Read(got); err != nil || string(got) != "hello" {
-		t.Errorf("read %q, %v", got, err)
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	testkit.Live(t)
-	n := newNetwork(t)
-	node, err := n.AddNodeLink("node-1.example", "ens192", prefixes("192.0.2.1/24", "2001:db8::1/64")...)
-	testkit.Must(t, err)
-	steps := []struct {
-		name string
-		do   func() error
-		want []string
-	}{
-		{"as made", func() error { return nil }, []string{"192.0.2.1/24", "2001:db8::1/64"}},
-		{"one more", func() error { return node.AddAddress("ens192", prefixes("192.0.2.9/32")[0]) },
-			[]string{"192.0.2.1/24", "192.0.2.9/32", "2001:db8::1/64"}},
-		{"other link", func() error { return node.AddLink("ens224", prefixes("198.51.100.1/24")...) },
-			[]string{"192.0.2.1/24", "192.0.2.9/32", "2001:db8::1/64"}},
-		{"link down", func() error { return node.SetLink(false) }, []string{"192.0.2.1/24", "192.0.2.9/32"}},
-		{"link up", func() error { return node.SetLink(true) }, []string{"192.0.2.1/24", "192.0.2.9/32"}},
-	}
-	for _, step := range steps {
-		testkit.Must(testkit.In(t, step.name), step.do())
-		got, err := node.Addresses()
-		testkit.Must(testkit.In(t, step.name), err)
-		testkit.Equal(testkit.In(t, step.name), got, prefixes(step.want...))
-	}
-}
-
-func TestCommandRunsInTheNamespace(t *testing.T) {
-	testkit.Live(t)
-	n := newNetwork(t)
-	node := addNode(t, n, "a")
-	// Standard output alone: ip reports leftover names of namespaces that it cannot open.
-	out, err := node.Command(context.Background(), "ip", "-o", "link", "show").Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if lines := strings.Count(string(out), "\n"); lines != 2 || !strings.Contains(string(out), "eth0@") {
-		t.Errorf("links %s, want lo and eth0 alone", out)
-	}
 }
 
 func TestBadNames(t *testing.T) {
@@ -141,12 +55,8 @@ func TestBadNames(t *testing.T) {
 		{"link with space", "d", "eth 0", "link name"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := n.AddNodeLink(tt.node, tt.link)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one with %q", err, tt.want)
-			}
-		})
+		_, err := n.AddNodeLink(tt.node, tt.link)
+		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 	}
 }
 
@@ -195,53 +105,6 @@ func TestForeignNamespaceIsLeftAlone(t *testing.T) {
 	testkit.Check(t, n.Close())
 }
 
-func TestNetworksAreIsolated(t *testing.T) {
-	testkit.Live(t)
-	a := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
-	b := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
-	if a.Namespace() == b.Namespace() {
-		t.Errorf("both networks have the namespace %s", a.Namespace())
-	}
-}
-
-func TestPartition(t *testing.T) {
-	testkit.Live(t)
-	n := newNetwork(t)
-	a, b, c := addNode(t, n, "a", "192.0.2.1/24"), addNode(t, n, "b", "192.0.2.2/24"), addNode(t, n, "c", "192.0.2.3/24")
-	// A running node refuses connections at a closed port.
-	answers := func(from *Node, to string) bool {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := from.DialContext(ctx, "tcp", to+":7")
-		return errors.Is(err, syscall.ECONNREFUSED)
-	}
-	reaches := func(from *Node, to string) {
-		t.Helper()
-		testkit.Await(t, from.Name+" to reach "+to, func() bool { return answers(from, to) })
-	}
-	reaches(a, "192.0.2.2")
-	for range 2 { // calling it again changes nothing
-		testkit.Must(t, n.Partition("a", "c"))
-	}
-	reaches(a, "192.0.2.3")
-	if answers(b, "192.0.2.1") || answers(c, "192.0.2.2") {
-		t.Error("nodes reach each other over the cut")
-	}
-	if err := n.Partition("d"); err == nil || !strings.Contains(err.Error(), `no node "d"`) {
-		t.Errorf("a node that is not there: %v", err)
-	}
-	testkit.Must(t, n.Join())
-	reaches(b, "192.0.2.1")
-}
-
-func TestDoReturnsTheError(t *testing.T) {
-	testkit.Live(t)
-	want := errors.New("told")
-	if err := addNode(t, newNetwork(t), "a").Do(func() error { return want }); err != want {
-		t.Errorf("error %v, want %v", err, want)
-	}
-}
-
 // Remove deletes the remains of a network whose process is gone, and nothing else.
 func TestRemove(t *testing.T) {
 	testkit.Live(t)
@@ -271,4 +134,42 @@ func TestUnrecorded(t *testing.T) {
 	if _, err := NewRecorded(func(string) error { return want }); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
+}
+
+// Unanswered connections wait without a thread each.
+func TestDialKeepsNoThread(t *testing.T) {
+	testkit.Live(t)
+	node := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
+	testkit.Must(t, ip("-n", node.Namespace(), "neighbour", "add", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", node.Link))
+	const dials = 100
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	threads := pprof.Lookup("threadcreate").Count()
+	for i := range dials {
+		all.Go(func() {
+			if conn, err := node.DialContext(ctx, "tcp", "192.0.2.9:6443"); err == nil {
+				conn.Close()
+				t.Error("a host answered")
+			}
+		})
+		testkit.Await(t, "the connection to be asked for", func() bool { return connecting(t, node) > i })
+	}
+	if more := pprof.Lookup("threadcreate").Count() - threads; more > dials/2 {
+		t.Errorf("%d connections took %d threads", dials, more)
+	}
+}
+
+// connecting counts the node's IPv4 sockets whose SYN is unanswered: state 02 of /proc/net/tcp
+// (proc(5)).
+func connecting(t *testing.T, node *Node) int {
+	t.Helper()
+	var table []byte
+	err := node.Do(func() (err error) {
+		table, err = os.ReadFile("/proc/thread-self/net/tcp")
+		return err
+	})
+	testkit.Must(t, err)
+	return bytes.Count(table, []byte(" 090200C0:192B 02 "))
 }

@@ -55,18 +55,6 @@ func TestProcess(t *testing.T) {
 	second.Kill() // again
 }
 
-func TestStartFails(t *testing.T) {
-	dir := t.TempDir()
-	for name, test := range map[string][2]string{
-		"program": {filepath.Join(dir, "absent"), filepath.Join(dir, "log")},
-		"log":     {"true", filepath.Join(dir, "absent", "log")},
-	} {
-		if _, err := Start("it", exec.Command(test[0]), test[1]); err == nil || !strings.Contains(err.Error(), "starting it: ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A frozen process does nothing from then on, with however many threads.
 func TestFreeze(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")

@@ -239,14 +239,3 @@ func TestParse(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestNoReports(t *testing.T) {
-	if _, err := readReports(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("an empty report is accepted")
-	}
-	broken := filepath.Join(t.TempDir(), "broken")
-	testkit.Must(t, os.WriteFile(broken, []byte("{"), 0o644))
-	if _, err := readReports(broken); err == nil {
-		t.Error("a truncated report is accepted")
-	}
-}
