@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -216,26 +215,4 @@ func TestContainerd(t *testing.T) {
 		}
 	}
 	testkit.Empty(t, strings.Fields(c.ctr("tasks", "list", "--quiet")))
-}
-
-// TestContainerdByDigest: a manifest that pins the image by digest finds it after an import as
-// in docs/install.md.
-func TestContainerdByDigest(t *testing.T) {
-	c := startContainerd(t)
-	i := daemonImages(t)[1]
-	dir := t.TempDir()
-	pinned, err := i.Write(dir)
-	testkit.Must(t, err)
-	name, _, _ := strings.Cut(pinned, "@")
-	archive, err := filepath.Glob(filepath.Join(dir, "*.oci.tar"))
-	if err != nil || len(archive) != 1 {
-		t.Fatal(archive, err)
-	}
-	c.ctr("images", "import", "--digests", "--base-name", name, archive[0])
-	if list := strings.Fields(c.ctr("images", "list", "--quiet")); !slices.Contains(list, pinned) {
-		t.Errorf("containerd has %v, not %s", list, pinned)
-	}
-	if out, err := c.run(pinned, nil, "haproxy", "-v"); err != nil || !strings.Contains(out, "HAProxy version") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }

@@ -1,9 +1,6 @@
 package image
 
 import (
-	"archive/tar"
-	"bytes"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,33 +56,6 @@ func sample(t *testing.T) *Rootfs {
 		testkit.Must(t, r.Add(f))
 	}
 	return &r
-}
-
-func TestRootfsTar(t *testing.T) {
-	at := time.Unix(1_000_000_000, 0)
-	var out bytes.Buffer
-	testkit.Must(t, sample(t).tar(&out, at))
-	var got []string
-	for from := tar.NewReader(&out); ; {
-		h, err := from.Next()
-		if err == io.EOF {
-			break
-		}
-		testkit.Must(t, err)
-		data, err := io.ReadAll(from)
-		testkit.Must(t, err)
-		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" || !h.ModTime.Equal(at) {
-			t.Errorf("%s: %+v", h.Name, h)
-		}
-		got = append(got, h.FileInfo().Mode().String()+" "+h.Name+" "+h.Linkname+string(data))
-	}
-	want := []string{
-		"Lrwxrwxrwx bin usr/bin", "drwx------ tmp/ ", "drwxr-xr-x usr/ ",
-		"drwxr-xr-x usr/bin/ ", "-rw-r--r-- usr/bin-x data", "-rwxr-xr-x usr/bin/x program",
-	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got %q\nwant %q", got, want)
-	}
 }
 
 func TestRootfsUnpack(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -78,47 +79,14 @@ func open(t *testing.T, i *Image) (archive string, index v1.ImageIndex) {
 	digest, err := i.WriteArchive(archive)
 	testkit.Must(t, err)
 	to := filepath.Join(dir, "layout")
-	untar(t, archive, to)
+	testkit.Must(t, os.Mkdir(to, 0o755))
+	testkit.Run(t, exec.Command("tar", "-xf", archive, "-C", to))
 	all, err := layout.ImageIndexFromPath(to)
 	testkit.Must(t, err)
 	if index, err = all.ImageIndex(digest); err != nil {
 		t.Fatal(err)
 	}
 	return archive, index
-}
-
-func untar(t *testing.T, archive, dir string) {
-	t.Helper()
-	f, err := os.Open(archive)
-	testkit.Must(t, err)
-	defer f.Close()
-	for from := tar.NewReader(f); ; {
-		h, err := from.Next()
-		if err == io.EOF {
-			return
-		}
-		testkit.Must(t, err)
-		name := filepath.Join(dir, h.Name)
-		if h.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(name, 0o755)
-		} else {
-			err = writeFile(name, from)
-		}
-		testkit.Must(t, err)
-	}
-}
-
-func writeFile(name string, from io.Reader) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(f, from)
-	return err
 }
 
 // entry is the compared part of a file in an image.

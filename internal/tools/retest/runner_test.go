@@ -154,7 +154,7 @@ func TestAfter(t *testing.T) {
 `))
 	report := filepath.Join(dir, "report")
 	var out strings.Builder
-	status, err := run([]string{"-C", dir, "-report", report, "-v=false", "-timeout", "10m", "./..."}, &out)
+	status, err := run([]string{"-C", dir, "-report", report, "-v=false", "-vet=off", "-timeout", "10m", "./..."}, &out)
 	testkit.Must(t, err)
 	if text := out.String(); status != 0 || !strings.Contains(text, "--- FAIL: TestLate (0.") || !strings.Contains(text, "s)\n    late_test.go:17: late\n") || !strings.Contains(text, "panic: too late") ||
 		!strings.Contains(text, "run now: TestAfter\n") || strings.Contains(text, "=== RUN") {
