@@ -66,39 +66,6 @@ func fromYAML(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-const wantButane = `variant: openshift
-version: 4.16.0
-metadata:
-  name: 99-infra-vipgen
-  labels:
-    machineconfiguration.openshift.io/role: infra
-storage:
-  files:
-  - path: /etc/a
-    mode: 0640
-    overwrite: true
-    contents:
-      inline: |
-        one
-        two
-systemd:
-  units:
-  - name: a.service
-    dropins:
-    - name: a.conf
-      contents: |
-        [Unit]
-        After=b.service
-`
-
-func TestButaneReadsWell(t *testing.T) {
-	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o640, []byte("one\ntwo\n")}},
-		Units: []Unit{{Name: "a.service", Dropins: []Dropin{{"a.conf", "[Unit]\nAfter=b.service\n"}}}}}
-	got, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(b, Metadata{Name: "99-infra-vipgen"})
-	testkit.Must(t, err)
-	testkit.Equal(t, wantButane, string(got))
-}
-
 func TestButaneRefuses(t *testing.T) {
 	e := NewEncoder(Target{OpenShift, "4.16"})
 	for name, err := range map[string]error{

@@ -201,27 +201,6 @@ func TestDecompressionIsBounded(t *testing.T) {
 	}
 }
 
-func TestDecodeEncoded(t *testing.T) {
-	for _, s := range supported {
-		e := NewEncoder(s.Target)
-		ign, err := e.Ignition(sample())
-		testkit.Must(t, err)
-		outputs := map[string][]byte{"master.ign": ign}
-		if s.Variant == OpenShift {
-			if outputs["mc.yaml"], err = e.MachineConfig(sample(), sampleMetadata()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for name, out := range outputs {
-			docs, err := Decode(name, out)
-			if err != nil || len(docs) != 1 {
-				t.Fatalf("%s %s: %d documents, %v", s, name, len(docs), err)
-			}
-			testkit.Equal(testkit.In(t, s, name), sample(), docs[0].Bundle(), cmpopts.EquateEmpty())
-		}
-	}
-}
-
 func TestDocumentBundle(t *testing.T) {
 	d := Document{
 		Role: "master",

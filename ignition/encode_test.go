@@ -41,29 +41,6 @@ func sampleMetadata() Metadata {
 	return Metadata{Name: "99-master-vipgen", Labels: map[string]string{"a": "yes"}, Annotations: map[string]string{"vipgen.io/version": "1.0", "b": "x: y\nz"}}
 }
 
-func TestIgnitionVersionFollowsTarget(t *testing.T) {
-	want := map[string]string{
-		"openshift 4.12": "3.2.0", "openshift 4.13": "3.2.0",
-		"openshift 4.14": "3.4.0", "openshift 4.15": "3.4.0", "openshift 4.16": "3.4.0",
-		"openshift 4.17": "3.4.0", "openshift 4.18": "3.4.0",
-		"openshift 4.19": "3.5.0", "openshift 4.20": "3.5.0", "openshift 4.21": "3.5.0",
-		"openshift 4.22": "3.5.0", "openshift 4.23": "3.5.0",
-		"openshift 5.0": "3.5.0", "openshift 5.1": "3.5.0", "openshift 5.2": "3.5.0",
-		"fcos 1.7": "3.6.0", "flatcar 1.1": "3.4.0",
-	}
-	if len(supported) != len(want) {
-		t.Errorf("%d targets, want %d", len(supported), len(want))
-	}
-	for _, s := range supported {
-		if got := NewEncoder(s.Target).IgnitionVersion(); got != want[s.String()] {
-			t.Errorf("%s: Ignition %s, want %s", s, got, want[s.String()])
-		}
-		// Butane's own result, which the table above must repeat.
-		whole := wholeTranslation(t, s.Target, sample())
-		testkit.Equal[any](t, s.ignition, whole["ignition"].(map[string]any)["version"])
-	}
-}
-
 func TestIgnitionEqualsWholeTranslation(t *testing.T) {
 	for _, s := range supported {
 		t.Run(s.String(), func(t *testing.T) {
@@ -108,47 +85,6 @@ func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
 			testkit.Equal(t, wholeTranslation(t, s.Target, sample()), config)
 		})
 	}
-}
-
-const wantMachineConfig = `apiVersion: machineconfiguration.openshift.io/v1
-kind: MachineConfig
-metadata:
-  annotations:
-    vipgen.io/note: "yes"
-  labels:
-    machineconfiguration.openshift.io/role: infra
-  name: 99-infra-vipgen
-spec:
-  config:
-    ignition:
-      version: 3.4.0
-    storage:
-      files:
-      - contents:
-          compression: ""
-          source: data:,plain
-        mode: 420
-        overwrite: true
-        path: /etc/a
-    systemd:
-      units:
-      - contents: |
-          [Service]
-          ExecStart=/bin/true
-
-          [Install]
-          WantedBy=multi-user.target
-        enabled: true
-        name: a.service
-`
-
-func TestMachineConfigReadsWell(t *testing.T) {
-	yes := true
-	b := Bundle{Role: "infra", Files: []File{{"/etc/a", 0o644, []byte("plain")}},
-		Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Service]\nExecStart=/bin/true\n\n[Install]\nWantedBy=multi-user.target\n"}}}
-	got, err := NewEncoder(Target{OpenShift, "4.16"}).MachineConfig(b, Metadata{Name: "99-infra-vipgen", Annotations: map[string]string{"vipgen.io/note": "yes"}})
-	testkit.Must(t, err)
-	testkit.Equal(t, wantMachineConfig, string(got))
 }
 
 func TestEncoderRefuses(t *testing.T) {

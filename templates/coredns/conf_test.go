@@ -3,7 +3,6 @@ package coredns
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,16 +108,6 @@ func TestWildcards(t *testing.T) {
 	if w := got.Wildcards[4]; !slices.Equal(w.A, testkit.Addrs("192.0.2.9")) || !slices.Equal(w.AAAA, testkit.Addrs("2001:db8::9")) {
 		t.Errorf("%+v", w)
 	}
-	// No address resolves to the name of a record.
-	wantHosts := []string{
-		"192.0.2.2 [api.demo.example.com api-int.demo.example.com]",
-		"2001:db8::2 [api.demo.example.com api-int.demo.example.com]",
-	}
-	var hosts []string
-	for _, h := range got.Hosts {
-		hosts = append(hosts, fmt.Sprint(h.Address, " ", h.Names))
-	}
-	testkit.Equal(t, wantHosts, hosts)
 	testkit.Equal(t, `^one\.x\.example\.com\.$`, got.Wildcards[2].Pattern)
 	pattern := regexp.MustCompile(got.Wildcards[0].Pattern)
 	for name, want := range map[string]bool{
@@ -135,26 +124,6 @@ func TestWildcards(t *testing.T) {
 		if pattern.MatchString(name) != want {
 			t.Errorf("%s matches: %t", name, !want)
 		}
-	}
-}
-
-// Additional API VIPs have their own names, and those of the API resolve to the first VIPs
-// alone. A name below a wildcard overrides it.
-func TestMoreAPINames(t *testing.T) {
-	c := cluster()
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.17"),
-		Names: []string{"kube.example.net", "kube.apps.demo.example.com"}})
-	got := New(c, node())
-	want := []Host{
-		{testkit.Addrs("192.0.2.2")[0], []string{"api.demo.example.com", "api-int.demo.example.com"}},
-		{testkit.Addrs("192.0.2.17")[0], []string{"kube.example.net", "kube.apps.demo.example.com"}},
-		{testkit.Addrs("2001:db8::2")[0], []string{"api.demo.example.com", "api-int.demo.example.com"}},
-	}
-	if !reflect.DeepEqual(got.Hosts, want) {
-		t.Errorf("hosts %v, want %v", got.Hosts, want)
-	}
-	if w := got.Wildcards[0]; w.Pattern != `^kube\.apps\.demo\.example\.com\.$` || !slices.Equal(w.A, testkit.Addrs("192.0.2.17")) || len(w.AAAA) > 0 {
-		t.Errorf("%+v", w)
 	}
 }
 
@@ -229,38 +198,5 @@ func TestHardCase40NamesOfNodes(t *testing.T) {
 		if h.Address == testkit.Addrs("192.0.2.66")[0] || h.Address == testkit.Addrs("192.0.2.67")[0] {
 			t.Errorf("%s is %v", h.Address, h.Names)
 		}
-	}
-}
-
-// TestExternalRecords: dnsRecordsType External leaves the three names of every cluster to the
-// site's name servers, and no others.
-func TestExternalRecords(t *testing.T) {
-	c := cluster()
-	c.Spec.Groups[1].Domains = append(c.Spec.Groups[1].Domains, "shop.example")
-	c.Spec.Groups = append(c.Spec.Groups, v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.9"), Names: []string{"mgmt.example.com"}})
-	names := func() string {
-		var out []string
-		d := New(c, node())
-		for _, h := range d.Hosts {
-			out = append(out, h.Names...)
-		}
-		for _, w := range d.Wildcards {
-			out = append(out, "*."+w.Zone)
-		}
-		slices.Sort(out)
-		return strings.Join(slices.Compact(out), " ")
-	}
-	if got, want := names(), "*.apps.demo.example.com *.shop.example api-int.demo.example.com api.demo.example.com mgmt.example.com"; got != want {
-		t.Errorf("answers %s, want %s", got, want)
-	}
-	c.Spec.DNS.External = true
-	if got, want := names(), "*.shop.example mgmt.example.com"; got != want {
-		t.Errorf("external: answers %s, want %s", got, want)
-	}
-	n := node()
-	n.Upstreams = testkit.Addrs("203.0.113.53")
-	text, err := Render(Template, c, n)
-	if err != nil || !strings.Contains(string(text), "forward . 203.0.113.53") || strings.Contains(string(text), "apps\\.demo") {
-		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -100,6 +100,8 @@ func TestRules(t *testing.T) {
 
 // An alert without a test that fires it may never fire.
 func TestEveryAlertIsTested(t *testing.T) {
+	_, err := Render("nope", Params{})
+	testkit.Fails(t, err, "nope")
 	data := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	var tests struct {
 		Tests []struct {
