@@ -101,7 +101,7 @@ func TestRules(t *testing.T) {
 // An alert without a test that fires it may never fire.
 func TestEveryAlertIsTested(t *testing.T) {
 	_, err := Render("nope", Params{})
-	testkit.Fails(t, err, "nope")
+	testkit.Fails(t, err, "no template of that name")
 	data := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	var tests struct {
 		Tests []struct {

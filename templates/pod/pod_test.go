@@ -23,7 +23,7 @@ var images = v1alpha1.Images{
 // Every pod of every role decodes strictly and meets the requirements of DESIGN section 6.
 func TestRender(t *testing.T) {
 	_, err := Render("nope", Params{})
-	testkit.Fails(t, err, "nope")
+	testkit.Fails(t, err, "no template of that name")
 	node := []string{"/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki"}
 	credentials := map[string][]string{
 		"bootstrap": {"/etc/kubernetes"}, "master": node, "arbiter": node, "worker": node, "infra": node,
