@@ -57,7 +57,9 @@ func run(args []string, out io.Writer) (status int, err error) {
 	defer signal.Stop(cut)
 	go func() {
 		for range cut {
+			r.mu.Lock()
 			r.cutOff()
+			r.mu.Unlock()
 		}
 	}()
 	if err := r.run(); err != nil {

@@ -66,6 +66,9 @@ func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
 			o = newOutcome(e.Package)
 			r.running[e.Package] = o
 		}
+		if strings.HasPrefix(e.Output, quit) {
+			r.cutOff()
+		}
 		if r.command.verbose {
 			fmt.Fprint(r.out, e.Output)
 		}
@@ -83,11 +86,16 @@ func (r *runner) test(args ...string) (outcomes []*outcome, err error) {
 	return outcomes, err
 }
 
-// cutOff prints the running tests, in the order of their start. Later failures are due to their
-// end.
+// quit begins the output of a process that SIGQUIT ends. The signal reaches retest as well, maybe
+// later than this output.
+const quit = "SIGQUIT: quit"
+
+// cutOff prints the running tests, in the order of their start, once. Later failures are due to
+// their end. The caller holds mu.
 func (r *runner) cutOff() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if r.cut {
+		return
+	}
 	r.cut = true
 	for _, pkg := range slices.Sorted(maps.Keys(r.running)) {
 		var names []string
