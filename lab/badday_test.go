@@ -2,13 +2,9 @@ package lab
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,9 +16,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/testbed/host"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -100,31 +94,14 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
 }
 
-// halfAPI replaces an API server by a server that answers its health checks, and hangs on all
-// other requests.
+// halfAPI replaces an API server by a server that answers its health checks alone.
 func halfAPI(t *testing.T, c *cluster, n *node) func() {
-	pair, err := c.API.CA().Serving(n.Name, "localhost", "127.0.0.1", "api."+domain, "api-int."+domain, n.Address().String(), api.String(), api6.String())
+	restore, err := n.HalfAPI()
 	c.must(err)
-	cert, err := pair.TLS()
-	c.must(err)
-	n.killAPI()
-	l, err := process.ListenAll(n.Host.Node, 6443)
-	c.must(err)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/readyz", "/livez", "/healthz":
-			fmt.Fprint(w, "ok")
-		default:
-			<-r.Context().Done()
-		}
-	}), TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}}
-	go server.ServeTLS(l, "", "")
-	t.Cleanup(l.Kill)
 	began := time.Now()
 	return func() {
 		show(t, n.Name+"$ vipgen-agent status", fmt.Sprintf("after %v: %s", time.Since(began).Round(time.Second), n.metric("vipgen_nodes_stale")))
-		l.Kill()
-		n.startAPI()
+		c.must(restore(t.Context()))
 	}
 }
 
@@ -138,20 +115,12 @@ func (n *node) metric(name string) string {
 	return "no " + name
 }
 
-// etcdReadOnly raises the alarm that etcd raises when its disk quota is used up: it refuses writes.
+// etcdReadOnly has etcd refuse writes.
 func etcdReadOnly(t *testing.T, c *cluster, _ *node) func() {
-	url := "http://" + netip.AddrPortFrom(c.etcdAddr(), 2379).String() + "/v3/maintenance/alarm"
-	alarm := func(action string) {
-		t.Helper()
-		out, err := c.Site.Command(context.Background(), "curl", "-gsS", "-m", "10", url, "-d", `{"action":"`+action+`","alarm":"NOSPACE"}`).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	alarm("ACTIVATE")
+	c.must(c.API.RefuseWrites(t.Context(), true))
 	t.Cleanup(func() {
 		if t.Failed() {
-			alarm("DEACTIVATE")
+			_ = c.API.RefuseWrites(context.Background(), false)
 		}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -161,19 +130,7 @@ func etcdReadOnly(t *testing.T, c *cluster, _ *node) func() {
 		t.Error("etcd takes an object")
 	}
 	show(t, "kubectl create namespace bad-day", fmt.Sprint(err))
-	return func() { alarm("DEACTIVATE") }
-}
-
-// group returns the directory of a container's control group for a controller.
-func (n *node) group(t *testing.T, podName, controller string) string {
-	t.Helper()
-	for _, file := range host.CgroupFiles(filepath.Join(n.Cgroup(), n.running(podName, podName).ID)) {
-		if strings.Contains(file, "/"+controller+"/") {
-			return filepath.Dir(file)
-		}
-	}
-	testkit.CannotRun(t, "no controller "+controller+" of version 1")
-	return ""
+	return func() { c.must(c.API.RefuseWrites(t.Context(), false)) }
 }
 
 func number(t *testing.T, path string) int {
@@ -188,7 +145,11 @@ func number(t *testing.T, path string) int {
 // oom makes the kernel kill the processes of a name in a container for lack of memory.
 func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
-		group := n.group(t, podName, "memory")
+		group, err := n.ControlGroup(t.Context(), podName, podName, "memory")
+		c.must(err)
+		if group == "" {
+			testkit.CannotRun(t, "no memory controller of version 1")
+		}
 		list, err := n.running(podName, podName).Processes()
 		c.must(err)
 		for _, p := range list {
@@ -221,16 +182,19 @@ func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 
 // noPIDs keeps the containers of keepalived and HAProxy from starting processes and threads.
 func noPIDs(t *testing.T, c *cluster, n *node) func() {
-	var files []string
+	var lifts []func()
 	for _, name := range []string{pod.Keepalived, pod.HAProxy} {
-		group := n.group(t, name, "pids")
-		files = append(files, group+"/pids.max")
-		c.must(os.WriteFile(group+"/pids.max", []byte(strconv.Itoa(number(t, group+"/pids.current"))), 0))
+		lift, err := n.NoProcesses(t.Context(), name, name)
+		c.must(err)
+		if lift == nil {
+			testkit.CannotRun(t, "no pids controller of version 1")
+		}
+		lifts = append(lifts, lift)
 	}
 	before := c.restarts()
 	return func() {
-		for _, f := range files {
-			_ = os.WriteFile(f, []byte("max"), 0)
+		for _, lift := range lifts {
+			lift()
 		}
 		for name, k := range c.restarts() {
 			if k > before[name] {
@@ -242,24 +206,20 @@ func noPIDs(t *testing.T, c *cluster, n *node) func() {
 
 // readOnlyEtc makes the jobs' files below /etc read-only, and gives them something to write.
 func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
-	remount := func(how string) {
-		t.Helper()
-		for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
-			pid, err := n.running(name, name).PID()
-			c.must(err)
-			dir := "/etc/" + name
-			if out, err := exec.Command("nsenter", "--target", strconv.Itoa(pid), "--mount", "--", "mount", "-o", "remount,bind,"+how, dir).CombinedOutput(); err != nil {
-				t.Fatalf("remounting %s %s: %v: %s", dir, how, err, out)
-			}
-		}
+	var restores []func() error
+	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+		restore, err := n.ReadOnly(t.Context(), name, name, "/etc/"+name)
+		c.must(err)
+		restores = append(restores, restore)
 	}
-	remount("ro")
 	const path = "/api/v1/nodes"
 	c.create(path, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-9","labels":{"node-role.kubernetes.io/master":"","node-role.kubernetes.io/control-plane":""}}}`)
 	c.patch(path+"/master-9/status", `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.19"},{"type":"InternalIP","address":"2001:db8::19"}]}}`)
 	return func() {
 		show(t, n.Name+"$ vipgen-agent status", n.status())
-		remount("rw")
+		for _, restore := range restores {
+			c.must(restore())
+		}
 		testkit.Await(t, "the new peer to be written", func() bool { return strings.Contains(n.read(v1alpha1.KeepalivedConf), "192.0.2.19") })
 		c.remove(path + "/master-9")
 	}

@@ -25,7 +25,7 @@ type act struct {
 type undo func(context.Context) error
 
 // errNoEffect is returned if a fault found no target.
-var errNoEffect = errors.New("no effect")
+var errNoEffect = errors.New("nothing there")
 
 // actions holds the function of each kind of fault.
 var actions = map[Kind]func(*act, context.Context) (undo, error){
@@ -68,6 +68,12 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	oddLink:          (*act).oddLink,
 	deletedApart:     (*act).deletedApart,
 	crowd:            (*act).crowd,
+	halfAPI:          (*act).halfAPI,
+	fullEtcd:         (*act).fullEtcd,
+	readOnly:         (*act).readOnly,
+	noProcesses:      (*act).noProcesses,
+	oddEvents:        (*act).oddEvents,
+	spoof:            (*act).spoof,
 }
 
 // node returns the only node of the fault.

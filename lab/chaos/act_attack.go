@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -316,49 +315,4 @@ func (a *act) oddLink(context.Context) (undo, error) {
 		err = errors.Join(n.Run(nil, "ip", "link", "set", "dev", name, "up"), n.Run(nil, "ip", "address", "add", "198.51.100.1/24", "dev", name))
 	}
 	return func(context.Context) error { return n.Run(nil, "ip", "link", "delete", "dev", name) }, err
-}
-
-const (
-	// crowded is the number of connections of a node to each of the others.
-	crowded = 64
-	// crowdEvery is the pause before a connection is opened again.
-	crowdEvery = time.Second
-)
-
-// crowd has a node, as a pod of it could, keep connections to the port at which the others learn the
-// clients of VIPs, and open those again that they end.
-func (a *act) crowd(context.Context) (undo, error) {
-	n := a.node()
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, other := range a.cluster.Nodes() {
-		if other == n {
-			continue
-		}
-		to := netip.AddrPortFrom(other.Address(), uint16(v1alpha1.ClientsPort)).String()
-		for range crowded {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					keep(ctx, n, to)
-					sleep(ctx, crowdEvery)
-				}
-			})
-		}
-	}
-	return func(context.Context) error { cancel(); all.Wait(); return nil }, nil
-}
-
-// keep connects, sends half of a header, and returns when the other end closes the connection.
-func keep(ctx context.Context, n *lab.Node, to string) {
-	dialing, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	conn, err := n.DialContext(dialing, "tcp", to)
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err = conn.Write([]byte("VTK")); err == nil {
-		_, _ = conn.Read(make([]byte, 1)) // until the end of it
-	}
 }

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -55,6 +56,30 @@ func (a *act) freezeAPI(ctx context.Context) (undo, error) {
 	return a.awayAPI(ctx, kubeapi.Server.Freeze, func(ctx context.Context, s kubeapi.Server) error {
 		return errors.Join(s.Thaw(), s.AwaitReady(ctx))
 	})
+}
+
+// halfAPI keeps an API server's health checks alone: agents and clients that need more have to turn
+// to another one.
+func (a *act) halfAPI(context.Context) (undo, error) {
+	n := a.node()
+	if n.API == nil || !n.API.Running() {
+		return nil, errNoEffect
+	}
+	m := a.begin(n, condition{Effect: effectUnsureAPI})
+	restore, err := n.HalfAPI()
+	return func(ctx context.Context) error {
+		var err error
+		if restore != nil {
+			err = restore(ctx)
+		}
+		m.end(a.settle(a.bounds.BackendUp))
+		return err
+	}, err
+}
+
+// fullEtcd has etcd refuse writes. What changes objects waits until it takes them again.
+func (a *act) fullEtcd(ctx context.Context) (undo, error) {
+	return func(ctx context.Context) error { return a.cluster.API.RefuseWrites(ctx, false) }, a.cluster.API.RefuseWrites(ctx, true)
 }
 
 func (a *act) stopMCS(context.Context) (undo, error) {
@@ -219,13 +244,53 @@ func (a *act) changeVIP(context.Context) (undo, error) {
 	}, err
 }
 
-// badConfig truncates cluster.yaml on a node.
+// badFile is a cluster.yaml that no agent takes.
+type badFile struct {
+	name string
+	from func(whole []byte, spare netip.Addr) ([]byte, error)
+}
+
+// badConfigs lists the variants of badConfig.
+var badConfigs = []badFile{
+	{"half", func(whole []byte, _ netip.Addr) ([]byte, error) { return whole[:len(whole)/2], nil }},
+	{"other-cluster", func(whole []byte, spare netip.Addr) ([]byte, error) {
+		return altered(whole, func(c *v1alpha1.ClusterConfig) {
+			c.Metadata.Name, c.Spec.Domain = "other", "other.example.com"
+			c.Spec.Groups[0].VIPs = []netip.Addr{spare}
+		})
+	}},
+	{"many-groups", func(whole []byte, _ netip.Addr) ([]byte, error) {
+		return altered(whole, func(c *v1alpha1.ClusterConfig) {
+			g := c.Spec.Groups[0]
+			for i := range 10000 {
+				g.Name = fmt.Sprintf("api-%d", i)
+				c.Spec.Groups = append(c.Spec.Groups, g)
+			}
+		})
+	}},
+}
+
+// altered returns a changed cluster.yaml.
+func altered(data []byte, change func(*v1alpha1.ClusterConfig)) ([]byte, error) {
+	c, err := v1alpha1.LoadClusterConfig("cluster.yaml", data)
+	if err != nil {
+		return nil, err
+	}
+	change(c)
+	return c.Marshal()
+}
+
+// badConfig replaces cluster.yaml on a node by one that its agents do not take.
 func (a *act) badConfig(context.Context) (undo, error) {
 	n := a.node()
 	whole, err := n.Read(v1alpha1.ClusterConfigPath)
 	if err != nil {
 		return nil, err
 	}
-	return func(context.Context) error { return n.Write(v1alpha1.ClusterConfigPath, whole) },
-		n.Write(v1alpha1.ClusterConfigPath, whole[:len(whole)/2])
+	i := slices.IndexFunc(badConfigs, func(b badFile) bool { return b.name == a.fault.What })
+	bad, err := badConfigs[i].from(whole, a.spareVIP)
+	if err != nil {
+		return nil, err
+	}
+	return func(context.Context) error { return n.Write(v1alpha1.ClusterConfigPath, whole) }, n.Write(v1alpha1.ClusterConfigPath, bad)
 }

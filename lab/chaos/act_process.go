@@ -151,10 +151,19 @@ func (a *act) freezeHAProxy(ctx context.Context) (undo, error) {
 	})
 }
 
+// allJobs is the variant of freezeAgent that stops all agents of a node.
+const allJobs = "all"
+
 // freezeAgent stops the agent: the node keeps its VIPs without health checks, and no state is
 // published.
 func (a *act) freezeAgent(context.Context) (undo, error) {
-	return a.freeze(a.node(), pids(a.node(), jobs[a.fault.What], agent), condition{Effect: effectUnsure}, a.bounds.Apply+a.bounds.Hung)
+	victims := map[int]int{}
+	for name, j := range jobs {
+		if name == a.fault.What || a.fault.What == allJobs {
+			maps.Copy(victims, pids(a.node(), j, agent))
+		}
+	}
+	return a.freeze(a.node(), victims, condition{Effect: effectUnsure}, a.bounds.Apply+a.bounds.Hung)
 }
 
 func (a *act) removeManifest(ctx context.Context) (undo, error) {

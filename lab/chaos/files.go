@@ -89,14 +89,21 @@ func (f *files) run(ctx context.Context) {
 	}
 }
 
+// largest bounds the files that are checked: no agent writes larger ones.
+const largest = 16 << 20
+
 // inspect checks a file, if a program reads it.
 func (f *files) inspect(ctx context.Context, path string) {
 	n := f.nodes[filepath.Dir(path)]
 	if n == nil {
 		return
 	}
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largest { // removed meanwhile, or a fault
+		return
+	}
 	data, err := os.ReadFile(path)
-	if err != nil { // removed meanwhile, or a directory
+	if err != nil { // removed meanwhile
 		return
 	}
 	key := fmt.Sprintf("%s %s %x", n.Name, path, sha256.Sum256(data))

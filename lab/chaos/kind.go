@@ -51,6 +51,12 @@ const (
 	oddLink          Kind = "odd-link"
 	deletedApart     Kind = "deleted-apart"
 	crowd            Kind = "crowd"
+	halfAPI          Kind = "half-api"
+	fullEtcd         Kind = "full-etcd"
+	readOnly         Kind = "read-only"
+	noProcesses      Kind = "no-processes"
+	oddEvents        Kind = "odd-events"
+	spoof            Kind = "arp-spoof"
 )
 
 // part is a part of a node or of the cluster that a fault affects. Two faults of the same part are
@@ -130,7 +136,7 @@ var kinds = []kind{
 	{killMaster, controlPlane, partHAProxy, 0, 0, nil, true, "HAProxy's master is killed"},
 	{freezeHAProxy, controlPlane, partHAProxy, 1 * second, 8 * second, nil, true, "HAProxy stands still, and goes on"},
 	{killAgent, controlPlane, 0, 0, 0, withProxy, true, "an agent is killed"},
-	{freezeAgent, controlPlane, partHAProxy | partFirewall | partRouter, 1 * second, 8 * second, withProxy, true, "an agent stands still, and goes on"},
+	{freezeAgent, controlPlane, partHAProxy | partFirewall | partRouter, 1 * second, 8 * second, append(withProxy, variant{allJobs, partNode}), true, "an agent, or all of them, stand still, and go on"},
 	{stopContainer, controlPlane, 0, 0, 0, withProxy, true, "a container is asked to end (SIGTERM)"},
 	{killContainer, anyNode, 0, 0, 0, everywhere, true, "all processes of a container are killed at once"},
 	{killAPI, controlPlane, partAPI, 1 * second, 8 * second, nil, false, "its API server is killed, and starts again"},
@@ -147,7 +153,7 @@ var kinds = []kind{
 	{timing, wholeCluster, partConfig, 4 * second, 10 * second, nil, false, "cluster.yaml says another advert interval for a while"},
 	{dns, wholeCluster, partConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
 	{changeVIP, wholeCluster, partConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
-	{badConfig, anyNode, partConfig | partFile, 1 * second, 6 * second, nil, false, "its cluster.yaml is half a file for a while"},
+	{badConfig, anyNode, partConfig | partFile, 1 * second, 6 * second, named(badConfigs, func(b badFile) string { return b.name }), false, "its cluster.yaml is one that no agent takes for a while"},
 	{renumber, anyNode, partObject | partFile | partLink | partKeepalived | partAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
 	{load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
 	{allHAProxies, allControlPlane, partHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy stands still, and goes on"},
@@ -159,7 +165,13 @@ var kinds = []kind{
 	{crashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
 	{oddLink, anyNode, partLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name comes, and goes"},
 	{deletedApart, anyNode, partNode | partObject | partTopology, 14 * second, 18 * second, nil, true, "is cut off, deleted and joins the network again, until it is a node again"},
-	{crowd, anyNode, 0, 2 * second, 8 * second, nil, false, "keeps 64 connections open at the port of every other node where holders name their clients"},
+	{crowd, anyNode, 0, 2 * second, 8 * second, named([]string{crowdClients, crowdMonitors}, itself), false, "keeps 64 connections open at the port of every other node where holders name their clients, or at each of its own agents' monitoring ports"},
+	{halfAPI, controlPlane, partAPI, 1 * second, 8 * second, nil, false, "its API server answers health checks and hangs on all other requests"},
+	{fullEtcd, wholeCluster, 0, 1 * second, 6 * second, nil, false, "etcd refuses writes"},
+	{readOnly, controlPlane, partConfig, 1 * second, 8 * second, daemons, false, "the configuration that an agent writes for a daemon is read-only"},
+	{noProcesses, controlPlane, 0, 1 * second, 6 * second, daemons, true, "a container cannot start processes and threads"},
+	{oddEvents, anyNode, partKeepalived, 1 * second, 6 * second, named([]string{eventsFIFO, eventsLarge}, itself), false, "its record of events is a FIFO, or has a gigabyte"},
+	{spoof, wholeCluster, partTopology, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},
 }
 
 // named returns variants that differ only by their names.

@@ -16,7 +16,7 @@ func TestChaos(t *testing.T) { breakOnce(t, 2, Limits{AtOnce: DefaultAtOnce}) }
 
 // TestAttacks attacks a lab for a round with every kind of attack.
 func TestAttacks(t *testing.T) {
-	attacks := []Kind{vrrpFlood, mdnsFlood, oddNode, deletedNode, deletedApart, crowd, crashLoop, oddLink}
+	attacks := []Kind{vrrpFlood, mdnsFlood, oddNode, deletedNode, deletedApart, crowd, crashLoop, oddLink, halfAPI, fullEtcd, readOnly, noProcesses, oddEvents, spoof, badConfig}
 	r := breakOnce(t, 37, Limits{Kinds: attacks, AtOnce: len(attacks)})
 	for _, k := range attacks {
 		if r.Faults[k] == 0 && len(r.Violations) == 0 {

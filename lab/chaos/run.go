@@ -244,7 +244,7 @@ func (r *run) execute(ctx context.Context, f Fault) {
 	back, err := actions[f.Kind](a, ctx)
 	switch {
 	case errors.Is(err, errNoEffect):
-		r.log("%s: nothing there", a.why)
+		r.log("%s: %v", a.why, err)
 		r.count(f.Kind, true)
 	case err != nil && ctx.Err() == nil:
 		r.fail(fmt.Errorf("%s: %w", a.why, err))

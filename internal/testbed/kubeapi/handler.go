@@ -91,6 +91,9 @@ func (s *life) change(w http.ResponseWriter, r *http.Request, p objectPath) erro
 	if err != nil {
 		return err
 	}
+	if s.plane.full.Load() { // as kube-apiserver 1.34 passes on the alarm of etcd 3.6
+		return apierrors.NewInternalError(errors.New("etcdserver: mvcc: database space exceeded"))
+	}
 	status, done := http.StatusOK, object{}
 	switch {
 	case r.Method == http.MethodPost && p.name == "":

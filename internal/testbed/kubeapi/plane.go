@@ -30,6 +30,9 @@ type Plane interface {
 	Patch(ctx context.Context, path string, patch []byte) error
 	// Delete removes an object immediately.
 	Delete(ctx context.Context, path string) error
+	// RefuseWrites has the storage refuse writes from now on, or take them again, as etcd does
+	// when its disk quota is used up.
+	RefuseWrites(ctx context.Context, refuse bool) error
 	// Close ends all servers, and their storage.
 	Close() error
 }
@@ -59,8 +62,8 @@ type Server interface {
 	SetAddr(addr netip.Addr)
 }
 
-// ErrNoServer is returned by Create, Patch and Delete while no API server runs.
-var ErrNoServer = errors.New("no API server of the cluster runs")
+// ErrNoServer is returned by Create, Patch and Delete while no API server takes changes.
+var ErrNoServer = errors.New("no API server of the cluster takes changes")
 
 // port is the default port of API servers.
 var port = uint16(v1alpha1.DefaultPorts.API)

@@ -85,6 +85,19 @@ func (p *real) startEtcd() error {
 	return err
 }
 
+// RefuseWrites implements Plane by the alarm that etcd raises itself.
+func (p *real) RefuseWrites(_ context.Context, refuse bool) error {
+	action := "DEACTIVATE"
+	if refuse {
+		action = "ACTIVATE"
+	}
+	out, err := command(p.Node, "curl", "-gsS", "-m", "10", p.url+"/v3/maintenance/alarm", "-d", `{"action":"`+action+`","alarm":"NOSPACE"}`).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("etcd's alarm: %w: %s", err, out)
+	}
+	return nil
+}
+
 // etcdURLs returns the URLs of etcd: at the usual ports on a node, and at free ones on this
 // machine, which may run another.
 func (p *real) etcdURLs() (client, peer string, err error) {

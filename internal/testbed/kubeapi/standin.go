@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -28,6 +29,13 @@ type standIn struct {
 	port   uint16
 	store  *store
 	delay  func() <-chan time.Time // until a stopped server ends
+	full   atomic.Bool             // it refuses writes
+}
+
+// RefuseWrites implements Plane.
+func (p *standIn) RefuseWrites(_ context.Context, refuse bool) error {
+	p.full.Store(refuse)
+	return nil
 }
 
 // StandInConfig configures NewStandIn. Domain is required.
