@@ -37,22 +37,6 @@ func TestDomainsOfAnAssetDirectory(t *testing.T) {
 	exits(t, command.Input, "render", "--allow-default-image", "--install-dir", "ocp").reports(`found "Other", expected "Ingress"`)
 }
 
-// The function for kustomize accepts the same object.
-func TestFunctionWithClusterIngress(t *testing.T) {
-	good(t)
-	lay(t, map[string]string{input.ClusterIngressName: clusterIngress})
-	want := must(t, "render")
-	for name, spec := range map[string]string{
-		"inline": "    installConfigFile: install-config.yaml\n    clusterIngress:\n" + indented(clusterIngress, "      "),
-		"file":   "    installConfigFile: install-config.yaml\n    clusterIngressFile: " + input.ClusterIngressName + "\n",
-	} {
-		got, _ := items(t, function(t, functionInput(" []", spec)))
-		if first, _, _ := strings.Cut(strings.TrimPrefix(want, "---\n"), "---\n"); strings.TrimSpace(got[0]) != strings.TrimSpace(first) {
-			t.Errorf("%s: differs from render:\n%s", name, got[0])
-		}
-	}
-}
-
 // Names below appsDomain resolve to the controller that lists it, else to the default one; a
 // record overrides both files.
 func TestAppsDomainController(t *testing.T) {

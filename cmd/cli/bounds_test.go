@@ -179,13 +179,6 @@ func keys(n int) string {
 	return b.String()
 }
 
-// A FIFO without a writer blocks no command.
-func TestInputIsNoFIFO(t *testing.T) {
-	good(t)
-	testkit.Must(t, syscall.Mkfifo("fifo", 0o600))
-	exits(t, command.Failed, "inspect", "fifo").reports("not a regular file")
-}
-
 // A function reads files below its working directory, and no others.
 func TestFunctionReadsNothingElse(t *testing.T) {
 	good(t)

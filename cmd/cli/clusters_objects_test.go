@@ -113,11 +113,6 @@ func TestObjectsRender(t *testing.T) {
 	exits(t, command.Finding, "render", "clusters", "--dir", "out", "--check").has("198.51.100.31")
 }
 
-func TestBesideNeedsFolders(t *testing.T) {
-	layObjects(t)
-	exits(t, command.Input, "render", "clusters", "--beside", "rendered").reports("site/two.yaml#c and clusters/site/two.yaml#d are in one folder")
-}
-
 // The ConfigMap holds the files of an installer's asset directory, under the same names.
 func TestConfigMap(t *testing.T) {
 	layObjects(t)
@@ -209,21 +204,6 @@ func TestSiteConfig(t *testing.T) {
 	}
 }
 
-func TestConfigMapNotReferenced(t *testing.T) {
-	layObjects(t)
-	lay(t, map[string]string{"clusters/a.yaml": strings.Replace(instanceNamed("a"), "  - name: vipgen-extra-manifests", "  - name: other", 1)})
-	const want = "clusters/a.yaml:13:3: warning: spec.extraManifestsRefs: found no vipgen-extra-manifests, expected - name: vipgen-extra-manifests"
-	for _, input := range []string{"clusters/a.yaml", "clusters/[a]*"} {
-		code, _, report := run("", "render", input, "--format", "configmap")
-		if code != 0 || !strings.HasPrefix(report, want) {
-			t.Errorf("%s: exit code %d\n%s", input, code, report)
-		}
-		if _, _, report := run("", "render", input); strings.Contains(report, render.ConfigMapName) {
-			t.Errorf("%s: unrelated warnings:\n%s", input, report)
-		}
-	}
-}
-
 // A ConfigMap beyond the limit of the API is refused here.
 func TestConfigMapTooLarge(t *testing.T) {
 	layObjects(t)
@@ -233,19 +213,4 @@ func TestConfigMapTooLarge(t *testing.T) {
 	}
 	lay(t, map[string]string{"clusters/b/vipgen.yaml": fleetHead + "spec:\n  dns:\n    records:\n" + records.String()})
 	exits(t, command.Input, "render", "clusters/b/clusterinstance.yaml", "--format", "configmap").reports("expected at most 1048576, as the API takes").silently()
-}
-
-func TestFleetOfObjects(t *testing.T) {
-	t.Chdir(t.TempDir())
-	files := map[string]string{}
-	for i := range 100 {
-		name := fmt.Sprintf("edge-%d", i)
-		files["clusters/"+name+".yaml"] = instanceNamed(name)
-	}
-	lay(t, files)
-	must(t, "render", "clusters", "--dir", "out", "--format", "configmap")
-	for i := range 100 {
-		name := fmt.Sprintf("edge-%d", i)
-		testkit.Contains(testkit.In(t, name), read(t, "out/"+name+"/configmaps/vipgen-extra-manifests.yaml"), "\n  namespace: "+name+"\n")
-	}
 }

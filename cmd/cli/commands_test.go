@@ -110,8 +110,6 @@ func TestExitCodes(t *testing.T) {
 		{"render install-config.yaml --dir out --check", command.OK},
 		{"render install-config.yaml --dir elsewhere --check", command.Finding},
 		{"render install-config.yaml --install-dir ocp --check", command.Finding},
-		{"render install-config.yaml --install-dir empty", command.Input},
-		{"render install-config.yaml --install-dir elsewhere", command.Input},
 		{"render install-config.yaml --merge a.ign --role worker --check", command.Finding},
 		{"render install-config.yaml --allow-default-image --merge a.ign --role worker", command.OK},
 		{"render install-config.yaml --merge a.ign --role worker --check", command.OK},
@@ -120,35 +118,20 @@ func TestExitCodes(t *testing.T) {
 		{"render install-config.yaml --dir a.ign/b", command.Failed},
 		{"render install-config.yaml --install-dir a.ign", command.Input},
 		{"validate", command.OK},
-		{"validate no-such.yaml", command.Failed},
 		{"validate -c .", command.Failed},
 		{"validate -c ocp/manifests/x.yaml --openshift-version 3.11", command.Failed},
 		{"images", command.OK},
-		{"images -o yaml", command.Input},
 		{"inspect out", command.OK},
 		{"inspect out --dir files", command.OK},
 		{"inspect install-config.yaml", command.Input},
 		{"inspect no-such", command.Failed},
-		{"inspect", command.Input},
 		{"inspect out --dir a.ign", command.Failed},
-		{"vr-ids one", command.OK},
-		{"vr-ids cnf10 cnf11", command.Finding},
-		{"vr-ids Upper", command.Input},
-		{"vr-ids", command.Input},
-		{"schema", command.OK},
-		{"schema x", command.Input},
-		{"version", command.OK},
-		{"completion bash", command.OK},
 		{"nonsense", command.Input},
 		{"preview --node a", command.Input},
 		{"preview", command.Input},
 		{"preview --facts no-such.yaml", command.Failed},
 		{"--version", command.OK},
-		{"-v", command.OK},
-		{"migrate", command.Input},
-		{"help nosuch", command.Input},
 		{"help lab", command.OK},
-		{"completion", command.Input},
 	}
 	good(t)
 	lay(t, map[string]string{"a.ign": `{"ignition":{"version":"3.2.0"}}`, "ocp/manifests/x.yml": "", "empty/x": ""})
@@ -262,16 +245,6 @@ func TestValidateFleet(t *testing.T) {
 	}
 }
 
-// Piped output is plain, and holds nothing but the requested data.
-func TestPlainOutput(t *testing.T) {
-	good(t)
-	lay(t, map[string]string{"own.yaml": ownImage})
-	for _, args := range []string{"render", "validate -c own.yaml", "images", "schema", "version", "vr-ids vmware", "render --dir out -q",
-		"preview --node a --role master --interface eno1 --address 192.0.2.10/24 --peer b=192.0.2.11"} {
-		exits(t, command.OK, strings.Fields(args)...).lacks("\x1b").cleanly()
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if out := must(t, "completion", shell); !strings.Contains(out, "vipgen") || len(out) < 1000 {
@@ -285,23 +258,15 @@ func TestCompletion(t *testing.T) {
 		"render x":                       "yaml\nyml\n:8\n",
 		"preview --profile ":             "start\ntarget\n",
 		"external-lb ":                   "plan\tShow what an external load balancer has to do\n",
-		"external-lb plan x":             "yaml\nyml\n:8\n",
 		"external-lb plan --serve ":      "api\nmachine-config\ningress\n",
-		"external-lb render --format ":   "files\nignition\nbutane\n",
 		"external-lb render --os ":       "fcos\nopenshift\n",
 		"openstack-hints -o ":            "script\nterraform\njson\n",
-		"import --mode ":                 "unicast\nmulticast\n",
-		"import -o ":                     "text\njson\n",
 		"impo":                           "import\t",
 		"import --dir ":                  ":16\n", // directories
 		"metallb --mode ":                "bgp\nl2\n",
-		"metallb --annotation-prefix ":   "metallb.io\nmetallb.universe.tf\n",
 		"metallb --selector ":            "apiserver=true\n",
-		"metallb --namespace ":           "openshift-config\n",
-		"metallb x":                      "yaml\nyml\n:8\n",
 		"check-endpoint a --path ":       "/livez\n/readyz\n",
 		"check-endpoint a --ca ":         "crt\npem\n",
-		"check-endpoint a -o ":           "json\ntext\n",
 		"check-endpoint ":                ":4\n",
 	} {
 		out := must(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
@@ -328,16 +293,6 @@ func TestCheck(t *testing.T) {
 		"out/ignition/worker.ign: no longer rendered\n",
 	)
 	testkit.Equal(t, before, snapshot(t, "."))
-}
-
-// Standard input can be an install-config, too.
-func TestStandardInput(t *testing.T) {
-	good(t)
-	want := must(t, "render")
-	code, got, stderr := run(goodInstallConfig, "render", "-")
-	if code != command.OK || got != want {
-		t.Errorf("exit code %d, %q, the same output: %t", code, stderr, got == want)
-	}
 }
 
 // Merging twice equals merging once, and content of others is replaced only on request.

@@ -93,35 +93,6 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Additional API VIPs, domains of routes and ingress controllers change cluster.yaml alone: the
-// agent applies the change where the operator's policy allows it, else nodes reboot.
-func TestDiffOfMoreVIPs(t *testing.T) {
-	for spec, path := range map[string]string{
-		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]":                      "spec.groups[api-mgmt]",
-		"ingress: [{name: blue, vips: [192.0.2.7], domains: [blue.example.net]}]":   "spec.groups[ingress-blue]",
-		"appsDomain: apps.example.net":                                              "spec.groups[ingress].domains[1]",
-		"dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}": "spec.dns.records",
-	} {
-		for policy, effect := range map[string]string{"": "reboot", "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, ": "reload by the agent"} {
-			good(t)
-			lay(t, map[string]string{"a.yaml": fleetHead + "spec: {" + strings.TrimSuffix(policy, ", ") + "}\n", "b.yaml": fleetHead + "spec: {" + policy + spec + "}\n"})
-			must(t, "render", "--dir", "a", "-c", "a.yaml")
-			must(t, "render", "--dir", "b", "-c", "b.yaml")
-			for _, sides := range [][]string{{"a", "b"}, {"b", "a"}} { // added and removed
-				d := diffOf(t, command.Finding, sides...)
-				if len(d.Clusters) != 1 || len(d.Clusters[0].Pools) != 2 || d.Effects[effect] != 2 {
-					t.Fatalf("%s: %+v", spec, d)
-				}
-				for _, p := range d.Clusters[0].Pools {
-					if c := p.Changes; len(c) != 1 || !strings.HasSuffix(c[0].Name, "/cluster.yaml") || !strings.HasPrefix(c[0].Fields[0].Path, path) {
-						t.Errorf("%s: %+v", spec, p)
-					}
-				}
-			}
-		}
-	}
-}
-
 // User text is text in a comment: it ends no fence, cell or summary.
 func TestMarkdownIsInert(t *testing.T) {
 	t.Chdir(t.TempDir())

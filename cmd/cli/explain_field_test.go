@@ -57,13 +57,6 @@ func TestExplainField(t *testing.T) {
 	}
 }
 
-// A file of that name is a cluster.
-func TestExplainFileNamedLikeAField(t *testing.T) {
-	t.Chdir(t.TempDir())
-	lay(t, map[string]string{"spec.yaml": goodInstallConfig})
-	testkit.Contains(t, must(t, "explain", "spec.yaml"), "WITHOUT A HOLDER, AT MOST")
-}
-
 func TestCompleteField(t *testing.T) {
 	for text, want := range map[string]string{"spec.vrrp.": "spec.vrrp.profile\n", "spec.ingress[0].": "spec.ingress[0].vips\n", "sp": "yaml\n", "spec": "spec.\n"} {
 		testkit.Contains(testkit.In(t, text), must(t, "__complete", "explain", text), want)

@@ -50,28 +50,6 @@ func function(t *testing.T, in string) string {
 	return out
 }
 
-// A ClusterInstance can replace an install-config.
-func TestFunctionOfClusterInstance(t *testing.T) {
-	t.Chdir(t.TempDir())
-	lay(t, map[string]string{"cluster.yaml": `apiVersion: siteconfig.open-cluster-management.io/v1alpha1
-kind: ClusterInstance
-metadata: {name: demo, namespace: demo}
-spec:
-  clusterName: demo
-  baseDomain: example.com
-  apiVIPs: [192.0.2.2]
-  ingressVIPs: [192.0.2.3]
-  machineNetwork: [{cidr: 192.0.2.0/24}]
-  nodes: [{hostName: m0, role: master}, {hostName: m1, role: master}, {hostName: m2, role: master}]
-`})
-	got, _ := items(t, function(t, functionInput(" []", "    installConfigFile: cluster.yaml\n")))
-	want := strings.Split(strings.TrimPrefix(must(t, "render", "cluster.yaml", "--format", "machineconfig"), "---\n"), "---\n")
-	if len(want) < 2 || len(got) < len(want) {
-		t.Fatalf("%d items, want %d", len(got), len(want))
-	}
-	testkit.Equal(t, lists.Map(want, strings.TrimSpace), lists.Map(got[:len(want)], strings.TrimSpace))
-}
-
 func TestFunction(t *testing.T) {
 	good(t)
 	stream := strings.Split(strings.TrimPrefix(must(t, "render"), "---\n"), "---\n")

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -18,10 +19,16 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// TestMain is also kubectl, under that name: see kubectl.
+// TestMain is also kubectl (see kubectl) and vipgen, under these names.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "kubectl" {
+	switch filepath.Base(os.Args[0]) {
+	case "kubectl":
 		os.Exit(kubectl(os.Getenv("KUBECTL_STANDIN"), os.Args[1:]))
+	case "vipgen":
+		os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as cmd/vipgen does
 	}
 	os.Exit(m.Run())
 }

@@ -77,11 +77,13 @@ func TestPluginLines(t *testing.T) {
 	}
 }
 
-// The built program runs plug-ins: with the rest of the line and the streams, next to itself
+// A program runs plug-ins: with the rest of the line and the streams, next to itself
 // before those in PATH, and with their exit codes.
 func TestPlugins(t *testing.T) {
 	dir, path := t.TempDir(), t.TempDir()
-	testkit.Must(t, process.WriteProgram(filepath.Join(dir, "vipgen"), testkit.ReadFile(t, testkit.Vipgen(t))))
+	self, err := os.Executable()
+	testkit.Must(t, err)
+	testkit.Must(t, process.WriteProgram(filepath.Join(dir, "vipgen"), testkit.ReadFile(t, self)))
 	run := func(stdin string, args ...string) (string, int) {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(dir, "vipgen"), args...)

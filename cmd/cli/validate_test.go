@@ -91,24 +91,6 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// The pipelines of the examples fail on warnings.
-func TestPipelinesAreStrict(t *testing.T) {
-	for _, file := range []string{"action.yml", "templates/vipgen.yml", "docs/gitops.md"} {
-		n := 0
-		for line := range strings.Lines(string(testkit.ReadFile(t, "../../"+file))) {
-			if _, flags, ok := strings.Cut(strings.TrimLeft(line, " "), "vipgen validate"); ok && !strings.Contains(line, "`") {
-				n++
-				if !strings.HasPrefix(flags, " --strict ") {
-					t.Errorf("%s: %s", file, line)
-				}
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s: no input is checked", file)
-		}
-	}
-}
-
 // All formats of printed objects hold the same objects.
 func TestObjectsAsJSON(t *testing.T) {
 	good(t)
@@ -160,14 +142,6 @@ hosts:
 	}
 	for _, role := range []string{"master", "bootstrap"} {
 		must(t, append(preview, role)...)
-	}
-}
-
-// A path that cannot be written is reported as the user spelled it.
-func TestFailuresNameThePath(t *testing.T) {
-	good(t)
-	if code, _, stderr := run("", "render", "--dir", "/proc/x"); code != command.Failed || stderr != "vipgen: /proc/x: no such file or directory\n" {
-		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 

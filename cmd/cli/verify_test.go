@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -130,54 +128,11 @@ func TestVerifyExternalLoadBalancer(t *testing.T) {
 	}
 }
 
-// A profile chosen by default is explained in every output, a configured one is not.
-func TestProfileIsExplained(t *testing.T) {
-	good(t)
-	for spec, news := range map[string]bool{"{}": true, "{vrrp: {profile: virtual}}": false} {
-		lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + spec + "\n"})
-		for _, name := range []string{"validate", "explain"} {
-			if out := must(t, name); strings.Contains(out, "note: profile fast: nodes of platform baremetal are taken for metal") != news || strings.Contains(out, "note: profile") != news {
-				t.Errorf("%s with %s:\n%s", name, spec, out)
-			}
-		}
-	}
-	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {vrrp: {profile: virtual}}\n"})
-	out := strings.Join(strings.Fields(must(t, "explain", "--all")), " ")
-	testkit.Contains(t, out, "none if the holder stalls for up to 546ms", "For up to 546ms the VIP stays")
-}
-
-func TestWrap(t *testing.T) {
-	for _, tt := range []struct {
-		text  string
-		width int
-		want  []string
-	}{
-		{"", 5, []string{""}},
-		{"a b c", 5, []string{"a b c"}},
-		{"a b cd", 5, []string{"a b", "cd"}},
-		{"much too long", 3, []string{"much", "too", "long"}},
-	} {
-		testkit.Equal(testkit.In(t, tt.text), tt.want, wrap(tt.text, tt.width))
-	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 12345678: "12,345,678"} {
-		testkit.Equal(t, want, grouped(n))
-	}
-}
-
 // Where routers know VIPs no virtual router ID is printed.
 func TestExplainRouted(t *testing.T) {
 	for _, all := range []string{"--all=false", "--all"} {
 		out := must(t, "explain", "../../golden/cases/bgp-racks/install-config.yaml", all)
 		testkit.Contains(t, out, "announced to routers by BGP")
 		testkit.Lacks(t, out, "virtual router ID")
-	}
-}
-
-func TestExplainJSON(t *testing.T) {
-	good(t)
-	var got explain.Report
-	testkit.Must(t, json.Unmarshal([]byte(must(t, "explain", "-o", "json")), &got))
-	if got.Cluster != "demo" || len(got.Groups) != 2 || got.Groups[0].Stages[1].Timing.Sent != 2*1000/v1alpha1.FastIntervalMS {
-		t.Errorf("%+v", got)
 	}
 }

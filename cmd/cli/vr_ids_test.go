@@ -2,14 +2,12 @@ package cli
 
 import (
 	"encoding/json"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
 // at returns a cluster with the given name and VIPs.
@@ -55,16 +53,6 @@ func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 	if got := read(t, "clusters/b/vipgen.yaml"); !strings.HasSuffix(got, "    virtualRouterID: 52\n") {
 		t.Error(got)
 	}
-}
-
-// --scan reads the output of the agent.
-func TestScanOfTheAgent(t *testing.T) {
-	good(t)
-	seen := listener.Router{Interface: "eth0", Family: "IPv4", Version: 2, ID: 97, Source: netip.MustParseAddr("192.0.2.77"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.78")}}
-	text, err := json.Marshal(map[string]any{"routers": []listener.Router{seen}})
-	testkit.Must(t, err)
-	lay(t, map[string]string{"scan.json": string(text)})
-	exits(t, command.Finding, "vr-ids", ".", "--scan", "scan.json").has("97  demo's api  192.0.2.77 has it on the network\n")
 }
 
 func TestReservedVRIDs(t *testing.T) {
