@@ -28,6 +28,7 @@ func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 	}{
 		{pod.HAProxy, manifest.Monitored{Container: "haproxy", Port: ports.HAProxyMonitor}},
 		{pod.Keepalived, manifest.Monitored{Container: "keepalived", Port: ports.KeepalivedMonitor}},
+		{pod.BGP, manifest.Monitored{Container: "bgp", Port: ports.KeepalivedMonitor}},
 		{pod.HAProxy, manifest.Monitored{Container: "firewall", Port: ports.FirewallMonitor}},
 		{pod.CoreDNS, manifest.Monitored{Container: "coredns", Port: ports.CoreDNSMonitor}},
 		{pod.MDNS, manifest.Monitored{Container: "mdns-publisher", Port: ports.MDNSMonitor}},
