@@ -76,18 +76,3 @@ func TestAdvertInterval(t *testing.T) {
 		}
 	}
 }
-
-func TestDuration(t *testing.T) {
-	for _, text := range []string{"100ms", "1s", "1m0s"} {
-		var d Duration
-		if err := d.UnmarshalText([]byte(text)); err != nil || d.String() != text {
-			t.Errorf("%s: %v, %v", text, d, err)
-		}
-	}
-	for _, text := range []string{"", "1", "x", "1 s"} {
-		var d Duration
-		if err := d.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is read as %v", text, d)
-		}
-	}
-}

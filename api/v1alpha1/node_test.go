@@ -46,19 +46,6 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Peers know the address in the VIP's network, or another one of the same interface.
-func TestHardCase46BindKnown(t *testing.T) {
-	n := &Node{Interfaces: []Interface{iface("eth0", true, true, "2001:db8:1::30/64", "fd99:7::30/64"), iface("eth1", false, false, "2001:db8:2::30/64")}}
-	for listed, want := range map[string]string{
-		"2001:db8:1::30": "2001:db8:1::30/64", "fd99:7::30": "fd99:7::30/64", "2001:db8:2::30": "2001:db8:1::30/64", "fd99:7::99": "2001:db8:1::30/64",
-	} {
-		n.Listed = []netip.Addr{netip.MustParseAddr(listed)}
-		if b, ok := n.BindKnown(netip.MustParseAddr("2001:db8:1::5")); !ok || b.Source.String() != want || b.Interface != "eth0" || b.Network.String() != "2001:db8:1::/64" {
-			t.Errorf("listed at %s: %+v, want %s", listed, b, want)
-		}
-	}
-}
-
 // The operator's own keepalived sends from kubelet's address.
 func TestHardCase46BindAsListed(t *testing.T) {
 	eth0 := iface("eth0", true, true, "192.168.111.30/24", "2001:db8:1::30/64", "fd99:7::30/64")
@@ -91,33 +78,6 @@ func TestHardCase46BindAsListed(t *testing.T) {
 		if a, ok := peer.AddressFor(Binding{Source: netip.MustParsePrefix("2001:db8:1::30/64"), Network: network}); !ok || a.String() != want {
 			t.Errorf("in network %v: %v, want %s", network, a, want)
 		}
-	}
-}
-
-func TestAddressFor(t *testing.T) {
-	tests := []struct {
-		name, source string
-		addresses    []string
-		want         string
-	}{
-		{"in the network", "192.0.2.10/24", []string{"198.51.100.11", "192.0.2.11", "192.0.2.12"}, "192.0.2.11"},
-		{"the first of the family", "192.0.2.10/24", []string{"2001:db8::11", "198.51.100.11", "203.0.113.11"}, "198.51.100.11"},
-		{"IPv6", "2001:db8::10/64", []string{"192.0.2.11", "2001:db8::11"}, "2001:db8::11"},
-		{"none", "192.0.2.10/24", []string{"2001:db8::11"}, ""},
-		{"nothing known", "192.0.2.10/24", nil, ""},
-		{"in another network", "203.0.113.10/24", []string{"192.0.2.11"}, "203.0.113.99"},
-		{"not in another network", "192.0.2.10/24", []string{"198.51.100.11"}, "198.51.100.11"},
-	}
-	for _, tt := range tests {
-		p := Peer{Elsewhere: []netip.Addr{netip.MustParseAddr("203.0.113.99")}}
-		for _, a := range tt.addresses {
-			p.Addresses = append(p.Addresses, netip.MustParseAddr(a))
-		}
-		got := ""
-		if a, ok := p.AddressFor(Binding{Source: netip.MustParsePrefix(tt.source), Network: netip.MustParsePrefix(tt.source).Masked()}); ok {
-			got = a.String()
-		}
-		testkit.Equal(testkit.In(t, tt.name), tt.want, got)
 	}
 }
 

@@ -2,7 +2,6 @@ package v1alpha1_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
@@ -20,42 +18,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render/source"
 )
-
-func TestSchemaHasEveryField(t *testing.T) {
-	var s jsonschema.Schema
-	testkit.Must(t, json.Unmarshal(v1alpha1.VIPConfigSchema, &s))
-	var walk func(at reflect.Type, schema *jsonschema.Schema, path string)
-	walk = func(at reflect.Type, schema *jsonschema.Schema, path string) {
-		if at.Kind() == reflect.Slice {
-			at, schema = at.Elem(), schema.Items
-		}
-		if at.Kind() != reflect.Struct || at.PkgPath() != reflect.TypeFor[v1alpha1.VIPConfig]().PkgPath() {
-			return
-		}
-		if schema == nil || schema.Properties == nil || schema.AdditionalProperties == nil {
-			t.Errorf("%s: no schema, or unknown fields are allowed", path)
-			return
-		}
-		names := fields(at)
-		for i, name := range names {
-			field, ok := schema.Properties.Get(name)
-			if !ok {
-				t.Errorf("%s.%s: not in the schema", path, name)
-				continue
-			}
-			if field.Description == "" {
-				t.Errorf("%s.%s: no description", path, name)
-			}
-			walk(at.Field(i).Type, field, path+"."+name)
-		}
-		for p := schema.Properties.Oldest(); p != nil; p = p.Next() {
-			if !slices.Contains(names, p.Key) {
-				t.Errorf("%s.%s: in the schema, but not in the type", path, p.Key)
-			}
-		}
-	}
-	walk(reflect.TypeFor[v1alpha1.VIPConfig](), &s, "")
-}
 
 // TestEveryEnumIsChecked: a type with constants has its values declared with it, from which the
 // schema takes them, and validation refuses others.

@@ -37,11 +37,3 @@ func TestEstablished(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkEstablished(b *testing.B) {
-	for b.Loop() {
-		if _, err := Established(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

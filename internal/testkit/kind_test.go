@@ -81,26 +81,6 @@ func (e *ender) Fatalf(format string, args ...any) {
 }
 func (e *ender) end(event string) { e.events = append(e.events, event); runtime.Goexit() }
 
-// A declaration holds for subtests, which may declare more.
-func TestDeclaredOnce(t *testing.T) {
-	declared.Store("TestX/a", live)
-	t.Cleanup(func() { declared.Delete("TestX/a") })
-	for name, want := range map[string]bool{"TestX/a": true, "TestX/a/b": true, "TestX": false, "TestX/ab": false} {
-		Equal(In(t, name), want, covered(name, live))
-	}
-	if late("TestX/a", measured) || late("TestX", live) {
-		t.Error("a live test may be measured, and one that declared nothing live")
-	}
-	declared.Store("TestY", deterministic)
-	t.Cleanup(func() { declared.Delete("TestY") })
-	if !late("TestY", live) || late("TestY", deterministic) {
-		t.Error("a deterministic test is live after all, and that is not noticed")
-	}
-	if covered("TestX/a", measured) || !covered("TestX/a/b", deterministic) {
-		t.Error("live covers measured tests, or not deterministic ones")
-	}
-}
-
 // `make test-live` omits no live test because its package is not listed.
 func TestListed(t *testing.T) {
 	root := Root(t)

@@ -316,19 +316,3 @@ func parts(name string) (out []string) {
 	}
 	return out
 }
-
-func TestCheck(t *testing.T) {
-	for text, want := range map[string]bool{"the way\nof electing": true, "ways of Electing": true, "the way to elect": false, "two_holders_ms": true, "two holders": true} {
-		if found := slices.ContainsFunc(everywhere, func(p phrase) bool { return p.old.MatchString(text) }); found != want {
-			t.Errorf("%q: %v", text, found)
-		}
-	}
-	for text, want := range map[string]bool{
-		"```\nnobody\n```\nand `--beside NAME`": false, "a volume of its own, and": true, "of its own Node": false, "Done. What it does not see is lost.": true, "What it does:": false,
-	} {
-		if found := slices.ContainsFunc(onPages, func(p phrase) bool { return p.old.MatchString(prose(text)) }); found != want {
-			t.Errorf("on a page, %q: %v", text, found)
-		}
-	}
-	testkit.Equal(t, []string{"arrival", "time", "ms"}, parts("arrivalTimeMS"))
-}

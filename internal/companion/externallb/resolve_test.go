@@ -3,7 +3,6 @@ package externallb
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -175,22 +174,4 @@ func commas(a, b int) string {
 		out = append(out, fmt.Sprint(i))
 	}
 	return strings.Join(out, ",")
-}
-
-// Each host of a pair sends to the other, in the families of the VIPs.
-func TestPair(t *testing.T) {
-	pair := []Balancer{{"a", []netip.Prefix{netip.MustParsePrefix("192.0.2.251/24")}}, {"b", []netip.Prefix{netip.MustParsePrefix("192.0.2.252/24")}}}
-	v4 := []netip.Addr{netip.MustParseAddr("192.0.2.250")}
-	p := plan(t, strings.Replace(external, "spec:\n  loadBalancer: {type: External}\n", "", 1), Options{
-		Nodes: []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20")}, Balancers: pair, Interface: "eth0", APIVIPs: v4, IngressVIPs: v4})
-	for i, h := range p.Pair {
-		k := h.keepalived
-		if len(k.Instances) != 1 || k.Instances[0].Source != pair[i].Addresses[0].Addr() || k.Instances[0].Peer != pair[1-i].Addresses[0].Addr() ||
-			!slices.Equal(k.Instances[0].VIPs, []netip.Prefix{netip.MustParsePrefix("192.0.2.250/32")}) {
-			t.Errorf("%s: %+v", h.Name, k.Instances)
-		}
-	}
-	if p.proxy.IPv6 || !p.proxy.IPv4 {
-		t.Errorf("listens at %+v", p.proxy)
-	}
 }

@@ -147,8 +147,7 @@ var cases = []struct {
 }
 
 // TestSameBehaviour renders the imported input and compares packets, ports and images with the
-// source: by values taken from it by hand, and by those that the importer's own parser reads
-// from its keepalived.conf.
+// source, by values taken from it by hand.
 func TestSameBehaviour(t *testing.T) {
 	for _, tt := range cases {
 		t.Run(tt.name+"-"+tt.role, func(t *testing.T) {
@@ -161,7 +160,6 @@ func TestSameBehaviour(t *testing.T) {
 			files := preview(t, c, tt.role, tt.addresses, tt.peers)
 			rendered := readRendered(t, files[v1alpha1.KeepalivedConf])
 			testkit.Equal(t, tt.want, rendered)
-			onWire(t, tt.name, r, rendered)
 			if tt.haproxy != 0 {
 				checkHAProxy(t, files[v1alpha1.HAProxyConf], tt.haproxy, tt.ready)
 			} else if files[v1alpha1.HAProxyConf] != "" {
@@ -217,41 +215,6 @@ func readRendered(t *testing.T, text string) []conf {
 	return out
 }
 
-// onWire compares the rendered instances with those of the source for the same VIPs, on
-// whatever node. Differences must be listed as separating nodes.
-func onWire(t *testing.T, name string, r *importer.Result, rendered []conf) {
-	t.Helper()
-	compared := 0
-	for _, f := range sourceFiles(t, name) {
-		if filepath.Base(f.Name) != "keepalived.conf" {
-			continue
-		}
-		for _, src := range importer.OnWire(t, f.Name, f.Data) {
-			for _, got := range rendered {
-				if got.VIP != src.VIP {
-					continue
-				}
-				compared++
-				if got.ID != src.ID || got.Version != src.Version || got.AdvertMS != src.AdvertMS || got.Unicast != src.Unicast {
-					t.Errorf("%s: rendered %+v, the source has %+v", f.Name, got, src)
-				}
-				if got.Version == 2 && got.Password != src.Password && !keepsApart(r, f.Name, "password") {
-					t.Errorf("%s: another password for %s, which is not listed", f.Name, got.VIP)
-				}
-			}
-		}
-	}
-	if compared == 0 && name != "vsphere" && len(rendered) > 0 {
-		t.Error("nothing to compare")
-	}
-}
-
-func keepsApart(r *importer.Result, file, what string) bool {
-	return slices.ContainsFunc(r.Lost, func(l importer.Loss) bool {
-		return l.Apart && strings.Contains(l.What, what) && slices.ContainsFunc(l.Places, func(p importer.Place) bool { return p.File == file && p.Line > 0 })
-	})
-}
-
 func checkHAProxy(t *testing.T, text string, port, ready int) {
 	t.Helper()
 	testkit.Contains(t, text, fmt.Sprintf("    bind 0.0.0.0:%d", port), fmt.Sprintf("    bind 127.0.0.1:%d", ready), ":6443\n")
@@ -291,38 +254,6 @@ func TestExpected(t *testing.T) {
 				testkit.Kept(t, filepath.Join("testdata", "expected", name, file), got, *update)
 			}
 		})
-	}
-}
-
-// TestPlaces checks every line that the report names.
-func TestPlaces(t *testing.T) {
-	for _, name := range caseNames() {
-		lines := map[string]int{}
-		for _, f := range sourceFiles(t, name) {
-			lines[f.Name] = strings.Count(string(f.Data), "\n")
-		}
-		r := importCase(t, name)
-		check := func(what string, p importer.Place) {
-			file, inside, _ := strings.Cut(p.File, "#")
-			if strings.HasPrefix(p.File, "the Nodes") {
-				return
-			}
-			n, ok := lines[file]
-			if !ok || p.Line < 1 || inside == "" && p.Line > n {
-				t.Errorf("%s: %s at %+v, which is no line of the source", name, what, p)
-			}
-		}
-		for _, f := range r.Carried {
-			check(f.What, f.Place)
-		}
-		for _, l := range r.Lost {
-			if len(l.Places) == 0 || l.Instead == "" {
-				t.Errorf("%s: %q without a position or an alternative", name, l.What)
-			}
-			for _, p := range l.Places {
-				check(l.What, p)
-			}
-		}
 	}
 }
 

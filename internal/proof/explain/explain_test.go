@@ -3,7 +3,6 @@ package explain_test
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -85,20 +83,6 @@ func TestTiming(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestHolders(t *testing.T) {
-	s := stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "api", verify.StageInstallation)
-	if len(s.Holders) != 2 || s.Holders[0].Role != "bootstrap" || s.Holders[0].Most != vrrp.BootstrapPriority {
-		t.Errorf("%+v", s.Holders)
-	}
-	if h := s.Holders[1]; h.Role != "master" || h.Count != 3 || h.Priority != vrrp.ControlPlanePriority || h.Most != 68 || len(h.Terms) != 3 {
-		t.Errorf("%+v", h)
-	}
-	s = stageOf(t, clusterOf(t, oneFamily, "", 3, 7), "ingress", verify.StageRunning)
-	if h := s.Holders[0]; len(s.Holders) != 1 || h.Count != 7 || h.Most != 80 || !h.Terms[2].Veto {
-		t.Errorf("%+v", s.Holders)
 	}
 }
 
@@ -181,38 +165,5 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	}
 	for _, f := range stageOf(t, c, "api-mgmt", verify.StageRunning).Failures {
 		testkit.Lacks(t, f.What, "achine config")
-	}
-}
-
-// Several ingress controllers can replace each other, which a single one cannot. The
-// explanation lists their domains.
-func TestSeveralIngressControllers(t *testing.T) {
-	foreign := func(s explain.Stage) bool {
-		return slices.ContainsFunc(s.Failures, func(f explain.Failure) bool { return strings.Contains(f.What, "another ingress controller") })
-	}
-	one, two := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{ingress: [{name: blue, vips: [192.0.2.7], domains: [blue.example.net]}], appsDomain: blue.example.net}", 3, 3)
-	if foreign(stageOf(t, one, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress", verify.StageRunning)) || !foreign(stageOf(t, two, "ingress-blue", verify.StageRunning)) {
-		t.Error("routers of other controllers are not explained if there are some, or explained if there are none")
-	}
-	r, err := explain.Cluster(two)
-	testkit.Must(t, err)
-	for _, g := range r.Groups {
-		switch {
-		case g.Name != "ingress-blue":
-			if g.Clients != nil {
-				t.Errorf("%s: %+v", g.Name, g.Clients)
-			}
-		case g.Clients == nil || !slices.Equal(g.Clients.Names, []string{"*.blue.example.net"}) || len(g.Clients.Words) != 3 ||
-			!strings.Contains(g.Clients.Words[2], "Routes that name no host get one below blue.example.net"):
-			t.Errorf("%s: %+v", g.Name, g.Clients)
-		}
-	}
-}
-
-// A single node has no node to give a VIP to.
-func TestOneNode(t *testing.T) {
-	s := stageOf(t, clusterOf(t, oneFamily, "", 1, 0), "api", verify.StageRunning)
-	if len(s.Failures) != 1 || s.Failures[0].WithoutHolderMS+s.Failures[0].WithoutAnswerMS != 0 || s.Holders[0].Count != 1 {
-		t.Errorf("%+v", s)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/proof/verify"
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -210,37 +209,6 @@ hosts:
 				if p.Counterexample != nil || p.Nodes[0] != "bootstrap" || slices.Contains(p.Nodes, "master-0") {
 					t.Errorf("%v: %q, %+v", p.VIPs, p.Nodes, p.Counterexample)
 				}
-			}
-		})
-	}
-}
-
-// Real keepalived daemons agree: OpenShift's bootstrap, two control-plane nodes and an arbiter
-// have one holder, and had two when the arbiter was in the group. The bootstrap's configuration
-// is modelled on OpenShift's (operator/README.md of the facts, machine-config-operator,
-// manifests/on-prem).
-func TestHardCase32ArbiterLive(t *testing.T) {
-	for name, asMember := range map[string]bool{"as it is": false, "as one of the group": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := besideOpenShift(t, managed, "")
-			s := setupOf(t, c, "api", "installation")
-			withArbiter(t, c, &s, asMember)
-			members := map[string]daemon.Member{}
-			for _, n := range s.Nodes {
-				if n.Facts.Role == v1alpha1.RoleArbiter && !asMember {
-					continue // the agent runs no keepalived without an instance
-				}
-				members[n.Facts.Name] = daemon.Member{Addresses: n.Facts.Interfaces[0].Addresses, Link: n.Facts.Interfaces[0].Name, Config: n.Conf}
-			}
-			cluster := daemon.NewCluster(t, s.Group.VIPs[0], members)
-			want := []string{"bootstrap"}
-			if asMember {
-				want = []string{"arbiter-0", "bootstrap"}
-			}
-			testkit.Await(t, fmt.Sprintf("%q to hold the VIP", want), func() bool { return slices.Equal(cluster.Holders(), want) })
-			if !asMember && cluster.Holder() != "bootstrap" {
-				t.Error("the bootstrap does not keep it")
 			}
 		})
 	}

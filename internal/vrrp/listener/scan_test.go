@@ -2,9 +2,7 @@ package listener_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
@@ -105,60 +102,4 @@ func TestScan(t *testing.T) {
 	testkit.Equal(t, want, seen())
 	cancel()
 	testkit.Check(t, <-ended)
-}
-
-// From real keepalived, a listener on an interface receives its family, multicast and unicast,
-// one at an address only packets to that address, and both only packets that pass packet
-// filters.
-func TestListener(t *testing.T) {
-	node := speak(t,
-		sender{"three", 3, 52, "0.1", "", "192.0.2.52/24"},
-		sender{"six", 3, 53, "0.1", "", "2001:db8::53/64"},
-		sender{"to", 3, 54, "0.1", toListener, "192.0.2.54/24"})
-	eth0 := func(ip6 bool) func() (*listener.Listener, error) {
-		return func() (*listener.Listener, error) { return listener.OnInterface("eth0", ip6) }
-	}
-	tests := map[string]struct {
-		open func() (*listener.Listener, error)
-		want map[uint8]netip.Addr // destinations, by virtual router ID
-	}{
-		"an interface, IPv4": {eth0(false), map[uint8]netip.Addr{52: vrrp.MulticastGroup4, 54: netip.MustParseAddr("192.0.2.9")}},
-		"an interface, IPv6": {eth0(true), map[uint8]netip.Addr{53: vrrp.MulticastGroup6}},
-		"an address": {func() (*listener.Listener, error) { return listener.AtAddress(netip.MustParseAddr("192.0.2.9")) },
-			map[uint8]netip.Addr{54: netip.MustParseAddr("192.0.2.9")}},
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var l *listener.Listener
-			testkit.Must(t, node.Do(func() (err error) { l, err = tt.open(); return err }))
-			defer l.Close()
-			got := map[uint8]netip.Addr{}
-			for count := 0; len(got) < len(tt.want) || count < 10; count++ {
-				a, err := l.Receive(ctx)
-				if err != nil {
-					t.Fatalf("%v; received %v", err, got)
-				}
-				if a.TTL != 255 || a.Interval != 100*time.Millisecond || a.Priority != 100 || a.Version != 3 || a.Waited < 0 || a.Waited > testkit.Patience {
-					t.Errorf("%+v", a)
-				}
-				got[a.RouterID] = a.Destination
-			}
-			if !maps.Equal(got, tt.want) {
-				t.Errorf("received %v, want %v", got, tt.want)
-			}
-			waiting, stop := context.WithCancel(ctx)
-			stop()
-			if _, err := l.Receive(waiting); !errors.Is(err, context.Canceled) {
-				t.Errorf("after the end of the context: %v", err)
-			}
-		})
-	}
-	if err := node.Do(func() error { _, err := listener.OnInterface("no-such", false); return err }); err == nil {
-		t.Error("listens on an interface that is not there")
-	}
-	if err := node.Do(func() error { _, err := listener.AtAddress(netip.MustParseAddr("192.0.2.77")); return err }); err == nil {
-		t.Error("listens at an address that is not the host's")
-	}
 }

@@ -156,17 +156,3 @@ func TestMaximum(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkFind(b *testing.B) {
-	for _, n := range []int{50, 500, 5000} {
-		var list []Cluster
-		for i := range n {
-			list = append(list, cluster(fmt.Sprintf("c%d 10.%d.%d.0/24 %d %d", i, i/40/256%256, i/40%256, i*7%255+1, i*13%255+1)))
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				Find(list, nil)
-			}
-		})
-	}
-}
