@@ -21,10 +21,6 @@ var addresses = map[string]netip.Addr{
 	"vip": netip.MustParseAddr("192.0.2.5"), "x": netip.MustParseAddr("192.0.2.66"),
 }
 
-var addresses6 = map[string]netip.Addr{
-	"a": netip.MustParseAddr("2001:db8::a"), "b": netip.MustParseAddr("2001:db8::b"), "c": netip.MustParseAddr("2001:db8::c"),
-}
-
 // nodes are three nodes that know each other, from second 0, with the profile fast.
 const nodes = `
 0 a agent-started boot
