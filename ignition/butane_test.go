@@ -66,21 +66,6 @@ func fromYAML(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-func TestButaneRefuses(t *testing.T) {
-	e := NewEncoder(Target{OpenShift, "4.16"})
-	for name, err := range map[string]error{
-		"nameless":    second(e.Butane(Bundle{Role: "a"}, Metadata{})),
-		"bad file":    second(e.Butane(Bundle{Role: "a", Files: []File{{Path: "a"}}}, Metadata{Name: "a"})),
-		"unsupported": second(NewEncoder(Target{}).Butane(Bundle{}, Metadata{})),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
-func second(_ []byte, err error) error { return err }
-
 // FuzzEncode compares all formats with a translation of the whole by Butane, with contents that
 // are difficult for YAML.
 func FuzzEncode(f *testing.F) {

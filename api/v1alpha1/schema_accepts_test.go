@@ -91,43 +91,7 @@ const head = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
 func TestSchemaAccepts(t *testing.T) {
 	tests := map[string]string{
 		"nothing": head,
-		"everything": head + `metadata: {name: demo}
-spec:
-  openshiftVersion: "4.18"
-  apiVIPs: [192.0.2.5, "2001:db8::5"]
-  ingressVIPs: [192.0.2.6]
-  loadBalancer: {type: InCluster}
-  vrrp:
-    profile: custom
-    mode: multicast
-    version: 3
-    advertInterval: 50ms
-    interoperable: false
-    virtualRouterIDs: {api: 1, ingress: 255, dns: 0}
-  ports: {api: 6444, machineConfig: 22624, haproxy: 9545, haproxyReady: 9544, haproxyMonitor: 9554, keepalivedMonitor: 9555,
-    firewallMonitor: 9556, corednsMonitor: 9557, mdnsMonitor: 9558, corednsHealth: 18081, routerHealth: 1937, ironic: 6386}
-  monitoring: {enabled: true, address: Node}
-  images:
-    agent: registry.example.com:5000/vipgen/agent:v1
-    keepalived: registry.example.com/ocp@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-    haproxy: registry.example.com/ocp:4.18@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-    coredns: coredns
-  dns:
-    upstreams: [192.0.2.1, "2001:db8::1"]
-    records:
-    - {name: registry.example.com, addresses: [192.0.2.40]}
-    - {name: "*.apps2.example.com", addresses: ["2001:db8::40"]}
-  ingress:
-  - {name: default, domains: [apps3.example.com], healthPort: 1936}
-  - name: internal
-    vips: [192.0.2.7]
-    domains: [internal.example.com]
-    nodeSelector: {node-role.kubernetes.io/infra: ""}
-    virtualRouterID: 9
-  pools: [{name: infra}]
-  manifests: {nodeDisruptionPolicy: true}
-`,
-		"VRRPv2": head + "spec: {vrrp: {profile: custom, version: 2, advertInterval: 2s}}",
+		"VRRPv2":  head + "spec: {vrrp: {profile: custom, version: 2, advertInterval: 2s}}",
 	}
 	for _, pattern := range []string{"../../examples/*/vipgen.yaml", "../../golden/*/*/vipgen.yaml"} {
 		files, err := filepath.Glob(pattern)

@@ -7,11 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -37,9 +37,6 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
 func startContainerd(t *testing.T) *containerd {
 	t.Helper()
 	testkit.Live(t)
-	if os.Geteuid() != 0 {
-		t.Fatal("this test needs root")
-	}
 	dir, err := os.MkdirTemp("", "containerd-") // short: it contains a socket
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -47,51 +44,21 @@ func startContainerd(t *testing.T) *containerd {
 	config := filepath.Join(dir, "config.toml")
 	text := fmt.Sprintf(containerdConfig, filepath.Join(dir, "root"), filepath.Join(dir, "state"), c.socket)
 	testkit.Must(t, os.WriteFile(config, []byte(text), 0o644))
-	log, err := os.Create(filepath.Join(dir, "log"))
-	testkit.Must(t, err)
-	defer log.Close()
-	cmd := exec.Command("containerd", "--config", config)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	p, err := process.Start("containerd", exec.Command("containerd", "--config", config), filepath.Join(dir, "log"))
+	if err != nil {
 		t.Fatalf("%v: run `make e2e-setup`", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(time.Minute):
-			cmd.Process.Kill()
-			t.Error("containerd did not end after a minute")
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		testkit.Check(t, p.Stop(ctx))
+		p.Kill()
 		if t.Failed() {
-			text, _ := os.ReadFile(log.Name())
-			t.Logf("containerd's log:\n%s", text)
+			t.Logf("containerd's log:\n%s", p.Output())
 		}
 	})
-	c.await(ended, log.Name())
+	testkit.Await(t, "containerd to answer", func() bool { _, err := c.try("version"); return err == nil || p.Ended() }, p.Output)
 	return c
-}
-
-// await returns when containerd answers.
-func (c *containerd) await(ended <-chan error, log string) {
-	c.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := c.try("version"); err == nil {
-			return
-		}
-		select {
-		case err := <-ended:
-			text, _ := os.ReadFile(log)
-			c.t.Fatalf("containerd ended: %v\n%s", err, text)
-		default:
-		}
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(log)
-			c.t.Fatalf("containerd does not answer\n%s", text)
-		}
-	}
 }
 
 // try runs ctr in the namespace that kubelet's images are in.
