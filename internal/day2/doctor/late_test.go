@@ -11,9 +11,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// noteLate makes a node's agent record some events late, as on a busy machine: a delayed event
+// recordLate makes a node's agent record some events late, as on a busy machine: a delayed event
 // has its delay, later ones wait for it, and the agent notes that it was late.
-func noteLate(list []events.Event, random *rand.Rand, most time.Duration) (out []events.Event) {
+func recordLate(list []events.Event, random *rand.Rand, most time.Duration) (out []events.Event) {
 	until := map[string]events.Millis{}
 	for _, e := range list {
 		at := max(e.Up, until[e.Node])
@@ -53,7 +53,7 @@ func TestLateRecords(t *testing.T) {
 			list := play(t, script)
 			whole := Diagnose(list)
 			for seed := range uint64(20) {
-				r := Diagnose(noteLate(list, rand.New(rand.NewPCG(seed, 1)), most))
+				r := Diagnose(recordLate(list, rand.New(rand.NewPCG(seed, 1)), most))
 				testkit.Empty(testkit.In(t, name, most, seed), r.Clocks)
 				for _, m := range r.Moves {
 					same := slices.ContainsFunc(whole.Moves, func(w Move) bool { return w.Cause.Code == m.Cause.Code && w.Cause.Node == m.Cause.Node })
