@@ -245,8 +245,8 @@ MUTATED := ./render/... ./templates/... ./internal/vrrp/... ./agent/migration ./
 mutants: ## Change the source at random places (MUTANTS=60, SEED) and list the changes that no test of make unit notices; 20 minutes
 	go run ./internal/tools/mutate -n $(MUTANTS) -seed $(or $(SEED),1) -also './golden ./cmd/cli ./internal/day2/...' $(MUTATED)
 
-bench-render: ## Measure start and render beside a hello world and Butane, and many renders through the library on one core
-	go test -run '^$$' -bench . -benchmem -cpu 1 ./cmd/vipgen ./render
+bench-render: ## Measure start and render beside a hello world and Butane
+	go test -run '^$$' -bench Start -cpu 1 ./cmd/vipgen
 
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
@@ -272,5 +272,5 @@ pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, thos
 	VIPGEN_TESTS=unit go test -count 1 -run '^(TestRecordings|TestPictures)$$' ./internal/svg ./cmd/cli -update
 	VIPGEN_TESTS=unit go -C lab test -count 1 -run '^TestFailoverPicture$$' ./report -update
 
-bench-fleet: $(BIN)/butane ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids, and butane beside it
+bench-fleet: ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids
 	VIPGEN_TESTS=all go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen

@@ -51,51 +51,6 @@ func TestWorkflow(t *testing.T) {
 	}
 }
 
-// TestIssueForms: each form has the fields that GitHub requires.
-func TestIssueForms(t *testing.T) {
-	forms, err := filepath.Glob("../.github/ISSUE_TEMPLATE/*.yml")
-	testkit.Must(t, err)
-	for _, name := range forms {
-		var form struct {
-			Name, Description string
-			Body              []struct {
-				Type, ID   string
-				Attributes struct{ Label, Value string }
-			}
-			Links []struct{ Name, URL, About string } `json:"contact_links"`
-		}
-		unmarshal(t, name, &form)
-		if filepath.Base(name) == "config.yml" {
-			for _, l := range form.Links {
-				page, ours := strings.CutPrefix(l.URL, "https://github.com/vipgen/vipgen/blob/main/")
-				if _, err := os.Stat(filepath.Join("..", page)); ours && err != nil || l.About == "" {
-					t.Errorf("%s: %+v %v", name, l, err)
-				}
-			}
-			continue
-		}
-		if form.Name == "" || form.Description == "" || len(form.Body) == 0 {
-			t.Errorf("%s: %+v", name, form)
-		}
-		ids := map[string]bool{"": true}
-		for _, b := range form.Body {
-			switch b.Type {
-			case "markdown":
-				if b.Attributes.Value == "" {
-					t.Errorf("%s: empty text", name)
-				}
-			case "textarea", "input":
-				if ids[b.ID] || b.Attributes.Label == "" {
-					t.Errorf("%s: %+v", name, b)
-				}
-				ids[b.ID] = true
-			default:
-				t.Errorf("%s: unknown type %s", name, b.Type)
-			}
-		}
-	}
-}
-
 // TestPublished: the preset for Renovate finds the image in the pages' vipgen.yaml, and the
 // entry for SchemaStore names the project's schema.
 func TestPublished(t *testing.T) {
@@ -128,21 +83,5 @@ func TestPublished(t *testing.T) {
 	file, ours := strings.CutPrefix(entry.URL, "https://raw.githubusercontent.com/vipgen/vipgen/main/")
 	if !ours || !json.Valid([]byte(read(t, "../"+file))) {
 		t.Errorf("%s is not a schema of the project", entry.URL)
-	}
-}
-
-// TestEditorConfig: text files end with a newline and no line has trailing white space, as in
-// .editorconfig.
-func TestEditorConfig(t *testing.T) {
-	trailing := regexp.MustCompile(`(?m)[ \t]+$`)
-	for _, pattern := range []string{"*.md", "adr/*.md", "../agent/*/*.md", "../*.md", "../*.yml", "../.github/*/*", "../.ci/*", "../Makefile", "../examples/*/*.yaml", "../examples/gitops/*/*"} {
-		files, err := filepath.Glob(pattern)
-		testkit.Must(t, err)
-		for _, name := range files {
-			text := read(t, name)
-			if !strings.HasSuffix(text, "\n") || trailing.MatchString(text) {
-				t.Errorf("%s: white space at the end of a line, or no end of the last line", name)
-			}
-		}
 	}
 }

@@ -1,26 +1,11 @@
 package render_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
-
-// VIPs that the installer chooses do not count as given by the file.
-func TestGivenVIPs(t *testing.T) {
-	const text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {openstack: {apiVIPs: [192.0.2.9]}}\n"
-	c, list, err := render.Load(render.Sources{InstallConfig: render.File{Name: "ic.yaml", Data: []byte(text)}}, render.Options{})
-	if err != nil || len(list) > 0 {
-		t.Fatal(list, err)
-	}
-	got := map[string]bool{}
-	for _, g := range c.Config.Spec.Groups {
-		got[g.Name+" "+fmt.Sprint(g.VIPs)] = c.Given(&g)
-	}
-	testkit.Equal(t, map[string]bool{"api [192.0.2.9]": true, "ingress [192.0.2.7]": false}, got)
-}
 
 // Warnings about unpinned images are last, once, with a position; those about old spellings
 // appear once per file.

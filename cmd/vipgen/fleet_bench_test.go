@@ -109,10 +109,8 @@ func written(b *testing.B, dir string) (last time.Time, files int) {
 	return last, files
 }
 
-// BenchmarkFleet renders fleets to disk, again without a change, and checks them;
-// looks for colliding virtual router IDs; and beside it runs one butane for each
-// pool on the same files, as a script would. Run it with -benchtime 1x: it prints
-// a table.
+// BenchmarkFleet renders fleets to disk, again without a change, and checks them; and looks for
+// colliding virtual router IDs. Run it with -benchtime 1x: it prints a table.
 func BenchmarkFleet(b *testing.B) {
 	program := testkit.Vipgen(b)
 	load, _ := os.ReadFile("/proc/loadavg")
@@ -166,26 +164,5 @@ func benchFleet(b *testing.B, program, dir string, size int) {
 	b.ReportMetric(float64(first.peak)/1024, "MiB-peak")
 	b.ReportMetric(first.wall.Seconds()/again.wall.Seconds(), "again-ratio")
 	b.ReportMetric(ids.wall.Seconds(), "s/vr-ids")
-	benchButane(b, dir, program, size, first)
 	b.StartTimer()
-}
-
-// benchButane runs butane on what `vipgen render --format butane` writes, two at a
-// time, of as many clusters as are enough for a rate.
-func benchButane(b *testing.B, dir, program string, size int, first usage) {
-	b.Helper()
-	butane := testkit.Tool(b, "butane")
-	measure(b, dir, program, "render", "clusters", "--dir", "butane", "--format", "butane", "--role", "master,worker,infra")
-	sources, err := filepath.Glob(filepath.Join(dir, "butane", "*", "butane", "*.bu"))
-	if err != nil || len(sources) != 3*size {
-		b.Fatal(len(sources), err)
-	}
-	const enough = 300
-	sources = sources[:min(enough, len(sources))]
-	script := `printf '%s\n' "$@" | xargs -P 2 -I{} sh -c 'exec ` + butane + ` --output {}.yaml {}'`
-	all := measure(b, dir, "sh", append([]string{"-c", script, "sh"}, sources...)...)
-	clusters := float64(len(sources)) / 3
-	rate, ours := clusters/all.wall.Seconds(), float64(size)/first.wall.Seconds()
-	b.Logf("  butane, a process for each of %d pools, two at a time: %.1f clusters/s; vipgen is %.0f times as fast", len(sources), rate, ours/rate)
-	b.ReportMetric(ours/rate, "times-butane")
 }

@@ -128,21 +128,16 @@ func TestRead(t *testing.T) {
 			"    machineNetwork:\n    - cidr: 203.0.113.0/24\n", ""), from: siteFacts},
 		{name: "the old path", file: change(t, site(t), "    extraManifests:\n      searchPaths:\n      - sno-extra-manifest/\n      - rendered/edge-3/extra-manifests/\n", "    extraManifestPath: mine/\n"), from: siteFacts,
 			want: []string{"sno-extra-manifest/,rendered/edge-3/extra-manifests/", "mine/"}},
-		{name: "paths before the old one", file: change(t, site(t), "    extraManifests:\n", "    extraManifestPath: mine/\n    extraManifests:\n"), from: siteFacts},
 		{name: "a load balancer of the user's in a SiteConfig", file: change(t, site(t), `'{"capabilities": {"baselineCapabilitySet": "None"}}'`, `'{"platform": {"baremetal": {"loadBalancer": {"type": "UserManaged"}}}}'`), from: siteFacts,
 			want: []string{"baremetal ", "baremetal UserManaged"}},
 		{name: "hosts with DHCP", file: change(t, aci, "  platformType: BareMetal\n", ""), from: installFacts,
 			want: []string{"networks 198.51.100.0/24", "networks ",
 				"host master-0 master 198.51.100.20\nhost master-1 master 198.51.100.21\nhost master-2 master 198.51.100.22\nhost worker-0 worker 198.51.100.23\nhost worker-1 worker 198.51.100.24\n", ""},
 			others: others[:1]},
-		{name: "role of a node by default", file: change(t, instance(t), "    role: master\n", ""), from: instanceFacts},
 		{name: "no platform, several nodes", file: change(t, instance(t), "  platformType: BareMetal\n", ""), from: instanceFacts},
 		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), from: instanceFacts},
 		{name: "arbiter", file: change(t, instance(t), "hostName: master-2\n    role: master", "hostName: master-2\n    role: arbiter"), from: instanceFacts,
 			want: []string{"nodes mmmww\n", "nodes mmww\narbiter \n", "master-2 master", "master-2 arbiter"}},
-		{name: "namespace left to kustomize", file: change(t, instance(t), "kind: ClusterInstance\nmetadata:\n  name: edge-1\n  namespace: edge-1\n", "kind: ClusterInstance\nmetadata:\n  name: edge-1\n"), from: instanceFacts},
-		{name: "the installer's load balancer", file: change(t, instance(t), `{"type": "UserManaged"}`, `{"type": "OpenShiftManagedDefault"}`), from: instanceFacts,
-			want: []string{"baremetal UserManaged", "baremetal OpenShiftManagedDefault"}},
 		{name: "UserManaged", file: change(t, aci, "type: ClusterManaged", "type: UserManaged"), others: others, from: installFacts,
 			want: []string{"baremetal ", "baremetal UserManaged"}},
 		{name: "networking of the user's", file: change(t, aci, "  platformType: BareMetal\n", "", "  apiVIPs: [198.51.100.5]\n", "", "  ingressVIPs: [198.51.100.7]\n", "",
@@ -160,25 +155,6 @@ func TestRead(t *testing.T) {
 			want := strings.NewReplacer(test.want...).Replace(test.from)
 			testkit.Equal(t, want, facts(c))
 		})
-	}
-}
-
-// A single node has no VIPs, on a platform without them.
-func TestReadSingleNode(t *testing.T) {
-	f := instance(t)
-	data := string(f.Data)
-	data = data[:strings.Index(data, "  - hostName: master-1")]
-	for _, line := range []string{"  apiVIPs: [192.0.2.5, \"2001:db8:1::5\"]\n", "  ingressVIPs: [192.0.2.7, \"2001:db8:1::7\"]\n", "  platformType: BareMetal\n"} {
-		data = strings.Replace(data, line, "", 1)
-	}
-	data = strings.Replace(data, "clusterType: HighlyAvailable", "clusterType: SNO", 1)
-	data = data[:strings.Index(data, "  installConfigOverrides")] + data[strings.Index(data, "  extraManifestsRefs"):]
-	c, problems := gitops.Read(source.File{Name: "sno.yaml", Data: []byte(data)}, "", nil)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	if c.Install.Platform != "none" || c.Install.ControlPlane.Replicas != 1 || len(c.Install.APIVIPs) > 0 {
-		t.Errorf("read as %s", facts(c))
 	}
 }
 
@@ -200,14 +176,6 @@ func TestHasCluster(t *testing.T) {
 		if got := gitops.HasCluster([]byte(text)); got != want {
 			t.Errorf("%v for\n%.200s", got, text)
 		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	text := string(instance(t).Data)
-	names, problems := gitops.Names("c.yaml", []byte(text+"\n---\n"+strings.ReplaceAll(text, "edge-1", "edge-7")))
-	if len(problems) > 0 || !slices.Equal(names, []string{"edge-1", "edge-7"}) {
-		t.Errorf("%q, %v", names, problems)
 	}
 }
 

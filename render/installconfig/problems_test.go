@@ -28,7 +28,6 @@ func bareMetal(s string) string { return head + "platform:\n  baremetal:\n    " 
 func TestReadProblems(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 60)+".", 4)
 	tests := []struct{ name, in, want string }{
-		{"not YAML", "a: [", "ic.yaml:1:4: error: found a [ or { that is not closed, or lacks a value, expected YAML [syntax]\n"},
 		{"a list", "- a\n", `ic.yaml:1:1: error: found a list, expected a mapping [wrong-type]
 `},
 
@@ -41,20 +40,10 @@ func TestReadProblems(t *testing.T) {
 		// Names.
 		{"upper case", strings.Replace(head, "demo", "Demo", 1) + tail,
 			"ic.yaml:2:18: error: metadata.name: found \"Demo\", expected " + name + " [bad-name]\n"},
-		{"newline", strings.Replace(head, "demo", `"a\n}"`, 1) + tail,
-			"ic.yaml:2:18: error: metadata.name: found \"a\\n}\", expected " + name + " [bad-name]\n"},
-		{"shell", strings.Replace(head, "demo", `$(reboot)`, 1) + tail,
-			"ic.yaml:2:18: error: metadata.name: found \"$(reboot)\", expected " + name + " [bad-name]\n"},
-		{"template", strings.Replace(head, "demo", `"{{.Evil}}"`, 1) + tail,
-			"ic.yaml:2:18: error: metadata.name: found \"{{.Evil}}\", expected " + name + " [bad-name]\n"},
 		{"empty label", strings.Replace(head, "demo", "a..b", 1) + tail,
 			"ic.yaml:2:18: error: metadata.name: found \"a..b\", expected " + name + " [bad-name]\n"},
-		{"long label", strings.Replace(head, "demo", strings.Repeat("a", 64), 1) + tail,
-			"ic.yaml:2:18: error: metadata.name: found \"" + strings.Repeat("a", 64) + "\", expected " + name + " [bad-name]\n"},
 		{"hyphen at the end", strings.Replace(head, "example", "example-", 1) + tail,
 			"ic.yaml:3:13: error: baseDomain: found \"example-.com\", expected " + name + " [bad-name]\n"},
-		{"two dots at the end", strings.Replace(head, "com", "com..", 1) + tail,
-			"ic.yaml:3:13: error: baseDomain: found \"example.com..\", expected " + name + " [bad-name]\n"},
 		{"long domain", strings.Replace(head, "example", long[:243], 1) + tail,
 			"ic.yaml:2:18: error: metadata.name: found a name that makes api-int.<name>.<baseDomain> 260 characters long, expected at most 253 [bad-name]\n"},
 		{"name of a wrong type", "apiVersion: v1\nmetadata: {name: [a]}\nbaseDomain: no\n" + tail,
@@ -66,10 +55,6 @@ ic.yaml:3:13: error: baseDomain: found the bool "no", expected text (quote it if
 			"ic.yaml:2:18: error: metadata.name: found 55 characters, expected at most 54, as OpenShift's installer wants [bad-name]\n"},
 
 		// Fields that no installer has.
-		{"misspelt", head + "netwroking: {}\n" + bareMetal("aipVIPs: [10.0.0.5]")[len(head):],
-			`ic.yaml:4:1: error: netwroking: found "netwroking", expected a field that OpenShift's installer has (did you mean "networking"?) [unknown-field]
-ic.yaml:7:5: error: platform.baremetal.aipVIPs: found "aipVIPs", expected a field that OpenShift's installer has (did you mean "apiVIPs"?) [unknown-field]
-`},
 		{"misspelt, of others", head + "proxi: {}\n" + tail,
 			"ic.yaml:4:1: warning: proxi: found \"proxi\", expected a field that OpenShift's installer has (did you mean \"proxy\"?) [unknown-field]\n"},
 		{"in the wrong place", head + "machineNetwork: [{cidr: 10.0.0.0/24}]\napiVIPs: [10.0.0.5]\n" + bareMetal("hosts: []")[len(head):],
@@ -79,9 +64,6 @@ ic.yaml:5:1: error: apiVIPs: found "apiVIPs", expected a field that OpenShift's 
 		{"of no use to anybody", head + "hunter2: x\n" + tail,
 			"ic.yaml:4:1: warning: found an unknown field, expected a field that OpenShift's installer has [unknown-field]\n"},
 		{"left alone", head + "proxy: {x: y}\ncapabilities: {x: y}\nplatform: {vsphere: {vcenters: [{x: y}]}}\n", ""},
-		{"VIPs where there are none", head + "platform: {none: {apiVIPs: [10.0.0.5]}}\n",
-			"ic.yaml:4:19: error: platform.none.apiVIPs: found \"apiVIPs\", expected no VIPs here, as OpenShift's installer has none on this platform (vipgen.yaml has the fields spec.apiVIPs, spec.ingressVIPs and spec.loadBalancer) [unknown-field]\n"},
-
 		// Networks.
 		{"host bits", head + "networking: {machineNetwork: [{cidr: 10.0.0.5/24}]}\n" + tail,
 			"ic.yaml:4:38: error: networking.machineNetwork[0].cidr: found \"10.0.0.5/24\", expected the network itself, \"10.0.0.0/24\" [bad-network]\n"},
@@ -98,8 +80,6 @@ ic.yaml:4:27: warning: networking.machineCIDR: found an old spelling, expected m
 		{"network type", head + "networking: {networkType: 'a b'}\n" + tail,
 			"ic.yaml:4:27: error: networking.networkType: found \"a b\", expected a word of letters and digits [bad-value]\n"},
 
-		{"service network", head + "networking: {serviceNetwork: [172.16.0.0/11]}\n" + tail,
-			"ic.yaml:4:31: error: networking.serviceNetwork[0]: found \"172.16.0.0/11\", expected the network itself, \"172.0.0.0/11\" [bad-network]\n"},
 		{"large service networks", head + "networking: {serviceNetwork: [172.32.0.0/11, 'fd02::/64']}\n" + tail,
 			`ic.yaml:4:31: error: networking.serviceNetwork[0]: found "172.32.0.0/11", expected a prefix of 12 bits or more [bad-network]
 ic.yaml:4:46: error: networking.serviceNetwork[1]: found "fd02::/64", expected a prefix of 108 bits or more [bad-network]
@@ -136,21 +116,12 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 			"ic.yaml:4:13: error: featureSet: found \"a\\nb\", expected one of CustomNoUpgrade, DevPreviewNoUpgrade, LatencySensitive, OKD, TechPreviewNoUpgrade [bad-value]\n"},
 
 		// Platform.
-		{"no platform", head,
-			"ic.yaml:1:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
 		{"null platform", head + "platform:\n  none:\n",
 			"ic.yaml:4:1: error: platform: found nothing, expected " + platforms + " (a platform without settings is written with braces, as in none: {}) [missing-field]\n"},
 		{"platform as text", head + "platform: none\n",
 			"ic.yaml:4:11: error: platform: found the text \"none\", expected a mapping (a platform without settings is written with braces: platform: {none: {}}) [wrong-type]\n"},
 		{"two platforms", head + "platform: {none: {}, vsphere: {}}\n",
 			"ic.yaml:4:1: error: platform: found vsphere and none, expected one platform [conflicting-fields]\n"},
-		{"cloud", head + "platform:\n  aws: {region: eu-central-1}\n",
-			"ic.yaml:5:3: error: platform.aws: found the platform \"aws\", expected " + platforms +
-				" (it brings its own load balancer, so there is nothing to render; for machines there that are installed as plain hosts, use platform none and give the VIPs in vipgen.yaml) [cloud-platform]\n"},
-		{"other case", head + "platform: {None: {}, baremetal: {apivips: [10.0.0.5]}}\n",
-			"ic.yaml:4:1: error: platform: found baremetal and none, expected one platform [conflicting-fields]\n" +
-				"ic.yaml:4:12: warning: platform.None: found \"None\", expected \"none\" (it was read as that, as OpenShift's installer does) [unknown-field]\n" +
-				"ic.yaml:4:34: warning: platform.baremetal.apivips: found \"apivips\", expected \"apiVIPs\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
 		{"exact name beside it", bareMetal("apivips: [x]\n    apiVIPs: [10.0.0.5]"),
 			"ic.yaml:6:5: warning: platform.baremetal.apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
 		{"other case, then a problem", "APIVersion: v1\nmetadata: {name: a}\nBaseDomain: \"-\"\nplatform: {none: {}}\n",
@@ -170,12 +141,6 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 				"ic.yaml:6:28: error: platform.baremetal.bgpVIPConfig.peers[0].peerAddress: found nothing, expected the address of the router [missing-field]\n"},
 
 		// VIPs.
-		{"not an address", bareMetal("apiVIPs: [vip.example.com]"),
-			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"vip.example.com\", expected an IP address [bad-address]\n"},
-		{"network as VIP", bareMetal("apiVIPs: [10.0.0.5/24]"),
-			"ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found \"10.0.0.5/24\", expected an IP address [bad-address]\n"},
-		{"VIPs as text", bareMetal("apiVIPs: 10.0.0.5"),
-			"ic.yaml:6:14: error: platform.baremetal.apiVIPs: found text, expected a list (write \"- 10.0.0.5\") [wrong-type]\n"},
 		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 127.0.0.1, 224.0.0.18, 169.254.1.1, 255.255.255.255, '::ffff:10.0.0.1', 'fe80::1%eth0', 'fd00::1%eth0', '::', 'ff02::1']"),
 			`ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found "0.0.0.0", the unspecified address, expected a unicast IP address [bad-address]
 ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]
@@ -232,8 +197,6 @@ ic.yaml:4:69: error: imageDigestSources[1].mirrors[2]: found a list, expected te
 			`ic.yaml:5:1: error: imageContentSources: found mirrors here and in imageDigestSources, expected one of the two [conflicting-fields]
 ic.yaml:5:1: warning: imageContentSources: found an old spelling, expected imageDigestSources [deprecated]
 `},
-		{"duplicate", head + "baseDomain: example.org\n" + tail,
-			"ic.yaml:4:1: error: baseDomain: found \"baseDomain\" for the second time (first on line 3) [duplicate-key]\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -254,10 +217,6 @@ func TestReadAgentConfigProblems(t *testing.T) {
 			`ac.yaml:1:1: error: apiVersion: found nothing, expected "v1beta1" [missing-field]
 ac.yaml:1:7: error: kind: found "Agent", expected "AgentConfig" [wrong-kind]
 `},
-		{"rendezvous", head + "rendezvousIP: 10.0.0.300\n",
-			"ac.yaml:3:15: error: rendezvousIP: found \"10.0.0.300\", expected an IP address [bad-address]\n"},
-		{"rendezvous on loopback", head + "rendezvousIP: 127.0.0.1\n",
-			"ac.yaml:3:15: error: rendezvousIP: found \"127.0.0.1\", a loopback address, expected a unicast IP address [bad-address]\n"},
 		{"hosts", head + "hosts:\n- hostname: 'a;b'\n- {hostname: c, role: control-plane}\n- hostname: c\n",
 			`ac.yaml:4:13: error: hosts[0].hostname: found "a;b", expected ` + name + ` [bad-name]
 ac.yaml:5:23: error: hosts[1].role: found "control-plane", expected master, worker or arbiter [bad-value]

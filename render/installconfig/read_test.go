@@ -82,54 +82,6 @@ func TestRead(t *testing.T) {
 	}{
 		{name: "least", in: head + "platform: {none: {}}\n",
 			want: basic(func(*config) {})},
-		{name: "bare metal",
-			in: head + `platform:
-  baremetal:
-    apiVIPs: [10.0.0.5]
-    ingressVIPs: [10.0.0.7]
-    loadBalancer: {type: UserManaged}
-`,
-			want: basic(func(c *config) {
-				c.Platform, c.LoadBalancer = "baremetal", "UserManaged"
-				c.APIVIPs = []address{addr("10.0.0.5", "platform.baremetal.apiVIPs[0]")}
-				c.IngressVIPs = []address{addr("10.0.0.7", "platform.baremetal.ingressVIPs[0]")}
-			})},
-		{name: "dual-stack, IPv6 first",
-			in: head + `networking:
-  machineNetwork: [{cidr: 'fd00:1::/64'}, {cidr: 192.168.0.0/24}]
-  clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.132.0.0/14, hostPrefix: 23}]
-  serviceNetwork: ['fd02::/112', 172.31.0.0/16]
-platform:
-  vsphere: {apiVIPs: ['fd00:1::5', 192.168.0.5], ingressVIPs: ['fd00:1::7', 192.168.0.7]}
-`,
-			want: basic(func(c *config) {
-				c.MachineNetworks = []network{
-					cidr("fd00:1::/64", "networking.machineNetwork[0].cidr"),
-					cidr("192.168.0.0/24", "networking.machineNetwork[1].cidr")}
-				c.ClusterNetworks = []network{
-					pods("fd01::/48", "networking.clusterNetwork[0].cidr", 64),
-					pods("10.132.0.0/14", "networking.clusterNetwork[1].cidr", 23)}
-				c.ServiceNetworks = []network{
-					cidr("fd02::/112", "networking.serviceNetwork[0]"),
-					cidr("172.31.0.0/16", "networking.serviceNetwork[1]")}
-				c.Platform = "vsphere"
-				c.APIVIPs = []address{addr("fd00:1::5", "platform.vsphere.apiVIPs[0]"), addr("192.168.0.5", "platform.vsphere.apiVIPs[1]")}
-				c.IngressVIPs = []address{addr("fd00:1::7", "platform.vsphere.ingressVIPs[0]"), addr("192.168.0.7", "platform.vsphere.ingressVIPs[1]")}
-			})},
-		{name: "IPv6 alone has no default networks",
-			in: head + "networking: {machineNetwork: [{cidr: 'fd00::/64'}]}\nplatform: {external: {platformName: x}}\n",
-			want: basic(func(c *config) {
-				c.MachineNetworks = []network{cidr("fd00::/64", "networking.machineNetwork[0].cidr")}
-				c.ClusterNetworks, c.ServiceNetworks = nil, nil
-				c.Platform = "external"
-			})},
-		{name: "oVirt's spelling",
-			in: head + "platform: {ovirt: {api_vips: [10.0.0.5], ingress_vips: [10.0.0.7]}}\n",
-			want: basic(func(c *config) {
-				c.Platform = "ovirt"
-				c.APIVIPs = []address{addr("10.0.0.5", "platform.ovirt.api_vips[0]")}
-				c.IngressVIPs = []address{addr("10.0.0.7", "platform.ovirt.ingress_vips[0]")}
-			})},
 		{name: "oVirt's old spelling",
 			in: head + "platform: {ovirt: {api_vip: 10.0.0.5, ingress_vip: 10.0.0.7, dns_vip: 10.0.0.6}}\n",
 			want: basic(func(c *config) {
@@ -187,34 +139,11 @@ ic.yaml:6:16: warning: networking.serviceCIDR: found an old spelling, expected s
 ic.yaml:7:3: warning: networking.clusterNetworks: found an old spelling, expected clusterNetwork [deprecated]
 ic.yaml:8:9: warning: networking.type: found an old spelling, expected networkType [deprecated]
 `},
-		{name: "machineCIDR that agrees",
-			in: head + "networking: {machineCIDR: 10.2.0.0/16, machineNetwork: [{cidr: 10.2.0.0/16}]}\nplatform: {none: {}}\n",
-			want: basic(func(c *config) {
-				c.MachineNetworks = []network{cidr("10.2.0.0/16", "networking.machineNetwork[0].cidr")}
-			}),
-			warnings: "ic.yaml:4:27: warning: networking.machineCIDR: found an old spelling, expected machineNetwork [deprecated]\n"},
-		{name: "pools",
-			in: head + `controlPlane: {name: master, replicas: 2}
-arbiter: {name: arbiter, replicas: 1}
-compute:
-- {name: worker, replicas: 0}
-featureSet: TechPreviewNoUpgrade
-platform: {none: {}}
-`,
-			want: basic(func(c *config) {
-				c.ControlPlane.Replicas = 2
-				c.Arbiter = &pool{Name: "arbiter", Field: "arbiter", Replicas: 1}
-				c.Compute = []pool{{"worker", "compute[0]", 0}}
-				c.FeatureSet = "TechPreviewNoUpgrade"
-			})},
 		{name: "fencing",
 			in: head + "controlPlane: {fencing: {credentials: [{password: x}]}}\nplatform: {none: {}}\n",
 			want: basic(func(c *config) {
 				c.Fencing, c.FencingCredentials = true, 1
 			})},
-		{name: "fencing without credentials",
-			in:   head + "controlPlane: {fencing: {}}\nplatform: {none: {}}\n",
-			want: basic(func(c *config) { c.Fencing = true })},
 		{name: "OVN-Kubernetes' own network",
 			in: head + "networking: {ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.66.0.0/16}}}\nbootstrapInPlace: {installationDisk: x}\nplatform: {none: {}}\n",
 			want: basic(func(c *config) {
@@ -257,44 +186,6 @@ platform: {none: {}}
 					{Name: "worker-0.example.com", Field: "platform.baremetal.hosts[1]"},
 				}
 			})},
-		{name: "vSphere hosts",
-			in: head + `platform:
-  vsphere:
-    hosts:
-    - {role: bootstrap, networkDevice: {ipAddrs: [10.0.0.20/24]}}
-    - {role: control-plane, networkDevice: {ipAddrs: [10.0.0.21/24, 'fd00::21/64']}}
-    - {role: compute}
-`,
-			want: basic(func(c *config) {
-				c.Platform = "vsphere"
-				at := "platform.vsphere.hosts"
-				c.Hosts = []host{
-					{Role: "bootstrap", Field: at + "[0]", Addresses: []prefix{hostAddr("10.0.0.20/24", at+"[0].networkDevice.ipAddrs[0]")}},
-					{Role: "master", Field: at + "[1]", Addresses: []prefix{
-						hostAddr("10.0.0.21/24", at+"[1].networkDevice.ipAddrs[0]"),
-						hostAddr("fd00::21/64", at+"[1].networkDevice.ipAddrs[1]")}},
-					{Role: "worker", Field: at + "[2]"},
-				}
-			})},
-		{name: "mirrors",
-			in: head + `imageDigestSources:
-- source: quay.io/openshift-release-dev/ocp-release
-  mirrors: ['registry.example.com:5000/ocp/release', '[fd00::1]:5000/ocp']
-- source: registry.example.com
-platform: {none: {}}
-`,
-			want: basic(func(c *config) {
-				c.Mirrors = []mirror{
-					{"quay.io/openshift-release-dev/ocp-release", []string{"registry.example.com:5000/ocp/release", "[fd00::1]:5000/ocp"}, "imageDigestSources[0]"},
-					{"registry.example.com", nil, "imageDigestSources[1]"}}
-			})},
-		{name: "old mirrors",
-			in: head + "imageContentSources: [{source: quay.io/a, mirrors: [b.example.com/a]}]\nplatform: {none: {}}\n",
-			want: basic(func(c *config) {
-				c.Mirrors = []mirror{{"quay.io/a", []string{"b.example.com/a"}, "imageContentSources[0]"}}
-			}),
-			warnings: "ic.yaml:4:1: warning: imageContentSources: found an old spelling, " +
-				"expected imageDigestSources [deprecated]\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
