@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -58,6 +59,9 @@ type Job struct {
 
 // Run announces VIPs until ctx ends, and then leaves in the order of leave.
 func (j *Job) Run(ctx context.Context) error {
+	if err := supervise.RaiseThreads(); err != nil {
+		j.Log.Warn("BGP runs without real-time scheduling: on a busy node BFD may be late, and routers take the node for dead", "error", err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	j.wake = make(chan struct{}, 1)

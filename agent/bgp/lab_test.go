@@ -112,12 +112,12 @@ func (l *racks) frr(n *netns.Node, conf string) {
 	testkit.Must(l.t, os.WriteFile(path, []byte(conf), 0o644))
 	l.logs = append(l.logs, filepath.Join(dir, "bgpd.log"))
 	for _, name := range []string{"zebra", "bfdd", "bgpd"} {
-		args := []string{"-n", "-20", "/usr/lib/frr/" + name, "-f", path, "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv"),
+		args := []string{"-r", "1", "/usr/lib/frr/" + name, "-f", path, "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv"),
 			"--vty_socket", dir, "-P", "0", "--log", "file:" + filepath.Join(dir, name+".log")}
 		if name == "bfdd" {
 			args = append(args, "--bfdctl", filepath.Join(dir, "bfdd.sock"))
 		}
-		l.start(n, nil, "nice", args...)
+		l.start(n, nil, "chrt", args...) // routers have nothing else to do
 		testkit.Await(l.t, name+" of "+n.Name, func() bool {
 			_, err := os.Stat(filepath.Join(dir, name+".vty"))
 			return err == nil
@@ -140,7 +140,7 @@ func (l *racks) bird(n *netns.Node) {
 	dir := l.shared(n.Name)
 	path := filepath.Join(dir, "bird.conf")
 	testkit.Must(l.t, os.WriteFile(path, []byte(birdRack), 0o644))
-	l.start(n, nil, "nice", "-n", "-20", "bird", "-f", "-c", path, "-s", filepath.Join(dir, "bird.ctl"))
+	l.start(n, nil, "chrt", "-r", "1", "bird", "-f", "-c", path, "-s", filepath.Join(dir, "bird.ctl"))
 }
 
 // start starts a program in a namespace, which is killed when the test ends.
@@ -221,7 +221,7 @@ func (l *racks) startAgent(n *rackNode, announce v1alpha1.Announce) {
 	for _, dir := range []string{v1alpha1.JobDir("bgp"), filepath.Dir(v1alpha1.BGPKept)} {
 		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
 	}
-	cmd := n.Command(l.t.Context(), "nice", "-n", "-20", program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml"))
+	cmd := n.Command(l.t.Context(), program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml"))
 	cmd.Env = append(os.Environ(), "NODE_NAME="+n.Name)
 	cmd.Stdout, cmd.Stderr = &n.log, &n.log
 	testkit.Must(l.t, cmd.Start())

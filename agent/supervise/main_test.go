@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 		agent()
 	case "reaper":
 		reaper()
+	case "raised":
+		raised()
 	default:
 		goleak.VerifyTestMain(m)
 	}
@@ -47,6 +49,20 @@ func agent() {
 	churn(50)
 	fmt.Println(p.PID())
 	select {}
+}
+
+// raised raises its threads, starts others, and prints the policies of all.
+func raised() {
+	err := RaiseThreads()
+	churn(5)
+	threads, _ := os.ReadDir("/proc/self/task")
+	policies := map[Scheduling]int{}
+	for _, t := range threads {
+		id, _ := strconv.Atoi(t.Name())
+		policy, _ := scheduling(id)
+		policies[policy]++
+	}
+	fmt.Println(err, len(policies), policies[RoundRobin] > 1)
 }
 
 // churn ends n threads: a goroutine that ends while it is locked to its thread

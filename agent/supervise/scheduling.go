@@ -3,6 +3,9 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +33,36 @@ const (
 	deadlineRuntime = time.Millisecond
 	deadlinePeriod  = 10 * time.Millisecond
 )
+
+// roundRobin is the lowest priority of SCHED_RR.
+var roundRobin = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+
+// RaiseThreads sets RoundRobin for all threads of this process, and so for those that they
+// start, up to one core: for programs with tasks of milliseconds that are not keepalived's. It
+// needs CAP_SYS_NICE, and fails where the kernel refuses it.
+func RaiseThreads() error {
+	runtime.GOMAXPROCS(1)
+	for raised := map[string]bool{}; ; {
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		before := len(raised)
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil || raised[t.Name()] {
+				continue
+			}
+			if err := unix.SchedSetAttr(id, &roundRobin, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("%s: %w", RoundRobin, err)
+			}
+			raised[t.Name()] = true
+		}
+		if len(raised) == before {
+			return nil // no thread was started by one that had not been raised
+		}
+	}
+}
 
 // RaiseScheduling sets the best policy that the kernel grants for a single-threaded process,
 // so that it runs as soon as it wakes, on a busy machine too, and returns the policy.

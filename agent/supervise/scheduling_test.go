@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -69,6 +70,13 @@ func TestRaiseSchedulingOfEndedProcess(t *testing.T) {
 	if policy, err := RaiseScheduling(c.Process.Pid); policy != "" || !errors.Is(err, unix.ESRCH) {
 		t.Errorf("%q, %v", policy, err)
 	}
+}
+
+func TestRaiseThreads(t *testing.T) {
+	testkit.Live(t)
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), roleVariable+"=raised")
+	testkit.Equal(t, "<nil> 1 true\n", string(testkit.Run(t, c)))
 }
 
 // scheduling returns the current policy of a process.
