@@ -1,11 +1,9 @@
 package nodeip
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
@@ -19,7 +17,6 @@ type randomNode struct {
 	hints     operatorHints
 	call      operatorCall
 	choices   []operatorChoice // possible results of the operator
-	adopted   bool
 	multipath bool
 
 	snapshot Snapshot
@@ -83,7 +80,6 @@ func (g generator) makeCluster() {
 	n := g.n
 	n.cluster.Platform = pickOne(g, []string{"baremetal", "baremetal", "vsphere", "openstack", "nutanix", "none"})
 	n.cluster.Release = pickOne(g, assets.Releases).Version
-	n.cluster.UserManaged = g.chance(10) && n.cluster.Release != "4.12"
 	n.spec = &v1alpha1.ClusterConfigSpec{Platform: n.cluster.Platform, LoadBalancer: v1alpha1.LoadBalancerInCluster}
 	families := pickOne(g, [][][]string{{networks4}, {networks4}, {networks6}, {networks4, networks6}, {networks6, networks4}})
 	n.cluster.IPv6First = families[0][0] == networks6[0]
@@ -202,20 +198,4 @@ func (g generator) call() {
 		}
 		return lists.Join(map[string][]netip.Addr{"NODEIP_HINT": n.hints.NodeIP, "KUBELET_NODEIP_HINT": n.hints.Kubelet}[name], " ")
 	})
-	if n.adopted = len(n.choices) > 0 && g.chance(40); n.adopted {
-		n.prefer.Kept = pickOne(g, n.choices).Addresses
-		if g.chance(30) { // without kubelet's drop-in
-			n.prefer.Kept, n.prefer.Registered = nil, n.prefer.Kept
-		}
-		n.hints = operatorHints{} // whatever they were
-		n.prefer.Hints = hint(50)
-	}
-}
-
-func (n *randomNode) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, VIPs %v, networks %v, wanted %v, hints %v, kept %v, registered %v, multipath %v\n", n.cluster.Platform, n.cluster.Release, VIPs(n.spec), n.spec.MachineNetworks, n.call.Wanted, n.prefer.Hints, n.prefer.Kept, n.prefer.Registered, n.multipath)
-	fmt.Fprintf(&b, "  links %+v\n  addresses %+v\n  routes %+v\n", n.snapshot.Links, n.host.Addresses, n.host.Routes)
-	fmt.Fprintf(&b, "  operator: %+v", n.choices)
-	return b.String()
 }

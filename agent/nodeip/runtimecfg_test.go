@@ -22,7 +22,6 @@ type operatorHost struct{ Snapshot }
 // operatorCluster holds the facts that the units of node-ip are rendered from.
 type operatorCluster struct {
 	Platform, Release string
-	UserManaged       bool
 	API, Ingress      []netip.Addr
 	IPv6First         bool // IPFamilies IPv6 or DualStackIPv6Primary
 }
@@ -71,13 +70,6 @@ type operatorChoice struct {
 	Addresses []netip.Addr
 	// Matches is set if one of them is in a wanted network.
 	Matches bool
-	// Link has the first address.
-	Link int
-}
-
-// RemoteWorker reports whether node-ip labels the node (isRemoteWorker): from 4.13 on.
-func (c operatorCluster) RemoteWorker(call operatorCall, choice operatorChoice) bool {
-	return assets.AtLeast(c.Release, "4.13") && len(call.Wanted) > 0 && !choice.Matches && !c.UserManaged && strings.EqualFold(c.Platform, "baremetal")
 }
 
 // Choices returns all possible results of node-ip (getSuitableIPs): where several links have an
@@ -91,7 +83,7 @@ func (h operatorHost) Choices(c operatorCall) (out []operatorChoice) {
 		}
 	}
 	if all := h.byDefault(c); len(all) > 0 {
-		return h.usable([]operatorChoice{{Addresses: all, Link: h.linkOf(all[0])}})
+		return h.usable([]operatorChoice{{Addresses: all}})
 	}
 	return nil
 }
@@ -102,11 +94,6 @@ func (h operatorHost) usable(list []operatorChoice) []operatorChoice {
 			return a.Tentative && a.Prefix.Addr() == c.Addresses[0] && a.Prefix.Addr().Is6()
 		})
 	})
-}
-
-func (h operatorHost) linkOf(a netip.Addr) int {
-	i := slices.IndexFunc(h.Addresses, func(x Address) bool { return x.Prefix.Addr() == a })
-	return h.Addresses[i].Link
 }
 
 // on returns the addresses of a link that can be a node's (ValidNodeAddress).
@@ -137,7 +124,7 @@ func (h operatorHost) routing(c operatorCall) (out []operatorChoice) {
 		if assets.AtLeast(c.Release, "4.13") {
 			slices.SortStableFunc(found, func(a, b netip.Addr) int { return ahead(b.Is6() == c.PreferIPv6, a.Is6() == c.PreferIPv6) })
 		}
-		out = append(out, operatorChoice{Addresses: found, Matches: true, Link: l.Index})
+		out = append(out, operatorChoice{Addresses: found, Matches: true})
 	}
 	return out
 }
