@@ -19,12 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-func TestMain(m *testing.M) {
-	if inside() {
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // runCheck runs a check on a fake clock against a service whose answer depends on the time in
 // milliseconds after a tick, and returns the start times of probes and the reports.

@@ -301,17 +301,6 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 	return l
 }
 
-// valid has keepalived check the file on the node's disk.
-func (n *node) valid() {
-	n.t.Helper()
-	if out, err := n.Run(nil, "keepalived", "-t", "-f", v1alpha1.KeepalivedConf); err != nil || out != "" {
-		n.t.Errorf("keepalived does not take the configuration of %s: %v: %s", n.name, err, out)
-	}
-}
-
-// kubeletDir holds the credentials of a node.
-const kubeletDir = "/var/lib/kubelet"
-
 // join replaces the node's API server and credentials.
 func (n *node) join(a *daemon.API) {
 	n.t.Helper()
