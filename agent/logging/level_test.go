@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -16,22 +15,14 @@ import (
 )
 
 func TestParseLevel(t *testing.T) {
-	tests := []struct {
-		in   string
-		want slog.Level
-		ok   bool
-	}{
-		{"DEBUG", slog.LevelDebug, true},
-		{"info", slog.LevelInfo, true},
-		{"Warn", slog.LevelWarn, true},
-		{"ERROR", slog.LevelError, true},
-		{"loud", 0, false},
-		{"", 0, false},
-		{"INFO+1", 0, false},
+	for in, want := range map[string]slog.Level{"DEBUG": slog.LevelDebug, "info": slog.LevelInfo, "Warn": slog.LevelWarn, "ERROR": slog.LevelError} {
+		got, err := ParseLevel(in)
+		testkit.Check(t, err)
+		testkit.Equal(testkit.In(t, in), want, got)
 	}
-	for _, tt := range tests {
-		if got, err := ParseLevel(tt.in); (err == nil) != tt.ok || got != tt.want {
-			t.Errorf("ParseLevel(%q) = %v, %v; want %v", tt.in, got, err, tt.want)
+	for _, in := range []string{"loud", "", "INFO+1"} {
+		if got, err := ParseLevel(in); err == nil {
+			t.Errorf("%q is taken for %v", in, got)
 		}
 	}
 }
@@ -72,14 +63,8 @@ func TestFollow(t *testing.T) {
 	}
 	for _, tt := range tests {
 		testkit.Must(t, tt.do())
-		for deadline := time.Now().Add(time.Minute); level.Level() != tt.want || complaints() < tt.complaints; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: level %v, %d complaints; want %v, %d\n%s", tt.name, level.Level(), complaints(), tt.want, tt.complaints, out.String())
-			}
-		}
-		if got := complaints(); got != tt.complaints {
-			t.Errorf("%s: %d complaints, want %d\n%s", tt.name, got, tt.complaints, out.String())
-		}
+		testkit.Await(t, tt.name, func() bool { return level.Level() == tt.want && complaints() >= tt.complaints }, out.String)
+		testkit.Equal(testkit.In(t, tt.name), tt.complaints, complaints())
 	}
 	stop()
 	testkit.Check(t, <-ended)

@@ -23,58 +23,25 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// patient bounds what takes milliseconds on an idle machine.
-const patient = time.Minute
-
-// lines collects the log of a Server.
-type lines chan string
-
-func (l lines) Write(p []byte) (int, error) {
-	l <- string(p)
-	return len(p), nil
-}
-
-// await returns the next line, which contains the words.
-func (l lines) await(t *testing.T, words string) {
-	t.Helper()
-	select {
-	case line := <-l:
-		if !strings.Contains(line, words) {
-			t.Fatalf("logged %q, want %q", line, words)
-		}
-	case <-time.After(patient):
-		t.Fatalf("%q is not logged", words)
-	}
-}
-
-// none checks that nothing more was logged.
-func (l lines) none(t *testing.T) {
-	t.Helper()
-	select {
-	case line := <-l:
-		t.Errorf("logged %q", line)
-	default:
-	}
-}
-
 // testServer is a Server that runs.
 type testServer struct {
+	t     *testing.T
 	port  atomic.Int64
 	looks atomic.Int64 // at the port
-	log   lines
+	log   testkit.Log
 }
 
 // server runs a Server until the test ends.
 func server(t *testing.T, s *Server) *testServer {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	r := &testServer{log: make(lines, 100)}
+	r := &testServer{t: t}
 	s.Poll = 5 * time.Millisecond
 	s.Port = func() int {
 		r.looks.Add(1)
 		return int(r.port.Load())
 	}
-	s.Log = slog.New(slog.NewTextHandler(r.log, nil))
+	s.Log = slog.New(slog.NewTextHandler(&r.log, nil))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -88,10 +55,32 @@ func server(t *testing.T, s *Server) *testServer {
 	return r
 }
 
+// serves waits until the Server serves at a free port, which it returns.
+func (r *testServer) serves() (port int) {
+	r.t.Helper()
+	port = int(daemon.FreePort(r.t).Port())
+	r.port.Store(int64(port))
+	r.awaitCode(port, "/healthz", http.StatusOK)
+	return port
+}
+
+// awaitCode waits until a request at 127.0.0.1 has a status, 0 for none.
+func (r *testServer) awaitCode(port int, path string, want int) {
+	r.t.Helper()
+	testkit.Await(r.t, fmt.Sprintf("%d at %s", want, path), func() bool { code, _, _ := get(r.t, "127.0.0.1", port, path); return code == want })
+}
+
+// logged compares the number of lines with a text.
+func (r *testServer) logged(text string, want int) {
+	r.t.Helper()
+	testkit.Await(r.t, text, func() bool { return strings.Count(r.log.String(), text) >= want })
+	testkit.Equal(testkit.In(r.t, text), want, strings.Count(r.log.String(), text))
+}
+
 // get sends a request on a new connection.
 func get(t *testing.T, host string, port int, path string) (code int, body string, err error) {
 	t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patient}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testkit.Patience}
 	resp, err := client.Get(fmt.Sprintf("http://%s%s", net.JoinHostPort(host, fmt.Sprint(port)), path))
 	if err != nil {
 		return 0, "", err
@@ -99,16 +88,6 @@ func get(t *testing.T, host string, port int, path string) (code int, body strin
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(data), err
-}
-
-// freePort returns a port that no other program listens on, also after the listener is closed.
-func freePort(t *testing.T) (port int, l net.Listener) {
-	t.Helper()
-	at := daemon.FreePort(t)
-	l, err := net.Listen("tcp", at.String())
-	testkit.Must(t, err)
-	t.Cleanup(func() { l.Close() })
-	return int(at.Port()), l
 }
 
 func TestHealthAndMetrics(t *testing.T) {
@@ -124,10 +103,7 @@ func TestHealthAndMetrics(t *testing.T) {
 			return nil
 		},
 	})
-	number, l := freePort(t)
-	l.Close()
-	r.port.Store(int64(number))
-	r.log.await(t, "health served")
+	number := r.serves()
 	hosts := []string{"127.0.0.1"}
 	if l, err := net.Listen("tcp", "[::1]:0"); err == nil { // as the kernel has it
 		l.Close()
@@ -151,21 +127,16 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	why := "haproxy does not run"
 	wrong.Store(&why)
-	for deadline := time.Now().Add(patient); ; time.Sleep(10 * time.Millisecond) {
-		code, body, err := get(t, "127.0.0.1", number, "/healthz")
-		if code == http.StatusServiceUnavailable && body == why+"\n" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d %q %v", code, body, err)
-		}
+	r.awaitCode(number, "/healthz", http.StatusServiceUnavailable)
+	if _, body, _ := get(t, "127.0.0.1", number, "/healthz"); body != why+"\n" {
+		t.Errorf("%q", body)
 	}
 	for path, want := range map[string]int{"/": http.StatusNotFound, "/debug/pprof/": http.StatusNotFound, "/healthz": http.StatusServiceUnavailable} {
 		if code, _, _ := get(t, "127.0.0.1", number, path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
-	r.log.none(t)
+	r.logged("level=", 1)
 }
 
 // collector is a job with a daemon.
@@ -182,37 +153,29 @@ func (collector) Collect(to chan<- prometheus.Metric) {
 func TestPorts(t *testing.T) {
 	s := &Server{Health: func(context.Context) error { return nil }}
 	r := server(t, s)
-	taken, other := freePort(t)
+	at := daemon.FreePort(t)
+	taken, other := int(at.Port()), listen(t, at.String())
 	r.port.Store(int64(taken))
-	r.log.await(t, "address already in use")
-	for before := r.looks.Load(); r.looks.Load() < before+10; time.Sleep(time.Millisecond) {
-	}
-	r.log.none(t)
+	const inUse = "address already in use"
+	r.logged(inUse, 1)
+	before := r.looks.Load()
+	testkit.Await(t, "more attempts", func() bool { return r.looks.Load() >= before+10 })
 	other.Close()
-	r.log.await(t, "health served")
-	if code, _, err := get(t, "127.0.0.1", taken, "/healthz"); code != http.StatusOK {
-		t.Errorf("%d %v", code, err)
-	}
-	next, l := freePort(t)
-	l.Close()
-	r.port.Store(int64(next))
-	r.log.await(t, "health served")
-	if code, _, err := get(t, "127.0.0.1", next, "/healthz"); code != http.StatusOK {
-		t.Errorf("%d %v", code, err)
-	}
-	if _, _, err := get(t, "127.0.0.1", taken, "/healthz"); err == nil {
-		t.Error("the old port still answers")
-	}
+	r.awaitCode(taken, "/healthz", http.StatusOK)
+	next := r.serves()
+	r.awaitCode(taken, "/healthz", 0)
 	r.port.Store(0)
-	for deadline := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
-		if _, _, err := get(t, "127.0.0.1", next, "/healthz"); err != nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("it still answers without a port")
-		}
-	}
-	r.log.none(t)
+	r.awaitCode(next, "/healthz", 0)
+	r.logged(inUse, 1)
+	r.logged("level=", 3)
+}
+
+func listen(t *testing.T, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	testkit.Must(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l
 }
 
 // The metrics, and nothing else, are served at an address of the node while the node has the
@@ -223,10 +186,7 @@ func TestAddresses(t *testing.T) {
 	outside.Store(&own)
 	s := &Server{Health: func(context.Context) error { return nil }, Version: "v1.2.3", Revision: "abc", Addresses: func() []netip.Addr { return *outside.Load() }}
 	r := server(t, s)
-	number, l := freePort(t)
-	l.Close()
-	r.port.Store(int64(number))
-	r.log.await(t, "health served")
+	number := r.serves()
 	if code, body, err := get(t, "127.0.0.2", number, "/metrics"); code != http.StatusOK || !strings.Contains(body, `vipgen_build_info{revision="abc",version="v1.2.3"} 1`) || !strings.Contains(body, "vipgen_clock_timestamp_seconds ") {
 		t.Errorf("%d %v\n%s", code, err, body)
 	}
@@ -240,7 +200,7 @@ func TestAddresses(t *testing.T) {
 	}
 	other := []netip.Addr{netip.MustParseAddr("192.0.2.10")} // not on this machine
 	outside.Store(&other)
-	r.log.await(t, "cannot assign requested address")
+	r.logged("cannot assign requested address", 1)
 	if _, _, err := get(t, "127.0.0.2", number, "/metrics"); err == nil {
 		t.Error("the address of before still answers")
 	}
@@ -248,20 +208,17 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("loopback: %d %v", code, err)
 	}
 	outside.Store(new([]netip.Addr))
-	r.log.await(t, "health served")
+	r.logged("health served", 2)
 }
 
 // Idle connections, and connections with endless requests, are closed.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	r := server(t, &Server{Health: func(context.Context) error { return nil }})
-	number, l := freePort(t)
-	l.Close()
-	r.port.Store(int64(number))
-	r.log.await(t, "health served")
+	number := r.serves()
 	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
 	testkit.Must(t, err)
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(patient))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +229,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	silent, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
 	testkit.Must(t, err)
 	defer silent.Close()
-	silent.SetDeadline(time.Now().Add(patient))
+	silent.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.ReadAll(silent); err != nil {
 		t.Errorf("an idle connection is kept: %v", err)
 	}

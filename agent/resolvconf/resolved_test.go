@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/godbus/dbus/v5"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -59,43 +58,28 @@ func (n networkManager) Reload(flags uint32) *dbus.Error {
 	return nil
 }
 
-func TestReloadNetworkManager(t *testing.T) {
-	root := bus(t)
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	testkit.Fails(t, ReloadNetworkManager(ctx, root), "org.freedesktop.NetworkManager")
+// standIn exports an object on a bus under a service's name, at which reload failed before.
+func standIn(t *testing.T, root string, object any, path dbus.ObjectPath, service, iface string, reload func(context.Context, string) error) {
+	t.Helper()
+	testkit.Fails(t, reload(t.Context(), root), service)
 	conn, err := dbus.Connect("unix:path=" + filepath.Join(root, systemBus))
 	testkit.Must(t, err)
-	defer conn.Close()
-	n := networkManager{make(chan uint32, 1)}
-	testkit.Must(t, conn.Export(n, "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager"))
-	if _, err := conn.RequestName("org.freedesktop.NetworkManager", dbus.NameFlagDoNotQueue); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Must(t, ReloadNetworkManager(ctx, root))
-	if got := <-n.flags; got != 2 { // NM_MANAGER_RELOAD_FLAGS_DNS_RC
-		t.Errorf("asked to reload %#x", got)
-	}
+	t.Cleanup(func() { conn.Close() })
+	testkit.Must(t, conn.Export(object, path, iface))
+	_, err = conn.RequestName(service, dbus.NameFlagDoNotQueue)
+	testkit.Must(t, err)
+	testkit.Must(t, reload(t.Context(), root))
 }
 
-func TestReloadResolved(t *testing.T) {
+func TestReload(t *testing.T) {
 	root := bus(t)
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	testkit.Fails(t, ReloadResolved(ctx, root), "org.freedesktop.systemd1")
-	conn, err := dbus.Connect("unix:path=" + filepath.Join(root, systemBus))
-	testkit.Must(t, err)
-	defer conn.Close()
-	s := systemd{make(chan string, 1)}
-	testkit.Must(t, conn.Export(s, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"))
-	if _, err := conn.RequestName("org.freedesktop.systemd1", dbus.NameFlagDoNotQueue); err != nil {
-		t.Fatal(err)
-	}
-	testkit.Must(t, ReloadResolved(ctx, root))
+	n, s := networkManager{make(chan uint32, 1)}, systemd{make(chan string, 1)}
+	standIn(t, root, n, "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager", "org.freedesktop.NetworkManager", ReloadNetworkManager)
+	testkit.Equal(t, 2, <-n.flags) // NM_MANAGER_RELOAD_FLAGS_DNS_RC
+	standIn(t, root, s, "/org/freedesktop/systemd1", "org.freedesktop.systemd1", "org.freedesktop.systemd1.Manager", ReloadResolved)
 	testkit.Equal(t, "systemd-resolved.service replace", <-s.calls)
 }
 
 func TestReloadWithoutABus(t *testing.T) {
-	err := ReloadResolved(t.Context(), t.TempDir())
-	testkit.Fails(t, err, "connecting to D-Bus")
+	testkit.Fails(t, ReloadResolved(t.Context(), t.TempDir()), "connecting to D-Bus")
 }
