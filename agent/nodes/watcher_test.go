@@ -33,6 +33,7 @@ func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 type host struct {
 	t     testing.TB
 	ca    *authority.Authority
+	api   *daemon.APIServer
 	dir   string
 	opts  Options
 	log   *logBuffer
@@ -41,7 +42,7 @@ type host struct {
 
 func newHost(t testing.TB, api *daemon.APIServer) *host {
 	t.Helper()
-	h := &host{t: t, ca: api.CA, dir: t.TempDir()}
+	h := &host{t: t, ca: api.CA, api: api, dir: t.TempDir()}
 	h.saved = filepath.Join(h.dir, "nodes.json")
 	h.opts = Options{
 		Node: "master-0", Role: "master",
@@ -383,9 +384,10 @@ func TestOptionsChecked(t *testing.T) {
 // cluster changes objects through an API server.
 type cluster struct{ api *daemon.APIServer }
 
-// newCluster makes a cluster without nodes. No node knows its API server, and the servers that
+// newCluster makes a cluster without nodes, in a test that runs next to others. No node knows its API server, and the servers that
 // a test ends are replicas.
-func newCluster(t testing.TB) cluster {
+func newCluster(t *testing.T) cluster {
+	t.Parallel()
 	return cluster{daemon.NewStandIn(t, "demo.example.com", "127.0.0.9")}
 }
 
