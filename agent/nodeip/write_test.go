@@ -3,13 +3,17 @@ package nodeip
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func chosen(addresses ...string) Choice {
@@ -119,4 +123,72 @@ func TestWriteToAReadOnlyDisk(t *testing.T) {
 		t.Errorf("error %v, want %v", err, unix.EROFS)
 	}
 	testkit.Equal(t, before, tree(t, root))
+}
+
+// Forwarding is enabled for both families where the node's addresses are, and nowhere else. The
+// kernel's own settings are changed by TestUnitsRunUnchanged in lab/agents.
+func TestHardCase34(t *testing.T) {
+	root := t.TempDir()
+	const net = "/proc/sys/net/"
+	want := map[string]string{}
+	for path, value := range map[string][2]string{ // before and after
+		"ipv4/conf/eth0/forwarding": {"0\n", "1"}, "ipv6/conf/eth0/forwarding": {"0\n", "1"}, "ipv6/conf/eth0/accept_ra": {"1\n", "2"},
+		"ipv4/conf/eth1/forwarding": {"0\n", "1"}, "ipv6/conf/eth1/forwarding": {"1\n", "1\n"}, "ipv6/conf/eth1/accept_ra": {"0\n", "0\n"},
+		"ipv4/conf/eth2.100/forwarding": {"0\n", "0\n"}, "ipv6/conf/eth2.100/accept_ra": {"1\n", "1\n"},
+	} {
+		testkit.WriteFile(t, filepath.Join(root, net, path), []byte(value[0]))
+		want[net+path] = value[1]
+	}
+	c := chosen("192.0.2.10/24", "2001:db8::10/64")
+	c.Addresses[0].Interface, c.Addresses[1].Interface = "eth0", "eth1"
+	for _, changed := range [][]string{{"ipv4 on eth0", "ipv6 on eth0", "ipv4 on eth1"}, nil} {
+		got, err := Forward(root, c)
+		testkit.Must(t, err)
+		testkit.Equal(t, changed, got)
+		testkit.Equal(t, want, tree(t, root))
+	}
+}
+
+// TestForwardReports: failures are reported for each interface; settings that the kernel lacks are
+// ignored.
+func TestForwardReports(t *testing.T) {
+	root := t.TempDir()
+	c := chosen("192.0.2.10/24", "2001:db8::10/64")
+	c.Addresses[0].Interface, c.Addresses[1].Interface = "eth0", "eth1"
+	if changed, err := Forward(root, c); err != nil || len(changed) > 0 {
+		t.Errorf("without settings: %q, %v", changed, err)
+	}
+	for _, name := range []string{"eth0", "eth1"} {
+		testkit.Must(t, os.MkdirAll(filepath.Join(root, "proc/sys/net/ipv4/conf", name, "forwarding"), 0o755))
+	}
+	_, err := Forward(root, c)
+	if err == nil || !strings.Contains(err.Error(), "ipv4 on eth0") || !strings.Contains(err.Error(), "ipv4 on eth1") {
+		t.Errorf("error %v, want one that names both interfaces", err)
+	}
+}
+
+// Of the kernel's routes, unicast ones through links that work are read, one for each next hop.
+func TestRoute(t *testing.T) {
+	_, network, err := net.ParseCIDR("198.51.100.0/24")
+	testkit.Must(t, err)
+	gateway, via := net.ParseIP("192.0.2.1"), net.ParseIP("fe80::1")
+	any4, any6, to := netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), netip.MustParsePrefix("198.51.100.0/24")
+	address4, address6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fe80::1")
+	tests := map[string]struct {
+		in   netlink.Route
+		want []Route
+	}{
+		"no unicast":    {netlink.Route{Type: unix.RTN_BLACKHOLE, Dst: network}, nil},
+		"a network":     {netlink.Route{Type: unix.RTN_UNICAST, Dst: network, LinkIndex: 2, Priority: 100}, []Route{{Link: 2, Destination: to, Metric: 100}}},
+		"IPv4 default":  {netlink.Route{Type: unix.RTN_UNICAST, Family: netlink.FAMILY_V4, LinkIndex: 2, Gw: gateway}, []Route{{Link: 2, Destination: any4, Gateway: address4}}},
+		"IPv6 default":  {netlink.Route{Type: unix.RTN_UNICAST, Family: netlink.FAMILY_V6, LinkIndex: 2, Gw: via}, []Route{{Link: 2, Destination: any6, Gateway: address6}}},
+		"advertised":    {netlink.Route{Type: unix.RTN_UNICAST, Dst: network, LinkIndex: 2, Protocol: unix.RTPROT_RA}, []Route{{Link: 2, Destination: to, Advertised: true}}},
+		"kernel's IPv4": {netlink.Route{Type: unix.RTN_UNICAST, Dst: network, LinkIndex: 2, Protocol: unix.RTPROT_KERNEL}, []Route{{Link: 2, Destination: to}}},
+		"two of three hops": {netlink.Route{Type: unix.RTN_UNICAST, Dst: network, MultiPath: []*netlink.NexthopInfo{
+			{LinkIndex: 2, Gw: gateway, Flags: unix.RTNH_F_DEAD}, {LinkIndex: 3, Gw: gateway}, {LinkIndex: 4, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: via}},
+		}}, []Route{{Link: 3, Destination: to, Gateway: address4}, {Link: 4, Destination: to, Gateway: address6}}},
+	}
+	for name, tt := range tests {
+		testkit.Equal(testkit.In(t, name), tt.want, route(tt.in))
+	}
 }
