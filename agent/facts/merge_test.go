@@ -62,10 +62,8 @@ func TestMerge(t *testing.T) {
 		{"this node was the bootstrap", []string{"192.0.2.10"}, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.10"}, "m1 192.0.2.11"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := merge("m0", testkit.Addrs(tt.own...), peers(tt.listed...), peers(tt.known...))
-			testkit.Equal(t, tt.want, describe(got))
-		})
+		got := merge("m0", testkit.Addrs(tt.own...), peers(tt.listed...), peers(tt.known...))
+		testkit.Equal(testkit.In(t, tt.name), tt.want, describe(got))
 	}
 }
 

@@ -187,8 +187,6 @@ func TestPresentDependsOnTheRedirect(t *testing.T) {
 		{"none", Redirect{}, false},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, l.present(tt.in))
-		})
+		testkit.Equal(testkit.In(t, tt.name), tt.want, l.present(tt.in))
 	}
 }

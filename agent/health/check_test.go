@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,52 +22,53 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// runCheck runs a check on a fake clock against a service whose answer depends on the time in
-// milliseconds after a tick, and returns the start times of probes and the reports.
-func runCheck(t *testing.T, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
+// runCheck runs a check on a fake clock, each quarter of a second, and returns the start times of
+// probes and the reports, in milliseconds after a tick. A probe takes as long as slow says.
+func runCheck(t *testing.T, length time.Duration, check Check, service func(ms int) error, slow func(ms int) time.Duration) (probes []int, reports []string) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(ticker.UntilNext(250 * time.Millisecond))
 		began := time.Now()
 		now := func() int { return int(time.Since(began).Milliseconds()) }
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), length)
 		defer cancel()
 		running := false
-		check := Check{
-			Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond,
-			Timeout: 600 * time.Millisecond, Rise: 2, Fall: 3,
-			Probe: func(ctx context.Context) error {
-				if running {
-					t.Error("two probes at once")
-				}
-				running = true
-				defer func() { running = false }()
-				at := now()
-				probes = append(probes, at)
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(slow(at)):
-					return service(at)
-				}
-			},
+		check.Name, check.Interval, check.Confirm, check.Timeout = "it", 250*time.Millisecond, 50*time.Millisecond, 600*time.Millisecond
+		check.Probe = func(ctx context.Context) error {
+			if running {
+				t.Error("two probes at once")
+			}
+			running = true
+			defer func() { running = false }()
+			at := now()
+			probes = append(probes, at)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(slow(at)):
+				return service(at)
+			}
 		}
-		check.Run(ctx, func(f state.Fact) { reports = append(reports, fmt.Sprintf("%d %v", now(), f.OK)) })
+		check.Run(ctx, func(f state.Fact) {
+			reports = append(reports, strings.TrimSpace(fmt.Sprintf("%d %v %s", now(), f.OK, f.Why)))
+		})
 	})
 	return probes, reports
 }
 
-func TestCheck(t *testing.T) {
-	failed := errors.New("refused")
-	never := func(int) time.Duration { return 0 }
-	between := func(from, to int) func(int) error {
-		return func(ms int) error {
-			if ms >= from && ms < to {
-				return failed
-			}
-			return nil
+// between fails within a time.
+func between(from, to int) func(int) error {
+	return func(ms int) error {
+		if ms >= from && ms < to {
+			return errors.New("refused")
 		}
+		return nil
 	}
+}
+
+func never(int) time.Duration { return 0 }
+
+func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		service func(int) error
 		slow    func(int) time.Duration
@@ -74,10 +76,10 @@ func TestCheck(t *testing.T) {
 		reports []string
 	}{
 		"up from the start":   {between(-1, -1), never, []int{0, 250, 500, 750, 1000}, []string{"0 true"}},
-		"down from the start": {between(0, 9999), never, []int{0, 250, 500, 750, 1000}, []string{"0 false"}},
+		"down from the start": {between(0, 9999), never, []int{0, 250, 500, 750, 1000}, []string{"0 false refused"}},
 		"one bad answer":      {between(500, 501), never, []int{0, 250, 500, 550, 750, 1000}, []string{"0 true"}},
-		"goes down":           {between(300, 9999), never, []int{0, 250, 500, 550, 600, 750}, []string{"0 true", "600 false"}},
-		"comes back":          {between(300, 1200), never, []int{0, 250, 500, 550, 600, 750, 1000, 1250, 1300, 1500}, []string{"0 true", "600 false", "1300 true"}},
+		"goes down":           {between(300, 9999), never, []int{0, 250, 500, 550, 600, 750}, []string{"0 true", "600 false refused"}},
+		"comes back":          {between(300, 1200), never, []int{0, 250, 500, 550, 600, 750, 1000, 1250, 1300, 1500}, []string{"0 true", "600 false refused", "1300 true"}},
 		"slow but alive": {
 			between(-1, -1), func(int) time.Duration { return 400 * time.Millisecond },
 			[]int{0, 400, 800, 1200}, []string{"400 true"},
@@ -88,12 +90,12 @@ func TestCheck(t *testing.T) {
 		},
 		"hangs": {
 			between(-1, -1), func(ms int) time.Duration { return time.Duration(ms/300) * time.Hour },
-			[]int{0, 250, 500, 1100, 1700, 2300}, []string{"0 true", "2300 false"},
+			[]int{0, 250, 500, 1100, 1700, 2300}, []string{"0 true", "2300 false context deadline exceeded"},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			probes, reports := runCheck(t, tt.service, tt.slow)
+			probes, reports := runCheck(t, 3*time.Second, Check{Rise: 2, Fall: 3}, tt.service, tt.slow)
 			if len(probes) < len(tt.probes) || !slices.Equal(probes[:len(tt.probes)], tt.probes) {
 				t.Errorf("probes at %v, want %v", probes, tt.probes)
 			}
@@ -133,41 +135,19 @@ func TestCheckFailed(t *testing.T) {
 // A check that is recreated because a group was added or removed keeps its last result: a
 // single failed probe then moves no VIP.
 func TestCheckContinues(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		before  bool
-		bad     int // number of failing probes at first
+		bad     int // milliseconds of failing probes at first
 		reports []string
 	}{
 		"one bad probe":               {true, 1, nil},
-		"as many as it takes":         {true, 9, []string{"100 false"}},
+		"as many as it takes":         {true, 9999, []string{"100 false refused"}},
 		"one good probe":              {false, 0, []string{"50 true"}},
-		"as bad as before":            {false, 9, nil},
+		"as bad as before":            {false, 9999, nil},
 		"bad at first, then it rises": {false, 1, []string{"300 true"}}, // the second probe is on the tick
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(ticker.UntilNext(250 * time.Millisecond))
-				began, probes := time.Now(), 0
-				ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
-				defer cancel()
-				var reports []string
-				check := Check{
-					Name: "it", Interval: 250 * time.Millisecond, Confirm: 50 * time.Millisecond, Timeout: time.Second, Rise: 2, Fall: 3,
-					Before: &tt.before,
-					Probe: func(context.Context) error {
-						if probes++; probes <= tt.bad {
-							return errors.New("refused")
-						}
-						return nil
-					},
-				}
-				check.Run(ctx, func(f state.Fact) {
-					reports = append(reports, fmt.Sprintf("%d %v", time.Since(began).Milliseconds(), f.OK))
-				})
-				testkit.Equal(t, tt.reports, reports)
-			})
-		})
+	} {
+		_, reports := runCheck(t, 400*time.Millisecond, Check{Rise: 2, Fall: 3, Before: &tt.before}, between(0, tt.bad), never)
+		testkit.Equal(testkit.In(t, name), tt.reports, reports)
 	}
 }
 

@@ -197,7 +197,7 @@ type simulated struct {
 // time: either no node migrates, or all do within the time that a backup with the classic
 // settings waits for an advertisement.
 func TestAgreementSimulated(t *testing.T) {
-	const clusters = 40
+	const clusters = 20
 	count := 0
 	for seed := range uint64(clusters) {
 		r := rand.New(rand.NewPCG(seed, 23))

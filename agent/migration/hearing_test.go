@@ -2,6 +2,7 @@ package migration
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,62 +79,43 @@ func TestIgnoredAdverts(t *testing.T) {
 // its VIPs.
 func TestContinues(t *testing.T) {
 	old, fresh := *instanceOf(classicSettings), *instanceOf(fastSettings)
-	peer, other := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")
+	peer, other, stranger := netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12"), netip.MustParseAddr("192.0.2.99")
 	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
 		Version: 3, RouterID: uint8(fresh.RouterID), Priority: 60, Interval: fresh.Interval(), VIPs: []netip.Addr{fresh.VIP.Addr()},
 	}}
-	step := fresh.Interval()
-	tests := []struct {
-		name string
-		send func(note func(from netip.Addr, after time.Duration))
-		want bool
-	}{
-		{"one", func(note func(netip.Addr, time.Duration)) { note(peer, 0) }, false},
-		{"a burst", func(note func(netip.Addr, time.Duration)) {
-			for range 100 {
-				note(peer, 0)
-			}
-		}, false},
-		{"two, far apart", func(note func(netip.Addr, time.Duration)) { note(peer, 0); note(peer, 5*step) }, false},
-		{"three", func(note func(netip.Addr, time.Duration)) { note(peer, 0); note(peer, step); note(peer, 2*step) }, true},
-		{"three of three nodes", func(note func(netip.Addr, time.Duration)) {
-			note(peer, 0)
-			note(other, step)
-			note(peer, 2*step)
-		}, false},
-		{"with a break", func(note func(netip.Addr, time.Duration)) {
-			note(peer, 0)
-			note(peer, step)
-			note(peer, 2*heardTime+step)
-		}, false},
-		{"long ago", func(note func(netip.Addr, time.Duration)) {
-			for n := range time.Duration(3) {
-				note(peer, n*step-time.Minute)
-			}
-		}, false},
-		{"of a host that is no peer", func(note func(netip.Addr, time.Duration)) {
-			for n := range time.Duration(9) {
-				note(netip.MustParseAddr("192.0.2.99"), n*step)
-			}
-		}, false},
+	type heard struct {
+		from  netip.Addr
+		after time.Duration // in intervals
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, tt := range map[string]struct {
+		adverts []heard
+		want    bool
+	}{
+		"one":                   {[]heard{{peer, 0}}, false},
+		"a burst":               {slices.Repeat([]heard{{peer, 0}}, 100), false},
+		"two, far apart":        {[]heard{{peer, 0}, {peer, 5}}, false},
+		"three":                 {[]heard{{peer, 0}, {peer, 1}, {peer, 2}}, true},
+		"three of three nodes":  {[]heard{{peer, 0}, {other, 1}, {peer, 2}}, false},
+		"with a break":          {[]heard{{peer, 0}, {peer, 1}, {peer, 2*heardTime/fresh.Interval() + 1}}, false},
+		"long ago":              {[]heard{{peer, -1500}, {peer, -1499}, {peer, -1498}}, false},
+		"of a host, not a peer": {[]heard{{stranger, 0}, {stranger, 1}, {stranger, 2}, {stranger, 3}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
 			told := 0
 			var h Hearing
 			h.Follow([]Pair{{fresh.Name, old, fresh}}, []netip.Addr{peer, other})
 			now := time.Now()
 			last := now
-			tt.send(func(from netip.Addr, after time.Duration) {
-				a := a
-				a.Source = from
-				if h.Record(fresh.Interface, a, now.Add(after)) {
+			for _, x := range tt.adverts {
+				a.Source = x.from
+				at := now.Add(x.after * fresh.Interval())
+				if h.Record(fresh.Interface, a, at) {
 					told++
 				}
-				if now.Add(after).After(last) {
-					last = now.Add(after)
+				if at.After(last) {
+					last = at
 				}
-			})
+			}
 			testkit.Equal(t, tt.want, h.Heard(last).continues)
 			if tt.want && told != 2 {
 				t.Errorf("notified %d times, want once for the first and once when they continue", told)

@@ -43,10 +43,8 @@ func TestInForce(t *testing.T) {
 		{"the version waits for the migration", classic, nil, &fast, fast},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := InForce(v1alpha1.ClusterVRRP{Target: tt.target, Start: tt.start}, tt.kept)
-			testkit.Equal(t, tt.want, got)
-		})
+		got := InForce(v1alpha1.ClusterVRRP{Target: tt.target, Start: tt.start}, tt.kept)
+		testkit.Equal(testkit.In(t, tt.name), tt.want, got)
 	}
 }
 

@@ -4,24 +4,20 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
+	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
-	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // randomNode is a node of a cluster, as seen by the operator and by vipgen.
 type randomNode struct {
-	host      operatorHost
-	cluster   operatorCluster
-	hints     operatorHints
-	call      operatorCall
-	choices   []operatorChoice // possible results of the operator
-	multipath bool
-
-	snapshot Snapshot
-	spec     *v1alpha1.ClusterConfigSpec
-	prefer   Preference
+	host    operatorHost
+	cluster operatorCluster
+	call    operatorCall
+	choices []operatorChoice // possible results of the operator
+	spec    *v1alpha1.ClusterConfigSpec
 }
 
 // linkNames are typical of nodes; some resemble those of pods or tunnels.
@@ -61,7 +57,7 @@ func newRandomNode(r *rand.Rand) *randomNode {
 	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	links := 1 + g.IntN(3)
 	for i := range links {
-		g.n.snapshot.Links = append(g.n.snapshot.Links, Link{Index: i + 2, Name: names[i], Up: !g.chance(8)})
+		g.n.host.Links = append(g.n.host.Links, Link{Index: i + 2, Name: names[i], Up: !g.chance(8)})
 	}
 	for _, networks := range [][]string{networks4, networks6} {
 		for i := range links {
@@ -70,9 +66,9 @@ func newRandomNode(r *rand.Rand) *randomNode {
 			}
 		}
 	}
-	g.n.host.Links, g.n.host.Addresses = g.n.snapshot.Links, g.n.snapshot.Addresses
 	g.routes()
-	g.call()
+	g.n.call = g.n.cluster.Call()
+	g.n.choices = g.n.host.Choices(g.n.call)
 	return g.n
 }
 
@@ -107,12 +103,12 @@ func (g generator) makeCluster() {
 func (g generator) address(link int, network netip.Prefix) {
 	a := Address{Link: link, Prefix: netip.PrefixFrom(g.in(network), network.Bits())}
 	v6 := network.Addr().Is6()
-	name := g.n.snapshot.Links[link-2].Name
+	name := g.n.host.Links[link-2].Name
 	switch {
 	case v6 && g.chance(10): // DHCPv6
 		a.Prefix = netip.PrefixFrom(a.Prefix.Addr(), 128)
 		if g.chance(80) {
-			g.route(Route{Link: link, Destination: network, Metric: 100, Advertised: true})
+			g.n.host.Routes = append(g.n.host.Routes, Route{Link: link, Destination: network, Metric: 100, Advertised: true})
 		}
 	case v6 && g.chance(5):
 		a.Deprecated = true
@@ -129,73 +125,134 @@ func (g generator) address(link int, network netip.Prefix) {
 			return
 		}
 	}
-	if slices.ContainsFunc(g.n.snapshot.Addresses, func(x Address) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
+	if slices.ContainsFunc(g.n.host.Addresses, func(x Address) bool { return x.Prefix.Addr() == a.Prefix.Addr() }) {
 		return
 	}
-	g.n.snapshot.Addresses = append(g.n.snapshot.Addresses, a)
+	g.n.host.Addresses = append(g.n.host.Addresses, a)
 }
 
-func (g generator) route(r Route) {
-	g.n.host.Routes = append(g.n.host.Routes, r)
-	g.n.snapshot.Routes = append(g.n.snapshot.Routes, r)
-}
-
-// routes adds default routes, IPv4 by metric first.
+// routes adds default routes, of each family by metric.
 func (g generator) routes() {
-	n := g.n
-	has := func(link int, v6 bool) (out []netip.Prefix) {
-		for _, a := range n.host.Addresses {
-			if a.Link == link && a.Prefix.Addr().Is6() == v6 {
-				out = append(out, a.Prefix)
+	for _, v6 := range []bool{false, true} {
+		var list []Route
+		for _, l := range g.n.host.Links {
+			own := slices.DeleteFunc(slices.Clone(g.n.host.Addresses), func(a Address) bool { return a.Link != l.Index || a.Prefix.Addr().Is6() != v6 })
+			if !l.Up || len(own) == 0 || g.chance(40) {
+				continue
 			}
+			r := Route{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)}
+			if !v6 {
+				r.Destination, r.Gateway = netip.MustParsePrefix("0.0.0.0/0"), pickOne(g, own).Prefix.Masked().Addr().Next()
+			}
+			list = append(list, r)
 		}
-		return out
-	}
-	up := slices.DeleteFunc(slices.Clone(n.snapshot.Links), func(l Link) bool { return !l.Up })
-	var list []Route
-	for _, l := range up {
-		if own := has(l.Index, false); len(own) > 0 && g.chance(60) {
-			gateway := pickOne(g, own).Masked().Addr().Next()
-			list = append(list, Route{Link: l.Index, Destination: netip.MustParsePrefix("0.0.0.0/0"), Gateway: gateway, Metric: 100 + g.IntN(6)})
-		}
-		if own := has(l.Index, true); len(own) > 0 && g.chance(60) {
-			list = append(list, Route{Link: l.Index, Destination: netip.MustParsePrefix("::/0"), Gateway: netip.MustParseAddr("fe80::1"), Metric: 100 + g.IntN(6)})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Route) int {
-		if a.Gateway.Is4() != b.Gateway.Is4() {
-			return map[bool]int{true: -1, false: 1}[a.Gateway.Is4()]
-		}
-		return a.Metric - b.Metric
-	})
-	if n.multipath = len(list) > 1 && list[0].Gateway.Is4() && list[1].Gateway.Is4() && g.chance(10); n.multipath {
-		list[1].Metric = list[0].Metric
-		n.snapshot.Routes = append(n.snapshot.Routes, list[:2]...)
-		n.host.Routes = append(n.host.Routes, Route{Destination: list[0].Destination, Metric: list[0].Metric})
-		list = list[2:]
-	}
-	for _, r := range list {
-		g.route(r)
+		slices.SortStableFunc(list, func(a, b Route) int { return a.Metric - b.Metric })
+		g.n.host.Routes = append(g.n.host.Routes, list...)
 	}
 }
 
-// call adds the hints and the operator's results.
-func (g generator) call() {
-	n := g.n
-	hint := func(percent int) (out []netip.Addr) {
-		if g.chance(percent) {
-			out = append(out, netip.MustParsePrefix(pickOne(g, slices.Concat(networks4, networks6))).Addr().Next())
-		}
-		return out
-	}
-	n.hints = operatorHints{NodeIP: hint(25), Kubelet: hint(15)}
-	n.call = n.cluster.Call(n.hints)
-	n.choices = n.host.Choices(n.call)
-	names := assets.NodeIPHints(len(n.cluster.API) > 0, n.cluster.Release)
-	n.prefer.Hints, _ = ReadHints(func(name string) string {
-		if !slices.Contains(names, name) {
-			return ""
-		}
-		return lists.Join(map[string][]netip.Addr{"NODEIP_HINT": n.hints.NodeIP, "KUBELET_NODEIP_HINT": n.hints.Kubelet}[name], " ")
+// exception is a case in which vipgen's choice differs from the operator's, or is one of
+// several results that the operator leaves to chance.
+type exception struct {
+	name, reason string
+	applies      func(n *randomNode, c Choice) bool
+}
+
+var exceptions = []exception{
+	{"tentative addresses", "another host may have the address: vipgen waits for the right one, of either family, the operator only if it is kubelet's IPv6 address", func(n *randomNode, c Choice) bool {
+		waits := slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return strings.Contains(a.Why, "the kernel still checks") })
+		return waits || anyChosen(n, func(a Address) bool { return a.Tentative }) || len(n.choices) == 0 && slices.ContainsFunc(n.host.Addresses, func(a Address) bool { return a.Tentative })
+	}},
+	{"VIPs on none", "the operator does not know VIPs on platform none; their network is the nodes'", func(n *randomNode, c Choice) bool {
+		return len(n.cluster.API) == 0 && slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return inNetworkOfAny(a, VIPs(n.spec)) })
+	}},
+	{"the second family's VIP", "the second family has VIPs of its own: their network, on whatever interface, else its own default route, where the operator takes what the interface of the first has, or nothing", func(n *randomNode, c Choice) bool {
+		return len(c.Addresses) == 2 && matches(n)
+	}},
+	{"overlapping networks", "of two addresses of one interface that the VIPs' networks hold, the one in the narrowest, in which keepalived binds the VIP, where the operator takes the first", func(n *randomNode, c Choice) bool {
+		return matches(n) && slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return inNetworkOfAny(a, n.call.Wanted) })
+	}},
+	{"egress IPs and fd69::2 on old releases", "up to 4.14 the operator takes egress IPs of OpenShift SDN, up to 4.12 fd69::2 of OVN-Kubernetes, and always in a VIP's network: others have them too", func(n *randomNode, c Choice) bool {
+		return anyChosen(n, func(a Address) bool {
+			return a.Label != "" || a.Prefix.Addr() == netip.MustParseAddr("fd69::2")
+		})
+	}},
+	{"a VIP on the default route", "the operator takes a VIP that is on the node for its address where it goes by default routes", func(n *randomNode, c Choice) bool {
+		return anyChosen(n, func(a Address) bool { return slices.Contains(VIPs(n.spec), a.Prefix.Addr()) })
+	}},
+	{"family by family", "IPv4 and IPv6 may leave by different interfaces (hard case 11); the operator goes by the metric of the first route of an interface, which is that of IPv4", func(n *randomNode, c Choice) bool {
+		return len(n.choices) > 0 && !matches(n) && slices.ContainsFunc(n.host.Routes, func(r Route) bool { return r.Destination.Bits() == 0 && r.Gateway.Is6() })
+	}},
+	{"several alike before 4.21", "of addresses that are alike vipgen takes the lowest on every release, as the operator from 4.21 on; before, it went by the kernel's order", func(n *randomNode, c Choice) bool {
+		return len(n.choices) > 0 && !matches(n) && !assets.AtLeast(n.cluster.Release, "4.21")
+	}},
+	{"a machine network", "where a family has neither the network of a VIP nor a default route, the operator waits, or goes without the second one; an address in a machine network lets kubelet start", func(n *randomNode, c Choice) bool {
+		return len(n.choices) == 0 || slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return strings.HasPrefix(a.Why, "in machine network") })
+	}},
+}
+
+// matches reports whether the operator chooses by networks.
+func matches(n *randomNode) bool { return len(n.choices) > 0 && n.choices[0].Matches }
+
+func inNetworkOfAny(c Chosen, list []netip.Addr) bool {
+	return c.Found() && slices.ContainsFunc(list, c.Address.Contains)
+}
+
+// anyChosen reports whether the operator may choose an address of a kind.
+func anyChosen(n *randomNode, is func(Address) bool) bool {
+	return slices.ContainsFunc(n.choices, func(o operatorChoice) bool {
+		return slices.ContainsFunc(n.host.Addresses, func(a Address) bool {
+			return is(a) && slices.Contains(o.Addresses, a.Prefix.Addr())
+		})
 	})
+}
+
+// inFamily returns the address of a family in a list.
+func inFamily(f Family, list []netip.Addr) netip.Addr {
+	if i := slices.IndexFunc(list, func(a netip.Addr) bool { return familyOf(a) == f }); i >= 0 {
+		return list[i]
+	}
+	return netip.Addr{}
+}
+
+// same reports whether the operator may make the same choice, in the families of the cluster.
+func same(n *randomNode, c Choice) bool {
+	if len(n.choices) == 0 {
+		return !c.Addresses[0].Found()
+	}
+	return slices.ContainsFunc(n.choices, func(o operatorChoice) bool {
+		return !slices.ContainsFunc(c.Addresses, func(a Chosen) bool { return a.Address.Addr() != inFamily(a.Family, o.Addresses) })
+	})
+}
+
+// The choice for a new node is one of the operator's possible results, or has a reason. What
+// adopted nodes keep, and hints, are in TestPreference, remote workers in TestHardCase09.
+func TestOperatorsChoice(t *testing.T) {
+	const nodes = 10_000
+	r := rand.New(rand.NewPCG(29, 48))
+	counts, alike, byChance := map[string]int{}, 0, 0
+	for range nodes {
+		n := newRandomNode(r)
+		c := Choose(n.host.Snapshot, n.spec, Preference{})
+		switch i := slices.IndexFunc(exceptions, func(e exception) bool { return e.applies(n, c) }); {
+		case same(n, c):
+			alike++
+			if len(n.choices) > 1 {
+				byChance++
+			}
+		case i >= 0:
+			counts[exceptions[i].name]++
+		default:
+			t.Fatalf("no reason: chose %s\n%+v", picked(c), *n)
+		}
+	}
+	for _, e := range exceptions {
+		if t.Logf("%d: %s: %s", counts[e.name], e.name, e.reason); counts[e.name] == 0 {
+			t.Errorf("%s: no node", e.name)
+		}
+	}
+	t.Logf("%d nodes like the operator's, %d of them random there", alike, byChance)
+	if byChance == 0 || alike < nodes/2 {
+		t.Error("too few are alike")
+	}
 }

@@ -15,8 +15,7 @@ import (
 // of the machine-config-operator.
 
 // operatorHost is the network configuration of a node in the kernel's order, IPv4 routes first.
-// The operator does not check whether links are up, and takes a route with several next hops for
-// one of no link.
+// The operator does not check whether links are up.
 type operatorHost struct{ Snapshot }
 
 // operatorCluster holds the facts that the units of node-ip are rendered from.
@@ -26,9 +25,6 @@ type operatorCluster struct {
 	IPv6First         bool // IPFamilies IPv6 or DualStackIPv6Primary
 }
 
-// operatorHints are the variables of /etc/default/nodeip-configuration.
-type operatorHints struct{ NodeIP, Kubelet []netip.Addr }
-
 // operatorCall is a unit's invocation of node-ip.
 type operatorCall struct {
 	// Wanted are its arguments: addresses in the networks to choose from.
@@ -37,19 +33,12 @@ type operatorCall struct {
 	Release    string
 }
 
-// Call returns how the unit of the cluster runs node-ip: that of platforms with VIPs (on-prem),
-// or the base one.
-func (c operatorCluster) Call(h operatorHints) operatorCall {
+// Call returns how the unit of the cluster runs node-ip without hints: that of platforms with VIPs
+// (on-prem), or the base one.
+func (c operatorCluster) Call() operatorCall {
 	call := operatorCall{PreferIPv6: c.IPv6First, Release: c.Release}
 	if !c.onPrem() {
-		call.Wanted = h.NodeIP
-		if len(call.Wanted) == 0 {
-			call.Wanted = h.Kubelet
-		}
 		return call
-	}
-	if assets.AtLeast(c.Release, "4.16") {
-		call.Wanted = append(call.Wanted, h.NodeIP...)
 	}
 	call.Wanted = append(call.Wanted, c.API...)
 	if assets.AtLeast(c.Release, "4.13") {

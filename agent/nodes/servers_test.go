@@ -113,9 +113,7 @@ func TestPace(t *testing.T) {
 		"never quiet":     {[]time.Duration{0, 200 * ms, 400 * ms, 600 * ms, 800 * ms}, []time.Duration{1050 * ms}},
 		"later than that": {[]time.Duration{0, 3100 * ms}, []time.Duration{250 * ms, 3350 * ms}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.Equal(t, c.want, handings(p, c.changes))
-		})
+		testkit.Equal(testkit.In(t, name), c.want, handings(p, c.changes))
 	}
 }
 

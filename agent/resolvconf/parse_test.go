@@ -32,9 +32,7 @@ func TestParse(t *testing.T) {
 			Config{Search: []string{"a.example", "_tcp.example"}, Options: []string{"rotate"}}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, Parse([]byte(tt.in)), compareAddr)
-		})
+		testkit.Equal(testkit.In(t, tt.name), tt.want, Parse([]byte(tt.in)), compareAddr)
 	}
 }
 
@@ -54,9 +52,7 @@ func TestHardCase16Upstreams(t *testing.T) {
 		{"link-local on two links", testkit.Addrs("fe80::1%eth0", "fe80::1%eth1"), testkit.Addrs("fe80::1%eth0", "fe80::1%eth1")},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, Config{Nameservers: tt.in}.Upstreams(own, vips), compareAddr)
-		})
+		testkit.Equal(testkit.In(t, tt.name), tt.want, Config{Nameservers: tt.in}.Upstreams(own, vips), compareAddr)
 	}
 }
 
@@ -76,10 +72,8 @@ func TestPrepend(t *testing.T) {
 		{"options", "options edns0 trust-ad", nil, "search demo.example.com\nnameserver 192.0.2.10\noptions edns0 trust-ad\n"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := Parse([]byte(tt.in)).prepend(own, tt.upstreams, "demo.example.com").marshal()
-			testkit.Equal(t, head+tt.want, string(got))
-		})
+		got := Parse([]byte(tt.in)).prepend(own, tt.upstreams, "demo.example.com").marshal()
+		testkit.Equal(testkit.In(t, tt.name), head+tt.want, string(got))
 	}
 }
 
@@ -96,10 +90,8 @@ func TestResolvedDropIn(t *testing.T) {
 		{"not below, though it ends so", []string{"xdemo.example.com"}, "demo.example.com ~xdemo.example.com"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=2001:db8::10\nDomains=" + tt.want + "\n"
-			testkit.Equal(t, want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed)))
-		})
+		want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=2001:db8::10\nDomains=" + tt.want + "\n"
+		testkit.Equal(testkit.In(t, tt.name), want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed)))
 	}
 }
 

@@ -48,9 +48,7 @@ func TestLimits(t *testing.T) {
 		{"multicast", in{speaks(v4, "0.1", 0)}, nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, limits(tt.instances, buffer))
-		})
+		testkit.Equal(testkit.In(t, tt.name), tt.want, limits(tt.instances, buffer))
 	}
 }
 
