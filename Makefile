@@ -89,7 +89,7 @@ LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent lab-bench lab-saturation lab-idle lab-chaos lab-doctor lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent lab-bench lab-saturation lab-idle lab-chaos lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -201,9 +201,6 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	@failed=0; for seed in $(or $(SEED),random); do \
 		bin/vipgen lab chaos --duration $(DURATION) $$([ $$seed = random ] || echo --seed $$seed) --coredns .cache/bin/coredns || failed=$$?; \
 	done; exit $$failed
-
-lab-doctor: setup tools ## Break a cluster in namespaces 50 times in known ways, and count for how many vipgen doctor names the cause (needs root)
-	VIPGEN_TESTS=lab-doctor go -C lab test -count 1 -timeout 60m -run '^TestDoctorOfManyFaults$$' -v .
 
 lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
 	VIPGEN_TESTS=lab-upgrade go -C lab test -count 1 -timeout 30m -run '^TestBuild$$' -v ./testbed/upgrade

@@ -85,19 +85,25 @@ func connectFrom(t *testing.T, from *netns.Node, vip netip.Addr) (connection, er
 	return connection{conn, bufio.NewReader(conn)}, nil
 }
 
-// ask makes a request over the connection.
+// ask makes a request to the API over the connection.
 func (c connection) ask() error {
+	_, err := c.request("/readyz", "api")
+	return err
+}
+
+// request makes a request over the connection, and returns the answer.
+func (c connection) request(path, host string) (string, error) {
 	c.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := io.WriteString(c, "GET /readyz HTTP/1.1\r\nHost: api\r\n\r\n"); err != nil {
-		return err
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); err != nil {
+		return "", err
 	}
 	resp, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
 }
 
 // connections is the number of connections that a client keeps open.

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -91,9 +89,17 @@ func TestIngressConnections(t *testing.T) {
 }
 
 // routed is a connection to a router by the ingress VIP, which stays open.
-type routed struct {
-	*net.TCPConn
-	reader *bufio.Reader
+type routed struct{ connection }
+
+// ask returns the node whose router answers.
+func (r routed) ask() (node string, err error) {
+	defer r.SetDeadline(time.Time{})
+	body, err := r.request("/", "console.apps."+domain)
+	words := strings.Fields(body) // HOST from router CONTROLLER at NODE
+	if err != nil || len(words) != 6 {
+		return "", fmt.Errorf("%q: %w", body, err)
+	}
+	return words[5], nil
 }
 
 // toRouter connects as soon as a node holds the VIP, and sends one request. The kernel sends
@@ -107,8 +113,8 @@ func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
 		if err != nil {
 			return false
 		}
-		r = routed{conn.(*net.TCPConn), bufio.NewReader(conn)}
-		if err = r.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 9}); err == nil {
+		r = routed{connection{conn, bufio.NewReader(conn)}}
+		if err = conn.(*net.TCPConn).SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 9}); err == nil {
 			_, err = r.ask()
 		}
 		if err != nil {
@@ -118,26 +124,6 @@ func (c *cluster) toRouter(t *testing.T, keepAlive time.Duration) (r routed) {
 	})
 	t.Cleanup(func() { r.Close() })
 	return r
-}
-
-// ask returns the node whose router answers.
-func (r routed) ask() (node string, err error) {
-	r.SetDeadline(time.Now().Add(testkit.Patience))
-	defer r.SetDeadline(time.Time{})
-	if _, err := io.WriteString(r, "GET / HTTP/1.1\r\nHost: console.apps."+domain+"\r\n\r\n"); err != nil {
-		return "", err
-	}
-	resp, err := http.ReadResponse(r.reader, nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	words := strings.Fields(string(body)) // HOST from router CONTROLLER at NODE
-	if err != nil || len(words) != 6 {
-		return "", fmt.Errorf("%q: %w", body, err)
-	}
-	return words[5], nil
 }
 
 // ended returns when an idle client learns that its connection is gone.

@@ -3,12 +3,9 @@ package lab
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
@@ -57,7 +55,13 @@ func TestIngressControllers(t *testing.T) {
 	}
 	at := c.node("worker-1")
 	show(t, at.Name+"$ vipgen-agent status", at.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
-	clients := c.askRouters(t)
+	clients := map[*vipProbe]controller{}
+	for _, k := range controllers {
+		for _, vip := range k.vips {
+			p := c.asks(t, vip, 20*time.Millisecond, probe.Target{URL: "http://" + netip.AddrPortFrom(vip, 80).String() + "/", Host: k.host, Timeout: time.Second})
+			clients[&p] = k
+		}
+	}
 
 	for _, to := range []string{
 		"blue default blue",    // one replaces the other
@@ -74,7 +78,28 @@ func TestIngressControllers(t *testing.T) {
 		c.place(t, strings.Fields(to))
 		c.placed(t, to)
 	}
-	clients.end(t)
+	for p, k := range clients {
+		p.answeredBy(t, k.name)
+	}
+}
+
+// answeredBy ends the probe, and checks that it had answers, all of routers of a controller.
+func (p vipProbe) answeredBy(t *testing.T, controller string) {
+	t.Helper()
+	r, own := p.End(), 0
+	for _, q := range r.Requests {
+		switch words := strings.Fields(q.From); { // HOST from router CONTROLLER at NODE
+		case q.Err != "":
+		case len(words) == 6 && words[3] == controller:
+			own++
+		default:
+			t.Errorf("at %v of %s: answer %q", p.vip, controller, q.From)
+		}
+	}
+	if own == 0 {
+		t.Errorf("at %v of %s: no answers", p.vip, controller)
+	}
+	show(t, fmt.Sprintf("all the while: while :; do curl -H 'Host: ...' %s & sleep 0.02; done", p.url), fmt.Sprintf("%d answers of routers of %s, %d requests without one", own, controller, r.Lost()))
 }
 
 // Routers of several controllers need separate nodes.
@@ -155,77 +180,4 @@ func (n *node) startRouterPod(t *testing.T, name string) {
 	n.must(func(ctx context.Context) error {
 		return n.runRouter(ctx, name, v1alpha1.DefaultPorts.RouterHealth)
 	})
-}
-
-// routerClients send requests to VIPs of ingress controllers until they end.
-type routerClients struct {
-	stop func()
-	done sync.WaitGroup
-	mu   sync.Mutex
-	seen map[string]int // answers, by the VIP's controller and the router that gave it
-}
-
-// askRouters sends a request to each VIP every 20 ms, over its own connection.
-func (c *cluster) askRouters(t *testing.T) *routerClients {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	r := &routerClients{stop: stop, seen: map[string]int{}}
-	t.Cleanup(func() { stop(); r.done.Wait() })
-	for _, k := range controllers {
-		for _, vip := range k.vips {
-			client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: c.Client.DialContext, DisableKeepAlives: true}}
-			r.done.Go(func() {
-				for tick := time.NewTicker(20 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-					r.record(k.name, routerAt(ctx, client, vip, k.host))
-				}
-			})
-		}
-	}
-	return r
-}
-
-// routerAt returns the controller whose router answers at a VIP, "none" for none.
-func routerAt(ctx context.Context, client *http.Client, vip netip.Addr, host string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(vip, 80).String()+"/", nil)
-	if err != nil {
-		return "none"
-	}
-	request.Host = host
-	response, err := client.Do(request)
-	if err != nil {
-		return "none"
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	words := strings.Fields(string(body)) // HOST from router CONTROLLER at NODE
-	if err != nil || len(words) != 6 {
-		return "none"
-	}
-	return words[3]
-}
-
-func (r *routerClients) record(controller, answer string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen[controller+", from "+answer]++
-}
-
-// end shows what clients saw: answers of the right routers, and of no others.
-func (r *routerClients) end(t *testing.T) {
-	t.Helper()
-	r.stop()
-	r.done.Wait()
-	var lines []string
-	for _, k := range controllers {
-		lines = append(lines, fmt.Sprintf("at the VIPs of %s: %d answers of its own routers, %d requests without one", k.name, r.seen[k.name+", from "+k.name], r.seen[k.name+", from none"]))
-		for _, other := range controllers {
-			if wrong := r.seen[k.name+", from "+other.name]; other.name != k.name && wrong > 0 {
-				t.Errorf("at the VIPs of %s: %d answers of routers of %s", k.name, wrong, other.name)
-			}
-		}
-		if r.seen[k.name+", from "+k.name] == 0 {
-			t.Errorf("at the VIPs of %s: no answers", k.name)
-		}
-	}
-	show(t, "all the while, at each VIP: while :; do curl -H 'Host: ...' http://VIP/ & sleep 0.02; done", strings.Join(lines, "\n"))
 }

@@ -56,11 +56,7 @@ func TestHardCase23Migration(t *testing.T) {
 	// The operator's keepalived on the bootstrap host continues for five checks after its API
 	// server, a second apart, so that no host answers meanwhile: as without vipgen.
 	o := c.observe()
-	c.must(c.EndBootstrap(ctx))
-	c.must(Await(ctx, "the bootstrap to give the API VIP away", func() (bool, error) {
-		has, err := c.Bootstrap().Has(api)
-		return !has, err
-	}))
+	c.endBootstrap(t, ctx, api)
 	if h := c.holder(t, api); h.Role != v1alpha1.RoleMaster {
 		t.Errorf("%s holds the API VIP", h.Name)
 	}

@@ -3,11 +3,11 @@ package lab
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -16,6 +16,16 @@ import (
 func newLab(t *testing.T, ctx context.Context, r *render.Cluster, plan *Plan) *Cluster {
 	t.Helper()
 	return newLabOf(t, ctx, r, plan, programs(t))
+}
+
+// endBootstrap ends the bootstrap host, and returns when it has given the VIP away.
+func (c *Cluster) endBootstrap(t *testing.T, ctx context.Context, vip netip.Addr) {
+	t.Helper()
+	testkit.Must(t, c.EndBootstrap(ctx))
+	testkit.Must(t, Await(ctx, "the bootstrap to give the API VIP away", func() (bool, error) {
+		has, err := c.Bootstrap().Has(vip)
+		return !has, err
+	}))
 }
 
 // newLabOf is newLab with these programs.
@@ -41,53 +51,4 @@ func newLabOf(t testing.TB, ctx context.Context, r *render.Cluster, plan *Plan, 
 		}
 	})
 	return c
-}
-
-// TestLab builds a lab with stand-ins for API servers and a bootstrap host, and removes holders
-// of the API VIP, one after another.
-func TestLab(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	r, err := Demo()
-	testkit.Must(t, err)
-	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
-	testkit.Must(t, err)
-	c := newLab(t, ctx, r, plan)
-	vip := c.VIPs(v1alpha1.GroupAPI)[0]
-	// holder waits for one holder of the VIP of each family. The etcd operator announces the
-	// bootstrap host's address of one family alone.
-	holder := func() (first *Node) {
-		t.Helper()
-		for i, vip := range c.VIPs(v1alpha1.GroupAPI) {
-			n, err := c.Holder(ctx, vip)
-			testkit.Must(t, err)
-			t.Logf("%5.1fs %v is held by %s", time.Since(began).Seconds(), vip, n.Name)
-			if i == 0 {
-				first = n
-			}
-		}
-		return first
-	}
-	// A control-plane node has it first if its keepalived starts first.
-	err = Await(ctx, "the bootstrap to hold the VIP", func() (bool, error) {
-		now, err := c.Holders(vip)
-		return len(now) == 1 && now[0].Role == v1alpha1.RoleBootstrap, err
-	})
-	testkit.Must(t, err)
-	holder()
-	testkit.Must(t, c.EndBootstrap(ctx))
-	err = Await(ctx, "the bootstrap to give the VIP away", func() (bool, error) {
-		has, err := c.Bootstrap().Has(vip)
-		return !has, err
-	})
-	testkit.Must(t, err)
-	first := holder()
-	testkit.Must(t, first.Kill())
-	if second := holder(); second == first {
-		t.Errorf("%s is off and holds the VIP", first.Name)
-	}
-	testkit.Must(t, first.Heal(ctx))
-	holder()
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // monitors are the ports at which a node's jobs serve metrics and health.
@@ -41,7 +40,7 @@ func (n *node) metrics(port int) string {
 	return n.curl(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
 }
 
-// Every job reports its health and the holders of the VIPs, and logs more on request.
+// Every job reports its health and the holders of the VIPs.
 func testObserved(t *testing.T, c *cluster) {
 	for _, n := range c.nodes {
 		for job, port := range n.monitors() {
@@ -59,31 +58,6 @@ func testObserved(t *testing.T, c *cluster) {
 			return slices.Equal(got, want)
 		}, func() string { return fmt.Sprintf("%v according to the metrics, and %v", got, want) })
 		show(t, "on every node: curl -s http://127.0.0.1:9455/metrics | grep "+vip.String(), fmt.Sprintf("vipgen_vip_held is 1 on %v", want))
-	}
-	n := c.holder(t, api)
-	agent := func(args ...string) string {
-		return n.exec(pod.Keepalived, "keepalived", append([]string{"/vipgen/vipgen-agent"}, args...)...)
-	}
-	// A container changes the level of its own job, the host those of all.
-	for _, level := range []string{"DEBUG", "default"} {
-		agent("log-level", level, "--job", "keepalived")
-		if got := agent("log-level", "--job", "keepalived"); strings.TrimSpace(got) != level {
-			t.Errorf("log level %q, want %s", got, level)
-		}
-	}
-	for _, level := range []string{"DEBUG", "INFO"} {
-		testkit.Must(t, n.Write(v1alpha1.RunDir+"/log-level", []byte(level)))
-		if got := agent("log-level"); strings.TrimSpace(got) != level {
-			t.Errorf("log level %q, want %s", got, level)
-		}
-		// Each before the next level is set: a job sees only the last of two.
-		for job, in := range map[string]string{"keepalived": pod.Keepalived, "haproxy": pod.HAProxy, "coredns": pod.CoreDNS} {
-			testkit.Await(t, job+" to follow the log level", func() bool {
-				log := n.container(in, job).Log()
-				_, last, _ := strings.Cut(log[max(0, strings.LastIndex(log, levelChanged)):], levelChanged)
-				return strings.HasPrefix(last, " level="+level+" ")
-			})
-		}
 	}
 }
 

@@ -35,16 +35,23 @@ const (
 // Hard case 43: the holder of the API VIP is shut down, with its API server, which answers
 // /readyz with 500 from then on and all else as before. Without kubelet and systemd, the test
 // sends their signals to the processes of the node's pods. A client sends a request every 10 ms
-// over new connections.
+// over new connections. Before, a bootstrap host with vipgen's own files holds the VIP, and ends.
 func TestHardCase43Shutdown(t *testing.T) {
 	testkit.Live(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	r, err := Demo()
 	testkit.Must(t, err)
-	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}})
+	plan, err := NewPlan(r, PlanOptions{Counts: map[string]int{"worker": 1}, Bootstrap: true})
 	testkit.Must(t, err)
 	c := newLab(t, ctx, r, plan)
+	vip := c.VIPs(v1alpha1.GroupAPI)[0]
+	// A control-plane node has it first if its keepalived starts first.
+	testkit.Must(t, Await(ctx, "the bootstrap to hold the VIP", func() (bool, error) {
+		now, err := c.Holders(vip)
+		return len(now) == 1 && now[0].Role == v1alpha1.RoleBootstrap, err
+	}))
+	c.endBootstrap(t, ctx, vip)
 	for _, way := range []struct {
 		name string
 		// all is set if every process of a container gets SIGTERM, and not the first one alone.

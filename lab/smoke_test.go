@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -19,19 +18,7 @@ func TestSmoke(t *testing.T) {
 	testkit.Smoke(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*testkit.Patience)
 	defer cancel()
-	c, err := New(ctx, Config{
-		Cluster: load(t, demo), Plan: planOf(3, 0), Dir: t.TempDir(), BackOff: backOff, Programs: programs(t),
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	testkit.Must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, n := range c.Nodes() {
-				t.Log(n.Logs(30))
-			}
-		}
-		testkit.Must(t, c.Close())
-	})
+	c := newLab(t, ctx, load(t, demo), planOf(3, 0))
 	client, err := probe.Start(probe.Config{Every: 100 * time.Millisecond, Target: probe.Target{
 		URL: "https://" + api.String() + ":6443/readyz", Timeout: 10 * time.Second, Dial: c.Client.DialContext,
 	}})

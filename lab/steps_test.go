@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // TestCluster runs a cluster of three control-plane nodes and a worker, each a network
@@ -18,7 +17,6 @@ func TestCluster(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	runSteps(t, []clusterStep{
-		{"Starts", testStarts},
 		{"EveryBackendServes", testEveryBackendServes},
 		{"OwnConnections", testOwnConnections},
 		{"OthersConnections", testOthersConnections},
@@ -56,6 +54,7 @@ type clusterStep struct {
 // on the old one it would only fail the same way.
 func runSteps(t *testing.T, steps []clusterStep) {
 	c := newCluster(t)
+	c.check(t)
 	for _, s := range steps {
 		if !t.Run(s.name, func(t *testing.T) {
 			testkit.Alone(t)
@@ -73,22 +72,6 @@ func runSteps(t *testing.T, steps []clusterStep) {
 		}
 	}
 	c.t = t
-}
-
-func testStarts(t *testing.T, c *cluster) {
-	c.check(t)
-	n := c.holder(t, api)
-	show(t, n.Name+"$ vipgen-agent status", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
-	for _, n := range c.nodes {
-		var pods []string
-		for _, p := range n.Kubelet.Pods() {
-			for _, k := range p.Containers {
-				s := k.Status()
-				pods = append(pods, fmt.Sprintf("%s/%s running=%t restarts=%d", p.Name, k.Name, s.Running, s.Restarts))
-			}
-		}
-		show(t, n.Name+"$ pods", strings.Join(pods, "\n"))
-	}
 }
 
 // A client gets the certificate of the API server behind HAProxy, whose subject names the node.
