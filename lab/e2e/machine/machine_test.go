@@ -2,9 +2,7 @@ package machine_test
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -99,20 +97,4 @@ func testPower(t *testing.T, m, other *machine.Machine) {
 		t.Errorf("after a reboot it has %q, want the file on disk", got)
 	}
 	reach(t, other, "192.0.2.10")
-}
-
-func TestNewLeavesNothingWhenItFails(t *testing.T) {
-	node := daemon.AddNode(t, daemon.NewNetwork(t), "node-0")
-	dir := t.TempDir()
-	m, err := machine.New(node, dir, map[string]string{"absent": filepath.Join(dir, "absent")})
-	if m != nil || err == nil || !strings.Contains(err.Error(), "making its root") {
-		t.Fatalf("%v, %v", m, err)
-	}
-	out, err := exec.Command("ip", "netns", "pids", node.Namespace()).Output()
-	if err != nil || len(out) > 0 {
-		t.Errorf("processes %s, %v", out, err)
-	}
-	if _, err := os.Stat("/sys/fs/cgroup/pids/" + node.Namespace()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its control group: %v", err)
-	}
 }

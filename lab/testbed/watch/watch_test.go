@@ -1,9 +1,7 @@
 package watch
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,10 +17,44 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func start(t *testing.T, cfg Config) *Watch {
+// pair is two nodes with keepalived and the fast profile's adverts, master-1 with the higher
+// priority, under a watch.
+type pair struct {
+	*daemon.Cluster
+	*Watch
+	t   *testing.T
+	vip netip.Addr
+}
+
+func newPair(t *testing.T) *pair {
 	t.Helper()
-	w, err := Start(cfg)
+	p := &pair{t: t, vip: vip1}
+	members := map[string]daemon.Member{}
+	for i := range 2 {
+		members[fmt.Sprintf("master-%d", i)] = daemon.Member{
+			Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("192.0.2.1%d/24", i))},
+			Config: fmt.Appendf(nil, `vrrp_instance api {
+    state BACKUP
+    version 3
+    interface eth0
+    virtual_router_id 109
+    priority %d
+    advert_int 0.1
+    unicast_src_ip 192.0.2.1%d
+    unicast_peer {
+        192.0.2.1%d
+    }
+    virtual_ipaddress {
+        %v/32 dev eth0
+    }
+}
+`, 40+20*i, i, 1-i, p.vip),
+		}
+	}
+	p.Cluster = daemon.NewCluster(t, p.vip, members)
+	w, err := Start(Config{Network: p.Network, VIPs: []netip.Addr{p.vip}, Nodes: []*netns.Node{p.Node("master-0"), p.Node("master-1")}})
 	testkit.Must(t, err)
+	p.Watch = w
 	t.Cleanup(func() {
 		timeline, err := w.End()
 		testkit.Check(t, err)
@@ -32,53 +64,7 @@ func start(t *testing.T, cfg Config) *Watch {
 			}
 		}
 	})
-	return w
-}
-
-// conf is a keepalived.conf with the priority and the settings of an instance.
-func conf(vip netip.Addr, priority int, version int, settings string) []byte {
-	return fmt.Appendf(nil, `global_defs {
-    router_id test
-}
-vrrp_instance api {
-    state BACKUP
-    version %d
-    interface eth0
-    virtual_router_id 109
-    priority %d
-    %s
-    virtual_ipaddress {
-        %v dev eth0
-    }
-}
-`, version, priority, settings, netip.PrefixFrom(vip, vip.BitLen()))
-}
-
-// pair is two nodes with keepalived, master-1 with the higher priority, under a watch.
-type pair struct {
-	*daemon.Cluster
-	*Watch
-	t   *testing.T
-	vip netip.Addr
-}
-
-func newPair(t *testing.T, vip string, members map[string]daemon.Member) *pair {
-	t.Helper()
-	p := &pair{t: t, vip: netip.MustParseAddr(vip)}
-	p.Cluster = daemon.NewCluster(t, p.vip, members)
-	p.Watch = start(t, Config{Network: p.Network, VIPs: []netip.Addr{p.vip}, Nodes: []*netns.Node{p.Node("master-0"), p.Node("master-1")}})
 	return p
-}
-
-// fast is a pair with the fast profile's adverts between IPv4 addresses.
-func fast(t *testing.T) *pair {
-	t.Helper()
-	vip := netip.MustParseAddr("192.0.2.5")
-	unicast := "advert_int 0.1\n unicast_src_ip 192.0.2.1%d\n unicast_peer { \n 192.0.2.1%d \n }"
-	return newPair(t, vip.String(), map[string]daemon.Member{
-		"master-0": {Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}, Config: conf(vip, 40, 3, fmt.Sprintf(unicast, 0, 1))},
-		"master-1": {Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.11/24")}, Config: conf(vip, 60, 3, fmt.Sprintf(unicast, 1, 0))},
-	})
 }
 
 // last returns the last span of a node in a view.
@@ -116,7 +102,7 @@ func (p *pair) awaitAlone(node, other string) {
 // A holder that loses power ends with its last advertisement, and with the report of the test
 // that powered it off.
 func TestPowerLoss(t *testing.T) {
-	p := fast(t)
+	p := newPair(t)
 	p.awaitAlone("master-1", "master-0")
 	p.Off("master-1")
 	off := p.now()
@@ -148,7 +134,7 @@ func TestPowerLoss(t *testing.T) {
 
 // Two nodes that do not receive each other's advertisements both hold the VIP.
 func TestSplitBrain(t *testing.T) {
-	p := fast(t)
+	p := newPair(t)
 	p.awaitAlone("master-1", "master-0")
 	for _, name := range []string{"master-0", "master-1"} {
 		p.deafen(name, "add table inet deaf; add chain inet deaf in { type filter hook input priority 0; }; add rule inet deaf in ip protocol 112 drop")
@@ -173,40 +159,4 @@ func (p *pair) deafen(node, rules string) {
 	cmd := p.Node(node).Command(p.t.Context(), "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(rules + "\n")
 	testkit.Run(p.t, cmd)
-}
-
-// A VIP that a dead keepalived left behind is still claimed by its node, which answers for it.
-func TestLeftBehind(t *testing.T) {
-	n := daemon.NewNetwork(t)
-	var nodes []*netns.Node
-	for i, name := range []string{"client", "master-0"} {
-		node := daemon.AddNode(t, n, name, fmt.Sprintf("192.0.2.1%d/24", i), fmt.Sprintf("2001:db8::1%d/64", i))
-		nodes = append(nodes, node)
-	}
-	client, master := nodes[0], nodes[1]
-	vips := []netip.Addr{netip.MustParseAddr("192.0.2.5"), netip.MustParseAddr("2001:db8::5")}
-	before := netip.PrefixFrom(vips[0], 32)
-	testkit.Must(t, master.AddAddress("eth0", before))
-	since := time.Now().Add(-time.Hour)
-	w := start(t, Config{Network: n, VIPs: vips, Nodes: nodes, Since: since})
-	testkit.Must(t, master.AddAddress("eth0", netip.PrefixFrom(vips[1], 128)))
-	for _, vip := range vips {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		conn, err := client.DialContext(ctx, "tcp", net.JoinHostPort(vip.String(), "6443"))
-		if err == nil {
-			conn.Close()
-			t.Error("a host answered")
-		}
-		for _, view := range []View{Addresses, Capture} {
-			testkit.Await(t, fmt.Sprintf("%v to be held (%s)", vip, view), func() bool {
-				return slices.ContainsFunc(w.Timeline(), func(s Span) bool {
-					return s.View == view && s.VIP == vip && s.Node == "master-0" && s.From >= time.Hour
-				})
-			})
-		}
-	}
-	for _, s := range w.Timeline() {
-		testkit.Equal(t, "master-0", s.Node)
-	}
 }
