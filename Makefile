@@ -203,7 +203,6 @@ lab-chaos: setup tools build ## Break a cluster in namespaces at random for DURA
 	done; exit $$failed
 
 lab-upgrade: setup tools ## Upgrade a cluster in namespaces from the version before and downgrade it: 3 minutes, from a clone with its history (needs root)
-	VIPGEN_TESTS=lab-upgrade go -C lab test -count 1 -timeout 30m -run '^TestBuild$$' -v ./testbed/upgrade
 	VIPGEN_TESTS=lab-upgrade go -C lab test -count 1 -timeout 30m -run '^TestUpgrade$$' -v .
 
 gofmt:

@@ -1,16 +1,13 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -25,15 +22,7 @@ const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
 // API VIPs are added to a running cluster and removed, by cluster.yaml alone: no container
 // restarts, the first VIPs stay on their nodes, and no request of clients there is lost.
 func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
-	testkit.Await(t, "every container to run", func() bool {
-		for _, said := range c.containers() {
-			if !strings.HasSuffix(said, "running true") {
-				return false
-			}
-		}
-		return true
-	})
-	before, holder := c.containers(), map[netip.Addr]*node{api: c.holder(t, api), api6: c.holder(t, api6)}
+	before, holder := c.restarts(), map[netip.Addr]*node{api: c.holder(t, api), api6: c.holder(t, api6)}
 	reloads := c.reloads()
 	var probes []vipProbe
 	for _, vip := range []netip.Addr{api, api6} {
@@ -89,10 +78,7 @@ func testAdditionalAPIVIPs(t *testing.T, c *cluster) {
 		p.expect(t, 0)
 		p.stays(t, holder[p.vip], c.holder(t, p.vip))
 	}
-	for name, then := range before {
-		testkit.Equal(testkit.In(t, name), then, c.containers()[name])
-	}
-	show(t, "containers started again, of all nodes", "none")
+	testkit.Equal(t, before, c.restarts())
 	show(t, "reloads of keepalived and CoreDNS by the two changes", fmt.Sprint(c.reloads()-reloads))
 }
 
@@ -138,20 +124,6 @@ func (c *cluster) awaitRedirects(t *testing.T, n *node, rules int) {
 	})
 }
 
-// containers returns the start time and the number of restarts of each container.
-func (c *cluster) containers() map[string]string {
-	out := map[string]string{}
-	for _, n := range c.nodes {
-		for _, p := range n.Kubelet.Pods() {
-			for _, k := range p.Containers {
-				s := k.Status()
-				out[n.Name+"/"+p.Name+"/"+k.Name] = fmt.Sprintf("started %s, restarts %d, running %t", s.Started.Format("15:04:05.000"), s.Restarts, s.Running)
-			}
-		}
-	}
-	return out
-}
-
 // reloads counts CoreDNS's reloads and keepalived's applied configurations.
 func (c *cluster) reloads() (sum int) {
 	for _, n := range c.nodes {
@@ -163,81 +135,4 @@ func (c *cluster) reloads() (sum int) {
 		}
 	}
 	return sum
-}
-
-const managementNetwork = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 198.51.100.0/24
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 0
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5]
-    ingressVIPs: [192.0.2.6]
-    loadBalancer:
-      type: UserManaged
-`
-
-// A VIP in its own network, which the status of Nodes does not list: nodes with an address
-// there elect its holder, and one without takes no part.
-func TestAPIVIPInAnotherNetwork(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	mgmt := netip.MustParseAddr("198.51.100.17")
-	r := loadWith(t, managementNetwork, vipgenYAML+"  additionalAPIVIPs: [{name: mgmt, vips: [198.51.100.17]}]\n")
-	plan, err := NewPlan(r, PlanOptions{})
-	testkit.Must(t, err)
-	for _, m := range append(plan.Nodes, plan.Client) {
-		if len(m.Addresses) != 2 || !m.Addresses[1].Contains(mgmt) {
-			t.Fatalf("%s has the addresses %v", m.Name, m.Addresses)
-		}
-	}
-	without := &plan.Nodes[2]
-	without.Addresses = without.Addresses[:1]
-	c := newLab(t, ctx, r, plan)
-	c.await(t, ctx, mgmt)
-	for _, n := range c.Nodes() {
-		var s *state.Keepalived
-		testkit.Await(t, n.Name+" to know whether it takes part", func() bool {
-			var err error
-			s, err = Published[state.Keepalived](n)
-			return err == nil && s != nil && len(s.Instances)+len(s.LeftOut) >= 2
-		})
-		at := slices.IndexFunc(s.Instances, func(i state.Instance) bool { return i.VIP == mgmt })
-		switch {
-		case n.Name == without.Name && (at >= 0 || !strings.Contains(fmt.Sprint(s.LeftOut), "this node has none")):
-			t.Errorf("%s takes part: %+v, left out %q", n.Name, s.Instances, s.LeftOut)
-		case n.Name != without.Name && (at < 0 || len(s.Instances[at].Peers) != 1 || s.Instances[at].Peers[0].As4()[0] != 198):
-			t.Errorf("%s: %+v, left out %q", n.Name, s.Instances, s.LeftOut)
-		}
-	}
-	first := c.await(t, ctx, mgmt)
-	testkit.Must(t, first.Kill())
-	if second := c.await(t, ctx, mgmt); second == first || second.Name == without.Name {
-		t.Errorf("%s has the VIP after %s", second.Name, first.Name)
-	}
-}
-
-// await waits for the only holder of a VIP, at which the API answers.
-func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node {
-	t.Helper()
-	n, err := c.Holder(ctx, vip)
-	testkit.Must(t, err)
-	testkit.Await(t, fmt.Sprintf("the API at %v", vip), func() bool {
-		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
-		return err == nil && string(out) == "ok"
-	})
-	t.Logf("%v is held by %s", vip, n.Name)
-	return n
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -80,49 +79,4 @@ func testUpstreams(t *testing.T, c *cluster) {
 	n.write(file, was)
 	upstreams(1)
 	c.awaitDNS(t, n.Address(), "www.example.org", "A", "203.0.113.80")
-}
-
-// join adds a node that did not exist at the start.
-func (c *cluster) join(name, role string, n int) *node {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), testkit.Patience)
-	defer cancel()
-	added, err := c.Add(ctx, machine(name, role, n))
-	c.must(err)
-	joined := &node{Node: added, cluster: c}
-	c.nodes = append(c.nodes, joined)
-	return joined
-}
-
-// putRouterPod makes the object of a ready router pod.
-func (c *cluster) putRouterPod(controller, name string) {
-	c.t.Helper()
-	c.create(routerPods, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"router-%s-%s","labels":{%q:%[1]q}},
-		"spec":{"nodeName":%[2]q,"hostNetwork":true,"containers":[{"name":"router","image":"router"}]}}`, controller, name, routerLabel))
-	c.patch(routerPods+"/router-"+controller+"-"+name+"/status", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-}
-
-// The default router moves to a worker that joins the cluster. A router of
-// another ingress controller stays, and answers as before.
-func testRouterMoves(t *testing.T, c *cluster) {
-	n := c.join("worker-1", "worker", 21)
-	was := c.holder(t, ingress)
-	c.remove(routerPods + "/router-default-" + was.Name)
-	c.putRouterPod("sharded", was.Name)
-	n.must(func(ctx context.Context) error {
-		return n.PutRouter(ctx, "default", v1alpha1.DefaultPorts.RouterHealth)
-	})
-	for _, vip := range []string{"192.0.2.6", "2001:db8::6"} {
-		if h := c.otherHolder(t, netip.MustParseAddr(vip), was); h != n {
-			t.Fatalf("%s is held by %s", vip, h.Name)
-		}
-	}
-	// The client's kernel may keep the VIP's last holder for a second (arp(7), locktime).
-	var out string
-	testkit.Await(t, "an answer of the router on "+n.Name, func() bool {
-		var err error
-		out, err = c.run("curl", "-s", "-H", "Host: console.apps."+domain, "http://192.0.2.6/")
-		return err == nil && strings.HasSuffix(out, "at "+n.Name)
-	}, func() string { return out })
-	show(t, "curl -H 'Host: console.apps."+domain+"' http://192.0.2.6/", out)
 }

@@ -179,24 +179,6 @@ func (c *Cluster) plane() (kubeapi.Plane, error) {
 	})
 }
 
-// Add creates, registers and boots an additional node.
-func (c *Cluster) Add(ctx context.Context, m Machine) (*Node, error) {
-	n, err := c.add(m)
-	if err == nil && n.API != nil {
-		err = errors.Join(n.API.Launch(), n.API.AwaitReady(ctx))
-	}
-	if err == nil {
-		err = c.register(ctx, n)
-	}
-	if err == nil {
-		err = n.boot(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("adding %s: %w", m.Name, err)
-	}
-	return n, nil
-}
-
 // boot boots all nodes in parallel.
 func (c *Cluster) boot(ctx context.Context) error {
 	return each(c.Nodes(), func(n *Node) error { return n.boot(ctx) })

@@ -38,10 +38,10 @@ var controllers = []controller{
 	{"blue", "ingress-blue", "shop.blue.example.net", []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}},
 }
 
-// TestIngressControllers runs two ingress controllers on the same pool, moves their routers
+// TestHardCase21IngressControllers runs two ingress controllers on the same pool, moves their routers
 // from worker to worker, and sends requests to the VIPs of both: no router ever answers for the
 // other controller (hard case 21, seed 003).
-func TestIngressControllers(t *testing.T) {
+func TestHardCase21IngressControllers(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	c := newClusterOf(t, Config{Cluster: loadWith(t, twoControllers, blueController), Plan: planOf(1, 3), RealAPI: true})

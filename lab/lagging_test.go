@@ -14,46 +14,24 @@ import (
 	"github.com/vipgen/vipgen/templates/pod"
 )
 
-// A node does not migrate: its agent stops working after all have agreed, and its keepalived
-// continues with the previous settings.
+// A backup does not migrate: its agent stops working after all have agreed, and its keepalived
+// continues with the previous settings. TestMigration has a holder that does not.
 func TestMigrationLaggingPeer(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
-	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	multicast := fast
 	multicast.Mode = v1alpha1.ModeMulticast
-	tests := []struct {
-		name     string
-		from, to v1alpha1.VRRPSettings
-		holder   bool // it holds the API VIP
-		two      time.Duration
-		variant  bool // TestMigration has a holder that does not migrate
-	}{
-		// Until the others are certain, and roll back: docs/upgrade.md.
-		{"HolderKeepsItsMode", fast, multicast, true, 6 * time.Second, true},
-		{"BackupKeepsItsMode", fast, multicast, false, 6 * time.Second, false},
-		{"BackupStaysClassic", classic, fast, false, 6 * time.Second, true},
-		{"BackupStaysFast", fast, classic, false, 6 * time.Second, true},
+	c := newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 0)})
+	c.awaitSettings(fast.String())
+	broken := c.holder(t, api)
+	for _, n := range c.nodes {
+		if has, _ := n.Has(api6); n.Name != broken.Name && !has {
+			broken = n
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if tt.variant {
-				testkit.Variant(t)
-			}
-			c := newClusterOf(t, Config{Cluster: WithVRRP(load(t, demo), tt.from), Plan: planOf(3, 0)})
-			c.awaitSettings(tt.from.String())
-			broken := c.holder(t, api)
-			if !tt.holder {
-				for _, n := range c.nodes {
-					if has, _ := n.Has(api6); n.Name != broken.Name && !has {
-						broken = n
-					}
-				}
-			}
-			c.lagging(t, broken, tt.from, tt.to, tt.two)
-		})
-	}
+	// Until the others are certain, and roll back: docs/upgrade.md.
+	c.lagging(t, broken, fast, multicast, 6*time.Second)
 }
 
 // All have agreed, and the agent of a node stops working before the instant: the others

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -135,6 +136,19 @@ func TestHardCase44VIPsOutsideMachineNetwork(t *testing.T) {
 	if _, err := c.Holder(ctx, ingress); err != nil {
 		t.Error(err)
 	}
+}
+
+// await waits for the only holder of a VIP, at which the API answers.
+func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node {
+	t.Helper()
+	n, err := c.Holder(ctx, vip)
+	testkit.Must(t, err)
+	testkit.Await(t, fmt.Sprintf("the API at %v", vip), func() bool {
+		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
+		return err == nil && string(out) == "ok"
+	})
+	t.Logf("%v is held by %s", vip, n.Name)
+	return n
 }
 
 func addrs(list []netip.Prefix) (out []netip.Addr) {

@@ -1,14 +1,12 @@
 package lab
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -146,20 +144,4 @@ func (w *watches) without(t *testing.T, gone *node) {
 		t.Error("no connection is left")
 	}
 	show(t, w.from.Name+"$ connections to the API that only listen", fmt.Sprintf("%d, of which %d go on; HAProxy here ended %d to %s", len(w.all), works, ended, gone.Name))
-}
-
-// HAProxy of a compute node is for its own programs: no other host can connect to it.
-func testOthersConnections(t *testing.T, c *cluster) {
-	for _, address := range c.node("worker-0").OwnAddresses() {
-		at := netip.AddrPortFrom(address.Addr(), 9445).String()
-		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-		conn, err := c.Client.DialContext(ctx, "tcp", at)
-		cancel()
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("%s: %v, want it to be refused", at, err)
-		}
-		if err == nil {
-			conn.Close()
-		}
-	}
 }
