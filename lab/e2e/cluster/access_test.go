@@ -65,19 +65,12 @@ func (c *cluster) kubectl(args ...string) string {
 // clients returns client-go's clients as administrator, from the client's host.
 func (c *cluster) clients(addr netip.Addr, timeout time.Duration) *kubernetes.Clientset {
 	c.t.Helper()
-	config := c.restConfig(addr)
-	config.Timeout = timeout
-	set, err := kubernetes.NewForConfig(config)
+	set, err := kubernetes.NewForConfig(&rest.Config{
+		Host: "https://" + netip.AddrPortFrom(addr, 6443).String(), Dial: c.client.DialContext, QPS: -1, Timeout: timeout,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.CertPEM, CertData: c.admin.Cert, KeyData: c.admin.Key},
+	})
 	c.must(err)
 	return set
-}
-
-func (c *cluster) restConfig(addr netip.Addr) *rest.Config {
-	c.t.Helper()
-	return &rest.Config{
-		Host: "https://" + netip.AddrPortFrom(addr, 6443).String(), Dial: c.client.DialContext, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.CertPEM, CertData: c.admin.Cert, KeyData: c.admin.Key},
-	}
 }
 
 // serves reports whether the node's API server is ready.

@@ -3,13 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
@@ -38,7 +33,6 @@ func (c *cluster) during(f fault) row {
 	c.t.Helper()
 	c.log("%s", f.name)
 	r := row{Name: f.name, What: f.what}
-	before := c.containers()
 	machine := testkit.StartStopwatch()
 	c.t.Cleanup(func() { machine.End() })
 	l := c.startLoad(c.vip)
@@ -63,7 +57,6 @@ func (c *cluster) during(f fault) row {
 	if r.Seen.Beat, r.Seen.Unready = l.beats.read(but); f.at != nil && len(r.Seen.Unready) > 0 {
 		c.t.Errorf("%s: besides %s these nodes were not ready: %v; the longest time between two heartbeats of one was %v", f.name, but, r.Seen.Unready, r.Seen.Beat)
 	}
-	r.Restarts = restarts(before, c.containers())
 	late := machine.End()
 	if f.lossless {
 		testkit.Promise(c.t, f.name+": requests without an answer", r.Seen.API.Lost, 0, r.Seen.API.Of/10, late)
@@ -71,7 +64,7 @@ func (c *cluster) during(f fault) row {
 	if f.stays && len(r.Seen.Holders) != 1 {
 		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders), late, haproxyLate)
 	}
-	c.log("%s: over after %s: %s without an answer, held by %v; restarted %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders, r.Restarts)
+	c.log("%s: over after %s: %s without an answer, held by %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders)
 	return r
 }
 
@@ -103,44 +96,6 @@ func (n *node) balances() bool {
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true}}
 	return get(ctx, client, "http://127.0.0.1:9444/haproxy_ready") == nil
-}
-
-// containers returns the running containers, by node and pod/container.
-func (c *cluster) containers() map[string]corev1.ContainerStatus {
-	c.t.Helper()
-	out := map[string]corev1.ContainerStatus{}
-	for _, n := range c.nodes() {
-		for name, s := range n.awaitPods() {
-			out[n.Name+" "+name] = s
-		}
-	}
-	return out
-}
-
-// restarts returns the containers that were replaced, and how often kubelet reports to have
-// restarted them.
-func restarts(before, after map[string]corev1.ContainerStatus) (out []string) {
-	changed, of := map[string][]string{}, map[string]int{}
-	for _, key := range slices.Sorted(maps.Keys(after)) {
-		name, container, _ := strings.Cut(key, " ")
-		old, now := before[key], after[key]
-		of[name]++
-		if old.ContainerID != now.ContainerID {
-			text := container + " (another pod)"
-			if more := now.RestartCount - old.RestartCount; more > 0 {
-				text = fmt.Sprintf("%s +%d", container, more)
-			}
-			changed[name] = append(changed[name], text)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(changed)) {
-		list := strings.Join(changed[name], ", ")
-		if len(changed[name]) == of[name] {
-			list = "all"
-		}
-		out = append(out, name+": "+list)
-	}
-	return out
 }
 
 // awaitNotReady waits until the API reports a node as not ready.

@@ -136,7 +136,6 @@ func (c *cluster) prepareAt(at netip.Addr) {
 	}
 	c.kubectlUntil(at, "create", "clusterrolebinding", "nodes-rotate", "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "--group=system:nodes")
 	c.kubectlUntil(at, "create", "configmap", "etcd-endpoints", "-n", "openshift-etcd")
-	c.kubectlUntil(at, "create", "configmap", beat, "-n", controlNamespace)
 }
 
 // label sets the labels of a node's role, which kubelet may not set.

@@ -10,12 +10,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -24,7 +19,6 @@ import (
 )
 
 const (
-	beat      = "beat" // a ConfigMap that changes constantly
 	beatEvery = 250 * time.Millisecond
 	// directEvery is the interval of requests to each API server without the VIP.
 	directEvery = 250 * time.Millisecond
@@ -45,8 +39,7 @@ type load struct {
 	servers  []*kubernetes.Clientset // of each API server
 	holders  *watch.Watch
 
-	events gap // of a watch on the changing object
-	beats  *heartbeats
+	beats *heartbeats
 }
 
 // startLoad begins to use the cluster by this VIP.
@@ -80,9 +73,7 @@ func (c *cluster) startLoad(vip netip.Addr) *load {
 	var err error
 	l.holders, err = watch.Start(watch.Config{Network: c.network, Nodes: nodes, VIPs: []netip.Addr{vip, ingressVIP}, Since: l.since})
 	c.must(err)
-	l.done.Go(func() { l.change(ctx) })
 	l.done.Go(func() { l.watchNodes(ctx) })
-	l.done.Go(func() { l.follow(ctx) })
 	return l
 }
 
@@ -117,35 +108,6 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// change changes an object through any API server that answers, and not through the VIP.
-func (l *load) change(ctx context.Context) {
-	n, first := 0, 0
-	every(ctx, beatEvery, func() {
-		n++
-		patch := fmt.Appendf(nil, `{"data":{"n":"%d"}}`, n)
-		for i := range l.servers {
-			at := (first + i) % len(l.servers)
-			_, err := l.servers[at].CoreV1().ConfigMaps(controlNamespace).Patch(ctx, beat, types.MergePatchType, patch, metav1.PatchOptions{})
-			if err == nil || ctx.Err() != nil {
-				first = at
-				return
-			}
-		}
-	})
-}
-
-// follow watches that object through the VIP, with client-go's own reconnection.
-func (l *load) follow(ctx context.Context) {
-	set := l.c.clients(l.vip, 0)
-	lw := cache.NewListWatchFromClient(set.CoreV1().RESTClient(), "configmaps", controlNamespace, fields.OneTermEqualSelector("metadata.name", beat))
-	informer := cache.NewSharedInformer(lw, &corev1.ConfigMap{}, 0)
-	seen := func(any) { l.events.record(time.Now()) }
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, UpdateFunc: func(_, now any) { seen(now) }})
-	if err == nil {
-		informer.RunWithContext(ctx)
-	}
-}
-
 // answers waits until the client has had answers from the VIP for a second.
 func (l *load) answers() {
 	l.c.t.Helper()
@@ -156,7 +118,6 @@ func (l *load) answers() {
 func (l *load) end() seen {
 	l.c.t.Helper()
 	l.cancel()
-	now := time.Now()
 	s := seen{VIP: l.vip, API: figures(l.api.End())}
 	if l.web != nil {
 		s.Web = figures(l.web.End())
@@ -173,7 +134,6 @@ func (l *load) end() seen {
 	for i := 1; i < len(alive); i++ {
 		s.NoServer = max(s.NoServer, alive[i]-alive[i-1])
 	}
-	s.Events = l.events.read(now)
 	timeline, err := l.holders.End()
 	testkit.Check(l.c.t, err)
 	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)

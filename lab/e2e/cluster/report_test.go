@@ -35,8 +35,6 @@ type seen struct {
 	API, Web probed
 	NoServer time.Duration // longest time without an answer of any API server, not through the VIP
 
-	Events time.Duration // longest time between two events of a watch
-
 	Holders []string
 	Two     time.Duration
 
@@ -49,7 +47,6 @@ type seen struct {
 type row struct {
 	Name, What string
 	Seen       seen
-	Restarts   []string
 }
 
 // report collects the results of a run.
@@ -84,22 +81,18 @@ func short(d time.Duration) string {
 // table returns a Markdown table.
 func (r *report) table() string {
 	var b strings.Builder
-	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | watch | who held the API VIP | split brain | heartbeats of other nodes, not ready | containers restarted |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| what happened | VIP: longest time without an answer, lost | ingress VIP | no API server at all | who held the API VIP | split brain | heartbeats of other nodes, not ready |\n")
+	b.WriteString("|---|---|---|---|---|---|---|\n")
 	for _, w := range r.rows {
 		s := w.Seen
-		two, beat, restarts := "-", "-", "none"
+		two, beat := "-", "-"
 		if s.Two > 0 {
 			two = short(s.Two)
 		}
 		if s.Beat > 0 {
 			beat = short(s.Beat) + ", " + cmp.Or(strings.Join(s.Unready, " "), "none")
 		}
-		if len(w.Restarts) > 0 {
-			restarts = strings.Join(w.Restarts, ", ")
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", w.Name, s.API, s.Web, short(s.NoServer), short(s.Events),
-			strings.Join(s.Holders, " → "), two, beat, restarts)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", w.Name, s.API, s.Web, short(s.NoServer), strings.Join(s.Holders, " → "), two, beat)
 	}
 	return b.String()
 }
