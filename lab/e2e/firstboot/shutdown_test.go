@@ -79,30 +79,23 @@ func (c *controlPlane) beTested(t *testing.T) {
 
 // seen holds the client's results of one shutdown.
 type seen struct {
-	gap, slowest, late time.Duration
-	lost, requests     int
-	draining           int           // requests to the API server after it began to drain
-	last               time.Duration // when the last of them was sent, since then
+	gap, late time.Duration
+	last      time.Duration // when the last request to the API server was sent, since it began to drain
 }
 
 func (c *controlPlane) shutDownBy(w way) {
 	c.t.Helper()
 	c.gracefully(w.graceful)
-	var all []seen
-	for range *shutdowns {
-		all = append(all, c.shutDown(w))
-	}
-	slices.SortFunc(all, func(a, b seen) int { return int(a.gap - b.gap) })
-	median, worst := all[len(all)/2], all[len(all)-1]
+	var gaps []time.Duration
 	var late, last time.Duration
-	lost, requests, draining := 0, 0, 0
-	for _, s := range all {
-		late, last = max(late, s.late), max(last, s.last)
-		lost, requests, draining = lost+s.lost, requests+s.requests, draining+s.draining
+	for range *shutdowns {
+		s := c.shutDown(w)
+		gaps, late, last = append(gaps, s.gap), max(late, s.late), max(last, s.last)
 	}
-	c.t.Logf("RESULT | %s | %d ms (%d to %d) | %d of %d | %d, up to %d ms | machine late by up to %d ms", w.name,
-		median.gap.Milliseconds(), all[0].gap.Milliseconds(), worst.gap.Milliseconds(), lost, requests, draining, last.Milliseconds(), late.Milliseconds())
-	testkit.Promise(c.t, "the median of the longest times without an answer", median.gap, w.promised, 10*w.promised+2*late, late)
+	slices.Sort(gaps)
+	median := gaps[len(gaps)/2]
+	c.t.Logf("RESULT | %s | %v without an answer (%v) | requests to the API server that drains for %v | machine late by up to %v", w.name, median, gaps, last, late)
+	testkit.Promise(c.t, "the median of the longest times without an answer", median, w.promised, 10*w.promised+2*late, late)
 	testkit.Promise(c.t, "how long requests reached an API server that drains", last, drainSeen, shutdownDelay, late)
 }
 
@@ -165,15 +158,14 @@ func (c *controlPlane) shutDown(w way) seen {
 	c.must(err)
 	result.Requests = slices.DeleteFunc(result.Requests, func(q probe.Request) bool { return q.Sent < began-time.Second })
 	drained := holder.drained(since)
-	s := seen{gap: result.Gap(), slowest: result.Slowest(), late: late, lost: result.Lost(), requests: len(result.Requests)}
+	s := seen{gap: result.Gap(), late: late}
 	for _, q := range result.Requests {
 		if q.From == holder.Name && q.Sent > drained {
-			s.draining++
 			s.last = max(s.last, q.Sent-drained)
 		}
 	}
-	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; %d reached the API server that drains, the last one sent %v after that began; split brain for %v; the machine was late by %v",
-		holder.Name, took, s.gap, s.lost, s.requests, result.Errors(), s.slowest, s.draining, s.last, timeline.In(watch.Addresses).SplitBrain(0), late)
+	t.Logf("%s: ended after %v; without an answer for %v; %d of %d requests lost %v; the slowest took %v; the last one to the API server that drains was sent %v after that began; split brain for %v; the machine was late by %v",
+		holder.Name, took, s.gap, result.Lost(), len(result.Requests), result.Errors(), result.Slowest(), s.last, timeline.In(watch.Addresses).SplitBrain(0), late)
 	left := holder.lost(timeline)
 	for _, q := range result.Requests {
 		if q.Err == "" {

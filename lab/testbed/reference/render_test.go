@@ -3,9 +3,6 @@ package reference
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +12,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/lab/testbed/pod"
 )
 
 // images of the tests; both are this machine's programs.
@@ -213,56 +209,6 @@ func TestHAProxy(t *testing.T) {
 	blind := node("master", 10, "master:11")
 	blind.NoIPv6 = true
 	testkit.Lacks(t, rendered(t, cluster(nil), blind)[v1alpha1.HAProxyConf], "::")
-}
-
-// Every role has the files that its manifests and checks name, and no others.
-func TestFiles(t *testing.T) {
-	common := []string{
-		keepalivedDir + "/vips", keepalivedDir + "/run.sh", keepalivedDir + "/monitor.sh", keepalivedDir + "/keepalived.sh",
-		keepalivedDir + "/keepalived-alive.sh", keepalivedDir + "/keepalived-monitor.sh", keepalivedDir + "/keepalived.conf",
-		v1alpha1.KeepalivedConf, v1alpha1.ManifestDir + "/keepalived.yaml",
-	}
-	checks := []string{checkDir + "/chk_default_ingress.sh"}
-	balancer := []string{
-		checkDir + "/chk_ocp_lb.sh", checkDir + "/chk_ocp_both.sh", checkDir + "/chk_mcs.sh",
-		haproxyDir + "/run.sh", haproxyDir + "/monitor.sh", haproxyDir + "/haproxy-monitor.sh", haproxyDir + "/redirect.nft",
-		haproxyDir + "/no-redirect.nft", haproxyDir + "/haproxy.cfg", v1alpha1.HAProxyConf, v1alpha1.ManifestDir + "/haproxy.yaml",
-	}
-	for _, tt := range []struct {
-		node *v1alpha1.Node
-		want []string
-	}{
-		{masterNode, slices.Concat(common, checks, balancer)},
-		{workerNode, slices.Concat(common, checks)},
-		{bootstrapNode, append(slices.Clone(common), keepalivedDir+"/bootstrap.sh")},
-	} {
-		files := rendered(t, cluster(nil), tt.node)
-		var got []string
-		for path, text := range files {
-			got = append(got, path)
-			if strings.HasPrefix(path, v1alpha1.ManifestDir) {
-				if _, err := pod.Read([]byte(text)); err != nil {
-					t.Errorf("%s of %s: %v\n%s", path, tt.node.Name, err, text)
-				}
-			}
-			if strings.HasSuffix(path, ".sh") {
-				parse(t, path, text)
-			}
-		}
-		slices.Sort(got)
-		slices.Sort(tt.want)
-		testkit.Equal(testkit.In(t, tt.node.Name), tt.want, got)
-	}
-}
-
-// parse makes bash parse a script without running it.
-func parse(t *testing.T, path, text string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "script")
-	testkit.Must(t, os.WriteFile(file, []byte(text), 0o755))
-	if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%s: %v\n%s\n%s", path, err, out, text)
-	}
 }
 
 // A change of VIPs and peers changes no manifest, so that no pod restarts.
