@@ -53,8 +53,7 @@ type cluster struct {
 }
 
 // newCluster renders a cluster, and makes the network with the services of its site: a name
-// server, and a client. With the load balancer that OpenShift manages, the bootstrap host has
-// no files of vipgen.
+// server, and a client.
 func newCluster(t *testing.T, balancer string) *cluster {
 	t.Helper()
 	c := &cluster{
@@ -142,16 +141,7 @@ func (c *cluster) holder(vip netip.Addr) (holder *node) {
 // add installs a node without booting it.
 func (c *cluster) add(name, role, addr string) *node {
 	c.t.Helper()
-	return c.addBy((*node).install, name, role, addr)
-}
-
-// install writes the files of an installer to a node.
-func (n *node) install() {
-	if n.role == v1alpha1.RoleBootstrap && n.cluster.balancer == openShiftManaged {
-		n.installOperators()
-	} else {
-		n.ignite()
-	}
+	return c.addBy((*node).ignite, name, role, addr)
 }
 
 // addBy is add with another function that installs the node's files.

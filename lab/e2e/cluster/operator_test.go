@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -129,4 +130,26 @@ func (n *node) renderOperators(r release) {
 	} {
 		c.must(n.Write(file, []byte(text)))
 	}
+}
+
+// openShiftManaged is the type of the load balancer that the operator sets up.
+const openShiftManaged = "OpenShiftManagedDefault"
+
+// config returns the rendered config for nodes of a role.
+func (c *cluster) config(role string) *v1alpha1.ClusterConfig {
+	c.t.Helper()
+	data, err := os.ReadFile(filepath.Join(c.rendered, "files", role, v1alpha1.ClusterConfigPath))
+	c.must(err)
+	config, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, data)
+	c.must(err)
+	return config
+}
+
+// ways waits until every node reports these VRRP settings.
+func (c *cluster) ways(want v1alpha1.VRRPSettings) {
+	c.t.Helper()
+	c.until("all nodes to elect as "+want.String(), func() bool {
+		said := c.kubectl("get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.annotations.vipgen\.io/vrrp}{"\n"}{end}`)
+		return strings.Count(said, fmt.Sprintf(`"running":%q`, want)) == len(c.nodes())
+	})
 }

@@ -20,6 +20,7 @@ func TestCluster(t *testing.T) {
 	r := newReport(t, "e2e-run.md", "A run on real nodes")
 	c.install(r, *workers)
 	c.checkPods()
+	c.checkPlugin()
 	for _, f := range c.faults() {
 		if chosen(f.name) {
 			r.rows = append(r.rows, c.during(f))
