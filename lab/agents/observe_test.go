@@ -189,7 +189,8 @@ func TestLogLevelOfARunningJob(t *testing.T) {
 	}
 }
 
-// Restored rules are counted, and a working job is healthy whether HAProxy serves or not.
+// Restored rules are counted, and a working job is healthy whether HAProxy serves or not. Its rules
+// end with it.
 func TestObserveFirewall(t *testing.T) {
 	t.Parallel()
 	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
@@ -214,12 +215,21 @@ func TestObserveFirewall(t *testing.T) {
 	if p, alive := published[state.Firewall](s); !alive || p.Restored != 1 {
 		t.Errorf("published: %+v", p)
 	}
+	testkit.Must(t, dir.Publish(state.HAProxy{Restarting: true}))
+	s.await("word that HAProxy crashed", func() bool {
+		p, alive := published[state.Firewall](s)
+		return alive && p.Restarting && !p.InPlace
+	})
 	for _, line := range []string{"redirect placed", "something else had removed", "redirect withdrawn"} {
 		s.await("the log of it: "+line, func() bool { return strings.Contains(s.output(), line) })
 		if n := strings.Count(s.output(), line); n != 1 {
 			t.Errorf("%q is logged %d times:\n%s", line, n, s.output())
 		}
 	}
+	testkit.Must(t, dir.Publish(state.HAProxy{Serving: true}))
+	s.awaitMetric(port, "vipgen_redirect_in_place", "1")
+	testkit.Equal(t, command.OK, s.stop())
+	testkit.Lacks(t, string(testkit.Run(t, s.Command(t.Context(), "nft", "list", "ruleset"))), "vipgen")
 }
 
 // A stopped CoreDNS does not answer, which is unhealthy.
