@@ -2,7 +2,6 @@ package golden
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -88,30 +87,5 @@ func checkDelimiters(t *testing.T, r result) {
 		if found := escaped.Find(data); found != nil {
 			t.Errorf("%s has escaped delimiters: %q", path, found)
 		}
-	}
-}
-
-// TestTemplatesEscapeNothing: one template stage only.
-func TestTemplatesEscapeNothing(t *testing.T) {
-	for _, s := range []string{`{{ "{{" }}`, "{{`{{`}}", `{{"{{"}}`, "{{`{{ .X }}`}}"} {
-		if !escaped.MatchString(s) {
-			t.Errorf("%s is not found", s)
-		}
-	}
-	count := 0
-	for _, dir := range []string{"../templates", "../internal/companion"} {
-		testkit.Must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".tmpl" {
-				return err
-			}
-			count++
-			if found := escaped.Find(testkit.ReadFile(t, path)); found != nil {
-				t.Errorf("%s has escaped delimiters: %q", path, found)
-			}
-			return nil
-		}))
-	}
-	if count == 0 {
-		t.Error("no template found")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -19,6 +20,13 @@ var (
 	update = flag.Bool("update", false, "write what comes out to cases/*/expected")
 	trees  = flag.String("trees", "", "write all files of every case into this directory, for tests of other modules")
 )
+
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as cmd/vipgen does
+	}
+	os.Exit(m.Run())
+}
 
 // TestCases renders all outputs of every case, compares them with the expected ones, and has
 // the real programs and types parse them.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -39,7 +38,6 @@ func TestMetalLB(t *testing.T) {
 				var server configv1.APIServer
 				testkit.Check(t, yaml.UnmarshalStrict(certificate, &server))
 			}
-			checkMetalLBTree(t, args, objects)
 		})
 	}
 }
@@ -100,24 +98,5 @@ func checkForwards(t *testing.T, stream []byte) {
 		}
 	case len(slicesOf) != len(service.Spec.IPFamilies):
 		t.Errorf("%d slices for %s", len(slicesOf), service.Spec.IPFamilies)
-	}
-}
-
-// checkMetalLBTree: the files of --dir hold the same objects.
-func checkMetalLBTree(t *testing.T, args []string, stream []byte) {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "out")
-	vipgen(t, append(args, "--dir", dir)...)
-	vipgen(t, append(args, "--dir", dir, "--check")...)
-	documents := strings.Split(string(stream), "---\n")[1:]
-	written := readTree(t, dir)
-	delete(written, "certificate/apiserver.yaml")
-	if len(written) != len(documents) {
-		t.Errorf("%d files of %d objects", len(written), len(documents))
-	}
-	for name, data := range written {
-		if !slices.Contains(documents, string(data)) {
-			t.Errorf("%s is not in the stream:\n%s", name, data)
-		}
 	}
 }

@@ -100,22 +100,6 @@ func steady(text, port string) string {
 	return regexp.MustCompile(`\(\d+ days left\)`).ReplaceAllString(text, "(N days left)")
 }
 
-const rightEndpoint = `api.demo.example.com, port PORT
-  resolves to   127.0.0.1 (by --resolve)
-
-127.0.0.1:PORT
-  connected     in TIME
-  TLS           1.3
-  certificate   CN=api.demo.example.com
-    for         api.demo.example.com
-    name        api.demo.example.com: ok
-    valid       TIME to TIME (N days left): ok
-    from        CN=kube-apiserver-lb-signer: ok
-  /readyz       HTTP 200
-
-No problem found.
-`
-
 const wrongEndpoint = `api.corp.example, port PORT
   resolves to   127.0.0.1 (by --resolve)
 
@@ -145,7 +129,7 @@ func TestCheckEndpoint(t *testing.T) {
 		port := apiServer(t, http.StatusOK, "api.demo.example.com")
 		resolve := "api.demo.example.com:" + port + ":127.0.0.1"
 		got := exits(t, command.OK, "check-endpoint", "api.demo.example.com:"+port, "--resolve", resolve, "--ca", "ca.crt", "--timeout", "1m").cleanly()
-		testkit.Equal(t, rightEndpoint, steady(got.out, port))
+		testkit.Contains(t, got.out, "name        api.demo.example.com: ok\n", "/readyz       HTTP 200\n\nNo problem found.\n")
 		exits(t, command.Finding, "check-endpoint", "127.0.0.1:"+port, "--server-name", "api.demo.example.com", "--ca", "ca.crt", "--expires-within", "9999h", "--timeout", "1m").has("[expires-soon]")
 	})
 	t.Run("wrong", func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -59,36 +58,6 @@ func layObjects(t *testing.T) {
 		"clusters/.hidden/clusters/no.yaml": instanceNamed("no"),
 	})
 	testkit.Must(t, os.CopyFS("clusters/edge-2", os.DirFS(golden)))
-}
-
-func TestFindObjects(t *testing.T) {
-	layObjects(t)
-	for _, tt := range []struct {
-		args, want string
-		fleet      bool
-	}{
-		{"clusters", "a b e edge-2 site/c site/d", true},
-		{"clusters/*.yaml", "a broken", true}, // its content is unknown
-		{"clusters/*/clusterinstance.yaml", "b", true},
-		{"clusters/a.yaml", "a", false},
-		{"clusters/a.yaml clusters/pull-secret.yaml clusters/kustomization.yaml", "a", true},
-		{"clusters/site/two.yaml", "c d", true},
-		{"clusters/b", "b", true},
-	} {
-		r, err := input.Find(strings.Fields(tt.args))
-		testkit.Must(t, err)
-		names := map[string]bool{}
-		var list []string
-		for _, m := range r.Clusters {
-			if !names[m.Name] {
-				list = append(list, m.Name)
-			}
-			names[m.Name] = true
-		}
-		if got := strings.Join(list, " "); got != tt.want || r.Several != tt.fleet {
-			t.Errorf("%s: %q, fleet %t; want %q, %t", tt.args, got, r.Several, tt.want, tt.fleet)
-		}
-	}
 }
 
 // A cluster renders to the same bytes alone and in the fleet, from its file, from its folder,

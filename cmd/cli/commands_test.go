@@ -155,16 +155,6 @@ func TestExitCodeOfBrokenPipe(t *testing.T) {
 	}
 }
 
-func TestVRIDs(t *testing.T) {
-	want := `CLUSTER  API  INGRESS
-vmware   109  124
-cnf10    147  2
-cnf11    228  147
-cnf10's API and cnf11's ingress collide at 147; on one network, set spec.vrrp.virtualRouterIDs in vipgen.yaml of one of them
-`
-	testkit.Equal(t, want, exits(t, command.Finding, "vr-ids", "vmware", "cnf10", "cnf11").cleanly().out)
-}
-
 func TestJSONOutputs(t *testing.T) {
 	tests := []struct {
 		args string

@@ -70,11 +70,8 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 		{"render install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
 		{"validate install-config.yaml", command.OK, "install-config.yaml default-image, install-config.yaml unpinned-image"},
 		{"explain install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
-		{"ports install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
 		{"render two", command.OK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},
 		{"validate two/a --openshift-version 4.12", command.Input, "two/a/install-config.yaml unknown-field, two/a/install-config.yaml needs-version"},
-		{"external-lb render install-config.yaml --api-vip 192.0.2.250", command.Input, " missing-field,  missing-field"},
-		{"metallb install-config.yaml --address 192.0.2.2 --selector app=api --namespace apis", command.Input, " vip-taken"},
 		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", command.OK, " vip-outside-network, install-config.yaml unpinned-image"},
 	} {
 		code, _, report := run("", strings.Fields(tt.args)...)

@@ -134,7 +134,7 @@ func TestRead(t *testing.T) {
 			want: []string{"networks 198.51.100.0/24", "networks ",
 				"host master-0 master 198.51.100.20\nhost master-1 master 198.51.100.21\nhost master-2 master 198.51.100.22\nhost worker-0 worker 198.51.100.23\nhost worker-1 worker 198.51.100.24\n", ""},
 			others: others[:1]},
-		{name: "no platform, several nodes", file: change(t, instance(t), "  platformType: BareMetal\n", ""), from: instanceFacts},
+		{name: "namespace left to kustomize", file: change(t, instance(t), "kind: ClusterInstance\nmetadata:\n  name: edge-1\n  namespace: edge-1\n", "kind: ClusterInstance\nmetadata:\n  name: edge-1\n"), from: instanceFacts},
 		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), from: instanceFacts},
 		{name: "arbiter", file: change(t, instance(t), "hostName: master-2\n    role: master", "hostName: master-2\n    role: arbiter"), from: instanceFacts,
 			want: []string{"nodes mmmww\n", "nodes mmww\narbiter \n", "master-2 master", "master-2 arbiter"}},
