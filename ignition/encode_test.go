@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	ignition "github.com/coreos/ignition/v2/config"
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -57,32 +55,6 @@ func TestIgnitionEqualsWholeTranslation(t *testing.T) {
 					t.Errorf("not indented as JSON is (%v):\n%s", err, got)
 				}
 			}
-		})
-	}
-}
-
-func TestMachineConfigEqualsWholeTranslation(t *testing.T) {
-	for _, s := range supported {
-		if s.Variant != OpenShift {
-			continue
-		}
-		t.Run(s.String(), func(t *testing.T) {
-			out, err := NewEncoder(s.Target).MachineConfig(sample(), sampleMetadata())
-			testkit.Must(t, err)
-			if !strings.HasPrefix(string(out), "apiVersion: ") {
-				t.Errorf("does not start with apiVersion:\n%s", out)
-			}
-			var mc mcfgv1.MachineConfig
-			testkit.Must(t, yaml.UnmarshalStrict(out, &mc))
-			want := mcfgv1.MachineConfig{}
-			want.APIVersion, want.Kind = "machineconfiguration.openshift.io/v1", "MachineConfig"
-			want.Name, want.Annotations = "99-master-vipgen", sampleMetadata().Annotations
-			want.Labels = map[string]string{"a": "yes", "machineconfiguration.openshift.io/role": "master"}
-			config := decoded(t, mc.Spec.Config.Raw)
-			mustValidate(t, mc.Spec.Config.Raw)
-			mc.Spec.Config.Raw = nil
-			testkit.Equal(t, want, mc)
-			testkit.Equal(t, wholeTranslation(t, s.Target, sample()), config)
 		})
 	}
 }

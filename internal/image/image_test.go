@@ -97,11 +97,11 @@ func shownName(program string) string {
 // TestDaemonImages: the daemons, their libraries, licences, and no shell.
 func TestDaemonImages(t *testing.T) {
 	want := []string{"/usr/sbin/keepalived", "/usr/sbin/haproxy", "/usr/bin/coredns"}
+	second := daemonImages(t)
 	for n, i := range daemonImages(t) {
-		again := daemonImages(t)[n]
 		archive, index := open(t, i)
 		testkit.Must(t, validate.Index(index))
-		other, _ := open(t, again)
+		other, _ := open(t, second[n])
 		if a, b := fileSum(t, archive), fileSum(t, other); a != b {
 			t.Errorf("%s: the second one differs", i.Name)
 		}

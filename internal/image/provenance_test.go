@@ -76,10 +76,6 @@ func TestSign(t *testing.T) {
 	sums := testkit.ReadFile(t, filepath.Join(dir, checksums))
 	sig, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(testkit.ReadFile(t, filepath.Join(dir, signature)))))
 	testkit.Must(t, err)
-	testkit.Check(t, public.Verify(t.Context(), sums, sig))
-	if err := public.Verify(t.Context(), append(sums, '\n'), sig); err == nil {
-		t.Error("changed checksums are verified")
-	}
 	verifyWithOpenSSL(t, dir, key, sig)
 
 	var envelope dsse.Envelope

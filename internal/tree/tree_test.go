@@ -240,22 +240,6 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	dir := Dir{Path: t.TempDir()}
-	lay(t, dir.Path, map[string]string{"differs": "0", "same": "1", "stale": "2", "mine": "3", Record: "differs\nsame\nstale\n"})
-	before := snapshot(t, dir.Path)
-	got, err := dir.Compare([]render.OutputFile{file("same", "1"), file("missing", "4"), file("differs", "5")})
-	testkit.Must(t, err)
-	want := []Change{
-		{Path: Record, Kind: Differs, Have: []byte("differs\nsame\nstale\n"), Got: []byte("differs\nmissing\nsame\n")},
-		{Path: "differs", Kind: Differs, Have: []byte("0"), Got: []byte("5")},
-		{Path: "missing", Kind: Missing, Got: []byte("4")},
-		{Path: "stale", Kind: Stale, Have: []byte("2")},
-	}
-	testkit.Equal(t, want, got)
-	testkit.Equal(t, before, snapshot(t, dir.Path))
-}
-
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.ign")

@@ -3,15 +3,10 @@ package haproxy
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -126,16 +122,6 @@ func (s *apiServer) die() {
 	}
 }
 
-func certificate(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	testkit.Must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	testkit.Must(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
 func start(t *testing.T, g daemon.Generation, cfg []byte) (*daemon.LoadBalancer, []*apiServer) {
 	t.Helper()
 	var addresses []netip.Prefix
@@ -143,7 +129,12 @@ func start(t *testing.T, g daemon.Generation, cfg []byte) (*daemon.LoadBalancer,
 		addresses = append(addresses, netip.PrefixFrom(a, 24))
 	}
 	lb := g.NewLoadBalancer(t, cfg, v1alpha1.HAProxySocket, addresses...)
-	cert := certificate(t)
+	ca, err := authority.New("signer")
+	testkit.Must(t, err)
+	pair, err := ca.Serving("api")
+	testkit.Must(t, err)
+	cert, err := pair.TLS()
+	testkit.Must(t, err)
 	var out []*apiServer
 	for _, a := range servers {
 		out = append(out, serve(t, lb, a, cert))
@@ -169,32 +160,6 @@ func ready(t *testing.T, lb *daemon.LoadBalancer, path string) int {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	testkit.Must(t, err)
 	return resp.StatusCode
-}
-
-// A dead API server is detected by the health check, a graceful shutdown by its /readyz, and
-// without any server HAProxy reports that it is not ready.
-func TestHealthChecks(t *testing.T) { daemon.EachGeneration(t, testHealthChecks) }
-
-func testHealthChecks(t *testing.T, g daemon.Generation) {
-	lb, apis := start(t, g, render(t, g, 2))
-	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
-	lb.Await(t, "listening", up("UP", "UP", "UP"))
-	testkit.Equal(t, http.StatusOK, ready(t, lb, "/haproxy_ready"))
-	testkit.Await(t, "ten checks", func() bool { return apis[0].checks.Load() >= 10 }, func() string { return fmt.Sprint(apis[0].checks.Load()) })
-	if fresh, checks := apis[0].fresh.Load(), apis[0].checks.Load(); 2*fresh > checks {
-		t.Errorf("%d of %d checks took a new connection", fresh, checks)
-	}
-	apis[1].die()
-	t.Logf("a dead API server was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
-	apis[2].ready.Store(false)
-	t.Logf("one that shuts down was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "DOWN")))
-	apis[2].ready.Store(true)
-	t.Logf("it was taken back after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
-	apis[0].die()
-	apis[2].die()
-	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
-	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
-	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
 // slowest bounds the time of a connection that HAProxy first sends to a server whose node is
@@ -343,14 +308,18 @@ func (s *apiServer) freeze() (thaw func()) {
 
 // Hard case 45: while all API servers are suspended for 10 seconds, or none is ready, no client
 // has an alternative: HAProxy reports all the time that it is ready, accepts connections, and
-// requests of this time are answered afterwards. A single dead server is marked down as soon as
-// usual.
+// requests of this time are answered afterwards. A server that dies or shuts down is marked down
+// as soon as usual, and without any HAProxy reports that it is not ready.
 func TestHardCase45AllUnready(t *testing.T) { daemon.EachGeneration(t, testAllUnready) }
 
 func testAllUnready(t *testing.T, g daemon.Generation) {
 	lb, apis := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	lb.Await(t, "listening", up("UP", "UP", "UP"))
+	testkit.Await(t, "ten checks", func() bool { return apis[0].checks.Load() >= 10 }, func() string { return fmt.Sprint(apis[0].checks.Load()) })
+	if fresh, checks := apis[0].fresh.Load(), apis[0].checks.Load(); 2*fresh > checks {
+		t.Errorf("%d of %d checks took a new connection", fresh, checks)
+	}
 	kept, err := stream(lb)
 	testkit.Must(t, err)
 	defer kept.Close()
@@ -401,4 +370,10 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	testkit.Equal(t, http.StatusOK, ready(t, lb, "/api_servers_ready"))
 	apis[1].die()
 	t.Logf("one that died was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "UP")))
+	apis[2].ready.Store(false)
+	t.Logf("one that shuts down was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "DOWN")))
+	apis[0].die()
+	apis[2].die()
+	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
+	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }

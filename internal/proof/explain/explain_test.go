@@ -86,7 +86,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// Every failure has its own text, and times derived from the settings.
+// Times of failures are derived from the settings; golden/verified has their texts.
 func TestFailures(t *testing.T) {
 	atMost := func(s explain.Stage, what string) int {
 		for _, f := range s.Failures {
@@ -118,19 +118,6 @@ func TestFailures(t *testing.T) {
 	for _, tt := range tests {
 		if got := atMost(stageOf(t, tt.cluster, tt.group, tt.stage), tt.what); got != tt.want {
 			t.Errorf("%s, %s: %d ms, want %d", tt.group, tt.what, got, tt.want)
-		}
-	}
-	for _, c := range []*render.Cluster{fast, classic} {
-		r, err := explain.Cluster(c)
-		testkit.Must(t, err)
-		for _, g := range r.Groups {
-			for _, s := range g.Stages {
-				for _, f := range s.Failures {
-					if f.What == "" || f.Brief == "" || f.Seen == "" || f.WithoutHolderMS > 0 && f.WithoutAnswerMS > 0 {
-						t.Errorf("%s, %s: %+v", g.Name, s.Stage, f)
-					}
-				}
-			}
 		}
 	}
 }

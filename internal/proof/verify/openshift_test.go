@@ -121,22 +121,6 @@ func prove(t *testing.T, s *verify.Setup) []verify.Proof {
 	return out
 }
 
-// An arbiter is a member of the group where nothing of OpenShift's runs.
-func TestArbiterBesideVipgensBootstrap(t *testing.T) {
-	c := besideOpenShift(t, `{apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], loadBalancer: {type: UserManaged}}`, "")
-	for _, stage := range []string{"installation", "running"} {
-		s := setupOf(t, c, "api", stage)
-		if !slices.Contains(rolesOf(&s), v1alpha1.RoleArbiter) {
-			t.Errorf("%s: %q", stage, rolesOf(&s))
-		}
-		for _, p := range prove(t, &s) {
-			if p.Counterexample != nil {
-				t.Errorf("%s: %+v", stage, p.Counterexample)
-			}
-		}
-	}
-}
-
 // OpenShift's bootstrap takes the VIP back from a node that was first: it has had no nopreempt
 // since 4.8 (machine-config-operator, pull request 2586).
 func TestOpenShiftsBootstrapPreempts(t *testing.T) {

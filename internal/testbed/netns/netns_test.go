@@ -1,17 +1,14 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime/pprof"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -134,42 +131,4 @@ func TestUnrecorded(t *testing.T) {
 	if _, err := NewRecorded(func(string) error { return want }); !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
-}
-
-// Unanswered connections wait without a thread each.
-func TestDialKeepsNoThread(t *testing.T) {
-	testkit.Live(t)
-	node := addNode(t, newNetwork(t), "a", "192.0.2.1/24")
-	testkit.Must(t, ip("-n", node.Namespace(), "neighbour", "add", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", node.Link))
-	const dials = 100
-	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	threads := pprof.Lookup("threadcreate").Count()
-	for i := range dials {
-		all.Go(func() {
-			if conn, err := node.DialContext(ctx, "tcp", "192.0.2.9:6443"); err == nil {
-				conn.Close()
-				t.Error("a host answered")
-			}
-		})
-		testkit.Await(t, "the connection to be asked for", func() bool { return connecting(t, node) > i })
-	}
-	if more := pprof.Lookup("threadcreate").Count() - threads; more > dials/2 {
-		t.Errorf("%d connections took %d threads", dials, more)
-	}
-}
-
-// connecting counts the node's IPv4 sockets whose SYN is unanswered: state 02 of /proc/net/tcp
-// (proc(5)).
-func connecting(t *testing.T, node *Node) int {
-	t.Helper()
-	var table []byte
-	err := node.Do(func() (err error) {
-		table, err = os.ReadFile("/proc/thread-self/net/tcp")
-		return err
-	})
-	testkit.Must(t, err)
-	return bytes.Count(table, []byte(" 090200C0:192B 02 "))
 }

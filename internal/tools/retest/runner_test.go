@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -174,44 +171,6 @@ func TestAfter(t *testing.T) {
 	testkit.Contains(t, text, "\n  late  TestLate    example.com/late  1    4 ", "\n  late  TestPanics  example.com/late  1    4 ", "\nfirst failures:\n  TestLate\n    late_test.go:17: late\n", "\ntests that this machine cannot run:\n  example.com/late TestAfter: one core\n", "\nok  \texample.com/late\t", "\nFAIL\texample.com/late\t")
 	if status != 0 || !strings.HasSuffix(text, "s\n\tTestAfter\n\tlate_test.go:30: wrong\nFAIL\n") {
 		t.Errorf("status %d\n%s", status, text)
-	}
-}
-
-// An interrupted run names the tests that ran, and nothing runs again.
-func TestCutOff(t *testing.T) {
-	dir := t.TempDir()
-	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/endless\n\ngo 1.26\n"))
-	testkit.WriteFile(t, filepath.Join(dir, "endless_test.go"), []byte(`package endless
-
-import (
-	"os"
-	"testing"
-)
-
-func TestFirst(*testing.T) {}
-
-func TestEndless(t *testing.T) {
-	t.Attr("kind", "live")
-	os.WriteFile("began", nil, 0o644)
-	select {}
-}
-`))
-	program := filepath.Join(t.TempDir(), "retest")
-	testkit.Run(t, exec.Command("go", "build", "-o", program, "."))
-	var out testkit.Log
-	cmd := exec.Command(program, "-C", dir, "-timeout=1h", "./...")
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &out, &syscall.SysProcAttr{Setpgid: true}
-	testkit.Must(t, cmd.Start())
-	testkit.Await(t, "the test to begin", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "began"))
-		return err == nil
-	}, out.String)
-	testkit.Must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGQUIT))
-	err := cmd.Wait()
-	text := out.String()
-	testkit.Contains(t, text, "retest: cut off: example.com/endless runs TestEndless\n", "endless.TestEndless(", "\nFAIL\texample.com/endless\t")
-	if cmd.ProcessState.ExitCode() != 1 || strings.Contains(text, "is run again") {
-		t.Errorf("%v\n%s", err, text)
 	}
 }
 

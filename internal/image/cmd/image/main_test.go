@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/image"
-	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -36,10 +35,4 @@ func TestEpoch(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-}
-
-// TestDefaultName: the image has the name that manifests use by default.
-func TestDefaultName(t *testing.T) {
-	f := vipgenCommand().Flags().Lookup("name")
-	testkit.Contains(t, f.DefValue, "/vipgen-agent:")
 }
