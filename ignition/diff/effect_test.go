@@ -155,35 +155,6 @@ func TestMerge(t *testing.T) {
 	testkit.Equal(t, "master worker infra", strings.Join(pools(c.configs), " "))
 }
 
-// An export of a cluster compared with vipgen's output: files of others stay, those that
-// vipgen's replace are named, and those that replace vipgen's, too.
-func TestCompareExport(t *testing.T) {
-	const own = clusterAnnotation
-	live := clusterOf(t,
-		machineConfig("00-worker", "worker", generatedBy, "/etc/keepalived.tmpl=operator", "/etc/other=operator"),
-		machineConfig("99-worker-vipgen", "worker", own, "/etc/gone=old", "/etc/keepalived.tmpl=old", "/etc/mine=old"),
-		machineConfig("99-worker-zz-site", "worker", "", "/etc/mine=site", "/etc/site=site"),
-		machineConfig("rendered-worker-0123", "worker", generatedBy, "/etc/mine=site"),
-	)
-	rendered := clusterOf(t, machineConfig("99-worker-vipgen", "worker", own, "/etc/keepalived.tmpl=new", "/etc/mine=new"))
-	r := Compare(live, rendered)
-	var changes []string
-	for _, c := range r.Pools[0].Changes {
-		changes = append(changes, c.What+" "+c.Name+" of "+c.From)
-	}
-	testkit.Equal(t, []string{removed + " /etc/gone of 99-worker-vipgen", changed + " /etc/keepalived.tmpl of 99-worker-vipgen"}, changes)
-	if len(r.Replaces) != 1 || r.Replaces[0].Name != "/etc/keepalived.tmpl" || r.Replaces[0].Other != "00-worker" || r.Replaces[0].Owner != ownOperator {
-		t.Errorf("replaces: %+v", r.Replaces)
-	}
-	if len(r.Shadowed) != 1 || r.Shadowed[0].Name != "/etc/mine" || r.Shadowed[0].Other != "99-worker-zz-site" || r.Shadowed[0].Owner != Users {
-		t.Errorf("shadowed: %+v", r.Shadowed)
-	}
-	back := Compare(rendered, live)
-	if len(back.Pools) != 1 || len(back.Pools[0].Changes) != 2 {
-		t.Errorf("the other way round: %+v", back.Pools)
-	}
-}
-
 // If a policy is part of the change itself, both outcomes are printed.
 func TestNewPolicy(t *testing.T) {
 	a := clusterOf(t, machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=a"))

@@ -1,9 +1,7 @@
 package testkit
 
 import (
-	"fmt"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -39,47 +37,6 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
-
-// Tests that this machine cannot run, and those of special targets, are skipped; in continuous
-// integration the former fail.
-func TestSkips(t *testing.T) {
-	for _, tt := range []struct {
-		tests, ci string
-		f         func(testing.TB)
-		want      string
-	}{
-		{"all", "", func(t testing.TB) { Only(t, "e2e") }, "skip: `make e2e` runs it"},
-		{"e2e", "1", func(t testing.TB) { Only(t, "e2e") }, ""},
-		{"all", "", func(t testing.TB) { Only(t, "e2f") }, "fatal: e2f is none of "},
-		{"", "", func(t testing.TB) { CannotRun(t, "one core") }, "attr: cannot-run=one core, skip: this machine cannot run it: one core"},
-		{"", "1", func(t testing.TB) { CannotRun(t, "one core") }, "attr: cannot-run=one core, fatal: this machine cannot run it: one core"},
-	} {
-		t.Setenv(variable, tt.tests)
-		t.Setenv(inCI, tt.ci)
-		r := &ender{TB: t}
-		ended := make(chan bool)
-		go func() { defer close(ended); tt.f(r) }()
-		<-ended
-		if got := strings.Join(r.events, ", "); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
-			t.Errorf("%s, %s: %q, want %q", tt.tests, tt.ci, got, tt.want)
-		}
-	}
-}
-
-// ender is a test that records its end.
-type ender struct {
-	testing.TB
-	events []string
-}
-
-func (e *ender) Helper()                {}
-func (e *ender) Attr(key, value string) { e.events = append(e.events, "attr: "+key+"="+value) }
-func (e *ender) Skip(args ...any)       { e.end("skip: " + fmt.Sprint(args...)) }
-func (e *ender) Fatal(args ...any)      { e.end("fatal: " + fmt.Sprint(args...)) }
-func (e *ender) Fatalf(format string, args ...any) {
-	e.end("fatal: " + fmt.Sprintf(format, args...))
-}
-func (e *ender) end(event string) { e.events = append(e.events, event); runtime.Goexit() }
 
 // `make test-live` omits no live test because its package is not listed.
 func TestListed(t *testing.T) {
