@@ -77,19 +77,26 @@ func statusText(b *printer, c *status.Cluster) {
 	if len(c.VIPs) > 0 {
 		row("VIP", "INSTANCE", "HELD BY", "OTHERS")
 	}
+	routed := ""
 	for _, v := range c.VIPs {
+		if v.Routed {
+			routed = "BGP"
+		}
 		others := v.Members[len(v.Holders):]
-		row(v.VIP.String(), v.Instance, cmp.Or(members(v.Members[:len(v.Holders)]), "-"), cmp.Or(members(others), "-"))
+		row(v.VIP.String(), v.Instance, cmp.Or(members(&v, v.Members[:len(v.Holders)]), "-"), cmp.Or(members(&v, others), "-"))
 	}
 	w.Flush()
 	if len(c.VIPs) > 0 {
 		b.WriteByte('\n')
 	}
-	row("NODE", "AGENT", "VRRP SETTINGS", "KEEPALIVED", "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
+	row("NODE", "AGENT", "VRRP SETTINGS", cmp.Or(routed, "KEEPALIVED"), "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
 	for _, n := range c.Nodes {
 		cells := []string{n.Name, cmp.Or(n.Version, "-"), cmp.Or(n.Settings, "-")}
 		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {
 			does, _, _ := strings.Cut(n.Jobs[job], ":")
+			if job == "keepalived" {
+				does = cmp.Or(does, n.Jobs["bgp"])
+			}
 			cells = append(cells, cmp.Or(strings.TrimPrefix(does, "redirect "), "-"))
 			if job == "firewall" {
 				cells = append(cells, cmp.Or(n.OwnRequests, "-"))
@@ -158,13 +165,18 @@ func statusReasons(b *printer, c *status.Cluster) {
 	})
 }
 
-// members lists the first nodes that take part for a VIP, with priority and missing points.
-func members(list []status.Member) string {
+// members lists the first nodes that take part for a VIP, with priority and missing points, or
+// with the preference of a routed VIP.
+func members(v *status.VIP, list []status.Member) string {
 	const most = 4
 	var out []string
 	for _, m := range list[:min(len(list), most)] {
 		text := fmt.Sprintf("%s %d", m.Node, m.Priority)
 		switch {
+		case v.Routed && m.Fault:
+			text = fmt.Sprintf("%s (%s)", m.Node, cmp.Or(strings.Join(m.Vetoes, ", "), "withdrawn"))
+		case v.Routed:
+			text = fmt.Sprintf("%s %d", m.Node, m.Preference)
 		case m.Fault:
 			text = fmt.Sprintf("%s fault (%s)", m.Node, strings.Join(m.Vetoes, ", "))
 		case len(m.Lacks) > 0:

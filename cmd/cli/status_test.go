@@ -35,6 +35,13 @@ No findings, but 2 checks fail (see above).
 		t.Errorf("got\n%s", out)
 	}
 	lay(t, map[string]string{
+		"bgp/a.json": `{"node": "a", "bgp": {"vips": [{"group": "API", "vip": "198.51.100.5", "announced": true}]}}`,
+		"bgp/b.json": `{"node": "b", "bgp": {"vips": [{"group": "API", "vip": "198.51.100.5", "announced": true, "preference": 1}]}}`,
+		"bgp/c.json": `{"node": "c", "bgp": {"vips": [{"group": "API", "vip": "198.51.100.5", "why": "HAProxy is away"}]}}`,
+	})
+	testkit.Contains(t, must(t, "status", "bgp"), "198.51.100.5  API       a 0, b 1  c (HAProxy is away)\n",
+		"BGP               HAPROXY", "a     -      -              announces 1 of 1  -", "c     -      -              announces 0 of 1  -")
+	lay(t, map[string]string{
 		"nodes/cluster-scoped-resources/core/nodes/worker-2.yaml": "kind: Node\nmetadata: {name: worker-2}\n",
 		"nodes/worker-3.json": "{\"keepalived\": {\"wan",
 		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API_0\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,

@@ -49,6 +49,10 @@ func (n *Node) describe() {
 		n.keepalived(k)
 		n.OwnRequests = byVIP
 	}
+	if b := n.report.BGP; b != nil {
+		n.bgp(b)
+		n.OwnRequests = byVIP
+	}
 	if h := n.report.HAProxy; h != nil {
 		n.Jobs[h.JobName()] = serves(h.Serving, h.Why)
 		if h.Serving && h.Leaving {
@@ -81,7 +85,21 @@ func (n *Node) keepalived(k *state.Keepalived) {
 			n.Holds = append(n.Holds, i.VIP)
 		}
 	}
-	for _, f := range k.Facts {
+	n.checks(k.Facts)
+}
+
+func (n *Node) bgp(b *state.BGP) {
+	for _, v := range b.VIPs {
+		if v.Announced {
+			n.Holds = append(n.Holds, v.VIP)
+		}
+	}
+	n.Jobs[b.JobName()] = fmt.Sprintf("announces %d of %d", len(n.Holds), len(b.VIPs))
+	n.checks(b.Facts)
+}
+
+func (n *Node) checks(facts []state.Fact) {
+	for _, f := range facts {
 		if !f.OK {
 			n.Unhealthy = append(n.Unhealthy, f.Name+reasonSuffix(f.Why))
 		}
@@ -110,23 +128,30 @@ func either(is bool, yes, no string) string {
 // vips collects the nodes that take part for each VIP.
 func (c *Cluster) vips() {
 	all := map[netip.Addr]*VIP{}
-	for _, n := range c.Nodes {
-		if n.report.Keepalived == nil {
-			continue
+	add := func(addr netip.Addr, instance string, holds, routed bool, m Member) {
+		if !addr.IsValid() {
+			return
 		}
-		for _, i := range n.report.Keepalived.Instances {
-			if !i.VIP.IsValid() {
-				continue
+		v := all[addr]
+		if v == nil {
+			v = &VIP{VIP: addr, Instance: instance, Routed: routed, Holders: []string{}}
+			all[addr] = v
+		}
+		if holds {
+			v.Holders = append(v.Holders, m.Node)
+		}
+		v.Members = append(v.Members, m)
+	}
+	for _, n := range c.Nodes {
+		if k := n.report.Keepalived; k != nil {
+			for _, i := range k.Instances {
+				add(i.VIP, i.Name, i.Holds, false, member(n.Name, &i))
 			}
-			v := all[i.VIP]
-			if v == nil {
-				v = &VIP{VIP: i.VIP, Instance: i.Name, Holders: []string{}}
-				all[i.VIP] = v
+		}
+		if b := n.report.BGP; b != nil {
+			for _, v := range b.VIPs {
+				add(v.VIP, v.Group, v.Announced, true, announcer(n.Name, &v))
 			}
-			if i.Holds {
-				v.Holders = append(v.Holders, n.Name)
-			}
-			v.Members = append(v.Members, member(n.Name, &i))
 		}
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(all), netip.Addr.Compare) {
@@ -151,6 +176,14 @@ func member(node string, i *state.Instance) Member {
 	}
 	if h := i.Holder; h != nil && !i.Holds {
 		m.Holder = cmp.Or(h.Node, h.Address.String())
+	}
+	return m
+}
+
+func announcer(node string, v *state.AnnouncedVIP) Member {
+	m := Member{Node: node, Preference: v.Preference, Fault: !v.Announced}
+	if m.Fault && v.Why != "" {
+		m.Vetoes = []string{v.Why}
 	}
 	return m
 }

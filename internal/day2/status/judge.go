@@ -18,8 +18,12 @@ const staleAfter = 15 * time.Minute
 
 func (c *Cluster) judge() {
 	for i := range c.VIPs {
-		c.judgeHolders(&c.VIPs[i])
-		c.judgePeers(&c.VIPs[i])
+		if v := &c.VIPs[i]; v.Routed {
+			c.judgeAnnouncers(v)
+		} else {
+			c.judgeHolders(v)
+			c.judgePeers(v)
+		}
 	}
 	c.judgeNodes()
 	c.differ(settingsDiffer, "nodes that run other VRRP settings do not hear each other", func(n *Node) string { return n.Settings })
@@ -44,6 +48,13 @@ func (c *Cluster) apart(nodes []string) string {
 		return fmt.Sprintf(" (read %v apart: the VIP may have moved meanwhile)", d.Round(time.Second))
 	}
 	return ""
+}
+
+func (c *Cluster) judgeAnnouncers(v *VIP) {
+	if len(v.Holders) == 0 {
+		nodes := lists.Map(v.Members, func(m Member) string { return m.Node })
+		c.find(noHolder, "", v.VIP.String(), "none of %s announces %s%s", firstNames(nodes), v.Instance, c.apart(nodes))
+	}
 }
 
 func (c *Cluster) judgeHolders(v *VIP) {
@@ -99,12 +110,12 @@ func (c *Cluster) judgePeers(v *VIP) {
 
 func (c *Cluster) judgeNodes() {
 	var latest time.Time
-	holders := false // of VIPs: the nodes run keepalived
+	keepalived, bgp := false, false // run on nodes with VIPs
 	for _, n := range c.Nodes {
 		if n.Time.After(latest) {
 			latest = n.Time
 		}
-		holders = holders || n.report.Keepalived != nil
+		keepalived, bgp = keepalived || n.report.Keepalived != nil, bgp || n.report.BGP != nil
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -115,10 +126,11 @@ func (c *Cluster) judgeNodes() {
 		case !n.Time.IsZero() && latest.Sub(n.Time) > staleAfter:
 			c.find(stale, n.Name, "", "its state was read %v before the latest", latest.Sub(n.Time).Round(time.Second))
 		}
-		if holders && n.report.Keepalived == nil {
-			c.find(jobMissing, n.Name, "", "no state of keepalived: the job does not run")
+		if n.report.Keepalived == nil && n.report.BGP == nil && (keepalived || bgp) {
+			c.find(jobMissing, n.Name, "", "no state of %s: the job does not run", either(keepalived, "keepalived", "bgp"))
 		}
 		c.judgeKeepalived(n)
+		c.judgeBGP(n)
 		c.judgeBalancer(n)
 		c.judgeNames(n)
 	}
@@ -143,6 +155,25 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 		c.find(guardMissing, n.Name, "", "VRRP packets of strangers reach keepalived: the guard is not in place")
 	}
 	c.refused(n, "keepalived", cmp.Or(k.ClusterProblem, k.Problem))
+}
+
+func (c *Cluster) judgeBGP(n *Node) {
+	b := n.report.BGP
+	if b == nil {
+		return
+	}
+	for _, p := range b.Peers {
+		switch {
+		case !p.Established():
+			c.find(sessionDown, n.Name, "", "no BGP session with %s (AS %d): %s%s", p.Address, p.ASN, p.State, reasonSuffix(p.Problem))
+		case p.BFD == "down":
+			c.find(bfdDown, n.Name, "", "BFD with %s (AS %d) is down: its death is noticed after the hold time of BGP", p.Address, p.ASN)
+		}
+	}
+	if b.Problem != "" {
+		c.find(bgpProblem, n.Name, "", "%s", firstLine(b.Problem))
+	}
+	c.refused(n, "bgp", b.ClusterProblem)
 }
 
 // judgeBalancer checks HAProxy and the redirect to it.

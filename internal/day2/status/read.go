@@ -186,7 +186,7 @@ func nameOf(name string) string {
 }
 
 func jobNames() (out []string) {
-	for _, j := range []state.Job{state.Keepalived{}, state.HAProxy{}, state.Firewall{}, state.CoreDNS{}, state.MDNS{}} {
+	for _, j := range []state.Job{state.Keepalived{}, state.BGP{}, state.HAProxy{}, state.Firewall{}, state.CoreDNS{}, state.MDNS{}} {
 		out = append(out, j.JobName())
 	}
 	return out

@@ -20,9 +20,12 @@ type Cluster struct {
 // VIP is a VIP of the cluster.
 type VIP struct {
 	VIP netip.Addr `json:"vip"`
-	// Instance is the name of its VRRP instance.
+	// Instance is the name of its VRRP instance, or of its group where Routed.
 	Instance string `json:"instance"`
-	// Holders are the nodes that report holding it: one if all is well.
+	// Routed is set for a VIP that routers know: its holders are the nodes that announce it.
+	Routed bool `json:"routed,omitempty"`
+	// Holders are the nodes that report holding it: one if all is well, or any number where
+	// Routed.
 	Holders []string `json:"holders"`
 	// Members are the nodes that take part for it: holders first, then by priority.
 	Members []Member `json:"members"`
@@ -32,6 +35,8 @@ type VIP struct {
 type Member struct {
 	Node     string `json:"node"`
 	Priority int    `json:"priority"`
+	// Preference belongs to a routed VIP: routers use the nodes with the lowest.
+	Preference int `json:"preference,omitempty"`
 	// Fault is set where the node cannot hold the VIP, because of Vetoes; Lacks are the missing
 	// terms of the priority.
 	Fault  bool     `json:"fault,omitempty"`
@@ -102,6 +107,9 @@ const (
 	redirectMissing  Code = "redirect-missing"
 	redirectLeft     Code = "redirect-left"
 	nameNotAnnounced Code = "name-not-announced"
+	sessionDown      Code = "session-down"
+	bfdDown          Code = "bfd-down"
+	bgpProblem       Code = "bgp-problem"
 )
 
 // Finding is a problem.

@@ -106,7 +106,36 @@ func TestFindings(t *testing.T) {
 	instance := func(name string, do func(*state.Instance)) func(map[string]state.Report) {
 		return change(name, func(r *state.Report) { do(&r.Keepalived.Instances[0]) })
 	}
+	bgp := func(do func(string, *state.BGP)) func(map[string]state.Report) {
+		return func(all map[string]state.Report) {
+			for name, r := range all {
+				r.Keepalived, r.BGP = nil, &state.BGP{VIPs: []state.AnnouncedVIP{{Group: "API", VIP: api, Announced: true}},
+					Peers: []state.BGPPeer{{Address: netip.MustParseAddr("192.0.2.1"), ASN: 64601, State: "established", BFD: "up"}}}
+				do(name, r.BGP)
+				all[name] = r
+			}
+		}
+	}
 	for name, tt := range (cases{
+		"BGP":                 {bgp(func(string, *state.BGP) {}), nil},
+		"BGP on two of three": {bgp(func(name string, b *state.BGP) { b.VIPs[0].Announced = name != "master-0" }), nil},
+		"no announcer, sessions": {bgp(func(name string, b *state.BGP) {
+			b.VIPs[0].Announced = false
+			switch name {
+			case "master-0":
+				b.Peers[0].State, b.Peers[0].BFD, b.Peers[0].Problem = "active", "down", "connection refused"
+			case "master-1":
+				b.Peers[0].BFD = "down"
+			default:
+				b.Problem, b.ClusterProblem = "two speakers\nmore", "no such field"
+			}
+		}), []string{"no-holder  192.0.2.5 none of master-0, master-1, master-2 announces API", "session-down master-0  no BGP session with 192.0.2.1 (AS 64601): active: connection refused",
+			"bfd-down master-1  BFD with 192.0.2.1 (AS 64601) is down: its death is noticed after the hold time of BGP", "bgp-problem master-2  two speakers",
+			"config-refused master-2  bgp continues with an earlier configuration: no such field"}},
+		"BGP is away": {func(all map[string]state.Report) {
+			bgp(func(string, *state.BGP) {})(all)
+			change("master-2", func(r *state.Report) { r.BGP = nil })(all)
+		}, []string{"job-missing master-2  no state of bgp: the job does not run"}},
 		"split brain": {instance("master-2", func(i *state.Instance) { i.Holds = true }),
 			[]string{"split-brain  192.0.2.5 master-0, master-2 hold demo_API"}},
 		"split brain of states that were read one after the other": {change("master-2", func(r *state.Report) {
