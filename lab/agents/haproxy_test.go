@@ -1,8 +1,8 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -23,17 +24,21 @@ import (
 // server behind the port.
 var plainChecks = strings.NewReplacer("    option httpchk\n", "", "    http-check send meth GET uri /readyz hdr x-server %[srv_name]\n", "", "    http-check expect status 200\n", "", " addr 127.0.0.1 port {{ .ReadyPort }}", "").Replace(template.Template)
 
-// balancer is a node with HAProxy under the agent, with two more nodes.
-type balancer struct{ jobService[state.HAProxy] }
+// balancer is a node with HAProxy under the agent, and two more nodes.
+type balancer struct {
+	jobService[state.HAProxy]
+	others map[string]*netns.Node // by name
+}
 
 func newBalancer(t *testing.T) balancer {
 	t.Helper()
-	b := balancer{jobService[state.HAProxy]{newService(t, pod.HAProxy, "192.0.2.10/24")}}
+	b := balancer{jobService[state.HAProxy]{newService(t, pod.HAProxy, "192.0.2.10/24")}, map[string]*netns.Node{}}
 	b.put(v1alpha1.HAProxyTemplate, plainChecks)
-	echo(t, b.Node, "192.0.2.10:6443")
+	echo(t, b.Node, "192.0.2.10:6443", '0')
 	for i := 1; i < 3; i++ {
-		addr := fmt.Sprintf("192.0.2.1%d", i)
-		echo(t, daemon.AddNode(t, b.network, fmt.Sprintf("master-%d", i), addr+"/24"), addr+":6443")
+		name, addr := fmt.Sprintf("master-%d", i), fmt.Sprintf("192.0.2.1%d", i)
+		b.others[name] = daemon.AddNode(t, b.network, name, addr+"/24")
+		echo(t, b.others[name], addr+":6443", byte('0'+i))
 	}
 	return b
 }
@@ -57,14 +62,26 @@ func (b balancer) up(backends ...string) state.HAProxy {
 	})
 }
 
-// echoes returns an error unless a connection echoes bytes.
-func echoes(c net.Conn) error {
+// dial opens a connection, and returns the server that answers.
+func (b balancer) dial(t *testing.T) (c net.Conn, server byte) {
+	t.Helper()
+	c, err := b.DialContext(t.Context(), "tcp", "192.0.2.10:9445")
+	testkit.Must(t, err)
+	t.Cleanup(func() { c.Close() })
+	server, err = ask(c)
+	testkit.Must(t, err)
+	return c, server
+}
+
+// ask returns the server that a connection reaches.
+func ask(c net.Conn) (server byte, err error) {
 	c.SetDeadline(time.Now().Add(waitTime))
-	if _, err := c.Write([]byte("ping")); err != nil {
-		return err
+	if _, err := c.Write([]byte("?")); err != nil {
+		return 0, err
 	}
-	_, err := io.ReadFull(c, make([]byte, 4))
-	return err
+	answer := make([]byte, 1)
+	_, err = c.Read(answer)
+	return answer[0], err
 }
 
 // daemons waits until one master and one worker of HAProxy run, and no other process: a worker
@@ -153,18 +170,52 @@ func TestHardCase24KilledAgentTakesHAProxyAlong(t *testing.T) {
 	b.up(m0)
 }
 
+// A node that is gone keeps connections open only until its silence is detected: those through
+// it are closed, in workers from before a reload too, and others stay.
+func TestConnectionsToASilentServerEnd(t *testing.T) {
+	b := newBalancer(t)
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11")
+	b.up(m0, m1)
+	var lost, kept []net.Conn // those through master-1, and the others
+	dial := func() {
+		t.Helper()
+		for have := len(lost); len(lost) == have || len(kept) == 0; {
+			if c, server := b.dial(t); server == '1' {
+				lost = append(lost, c)
+			} else {
+				kept = append(kept, c)
+			}
+		}
+	}
+	dial()
+	b.nodes("master-0 192.0.2.10", "master-1 192.0.2.11", "master-2 192.0.2.12")
+	b.up(m0, m1, m2)
+	dial()
+	gone := b.others["master-1"]
+	testkit.Run(t, gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down"))
+	for _, c := range lost {
+		c.SetDeadline(time.Now().Add(waitTime))
+		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("a connection to a silent server stays")
+		}
+	}
+	for _, c := range kept {
+		if server, err := ask(c); err != nil || server == '1' {
+			t.Errorf("a connection to another server: %q, %v", server, err)
+		}
+	}
+}
+
 // A stop lets connections end, and is announced first.
 func TestHAProxyDrainsAtSIGTERM(t *testing.T) {
 	b := newBalancer(t)
 	b.nodes("master-0 192.0.2.10")
 	b.up(m0)
-	c, err := b.DialContext(t.Context(), "tcp", "192.0.2.10:9445")
-	testkit.Must(t, err)
-	defer c.Close()
-	testkit.Must(t, echoes(c))
+	c, _ := b.dial(t)
 	b.signalInit(syscall.SIGTERM)
 	b.awaitState("not serving", func(s state.HAProxy) bool { return !s.Serving })
-	testkit.Check(t, echoes(c))
+	_, err := ask(c)
+	testkit.Check(t, err)
 	c.Close()
 	testkit.Equal(t, command.OK, b.awaitEnd())
 	testkit.Empty(t, b.pids("haproxy"))

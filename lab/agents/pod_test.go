@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -243,8 +242,9 @@ func (s *service) pids(name string) []string {
 	})
 }
 
-// echo serves a stand-in for an API server that keeps connections open, without TLS.
-func echo(t *testing.T, node *netns.Node, address string) {
+// echo serves a stand-in for an API server that keeps connections open, without TLS:
+// it answers each byte by its name.
+func echo(t *testing.T, node *netns.Node, address string, name byte) {
 	t.Helper()
 	var l net.Listener
 	err := node.Do(func() (err error) {
@@ -261,7 +261,11 @@ func echo(t *testing.T, node *netns.Node, address string) {
 			}
 			go func() {
 				defer c.Close()
-				io.Copy(c, c)
+				for question := make([]byte, 1); ; c.Write([]byte{name}) {
+					if _, err := c.Read(question); err != nil {
+						return
+					}
+				}
 			}()
 		}
 	}()
