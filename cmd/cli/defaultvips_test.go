@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +53,9 @@ func TestInstallersVIPs(t *testing.T) {
 const mirrored = `imageDigestSources: [{source: quay.io/openshift, mirrors: [registry.example.com/openshift]}]
 `
 
+// fileAndCode matches a line of a report.
+var fileAndCode = regexp.MustCompile(`(?m)^(?:([^\s:]+\.yaml):)?.* \[([a-z-]+)\]$`)
+
 // Advice on images is printed once and last, with its position, after warnings about flags and
 // about other files and clusters; and not next to an error, wherever that was found.
 func TestUnpinnedImagesComeLast(t *testing.T) {
@@ -76,15 +80,8 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 	} {
 		code, _, report := run("", strings.Fields(tt.args)...)
 		var got []string
-		for line := range strings.Lines(report) {
-			line = strings.TrimSuffix(line, "\n")
-			if i := strings.LastIndex(line, " ["); i >= 0 && strings.HasSuffix(line, "]") {
-				file := ""
-				if place := strings.SplitN(line, ":", 4); len(place) == 4 && strings.HasSuffix(place[0], ".yaml") {
-					file = place[0]
-				}
-				got = append(got, file+" "+line[i+2:len(line)-1])
-			}
+		for _, m := range fileAndCode.FindAllStringSubmatch(report, -1) {
+			got = append(got, m[1]+" "+m[2])
 		}
 		if s := strings.Join(got, ", "); s != tt.want || code != tt.code {
 			t.Errorf("%s: exit code %d, %q, want %q\n%s", tt.args, code, s, tt.want, report)

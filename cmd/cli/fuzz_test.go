@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
@@ -14,6 +16,10 @@ func FuzzInspect(f *testing.F) {
 	f.Add([]byte(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/a","contents":{"source":"data:,a%1b"}}]},"systemd":{"units":[{"name":"a.service","dropins":[{"name":"b.conf","contents":"c"}]}]}}`))
 	f.Add([]byte("apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 99-worker-x, labels: {machineconfiguration.openshift.io/role: worker}}\nspec:\n  config:\n    ignition: {version: 3.2.0}\n    storage:\n      files:\n      - path: /../../etc/x\n        contents: {source: 'data:;base64,YQ=='}\n"))
 	f.Add([]byte(`{"ignition":{"version":"2.2.0"},"storage":{"files":[{"filesystem":"root","path":"/a","contents":{"source":"data:text/plain;charset=utf-8;base64,YQ==","verification":{}}}]}}`))
+	for _, text := range hostile {
+		f.Add(fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"kernelArguments":{"shouldExist":[%[1]s]},"passwd":{"users":[{"name":%[1]s}]},"storage":{"files":[{"path":%[1]s,"contents":{"source":%[2]s}}]},"systemd":{"units":[{"name":%[3]s,"contents":%[1]s}]}}`,
+			yamlText("/etc/"+strings.ReplaceAll(text, "/", "_")), yamlText("data:,%1b%5b2J"+strings.ReplaceAll(text, "%", "%25")), yamlText(text+".service")))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, args := range [][]string{{"inspect", "-"}, {"inspect", "--contents", "-"}} {
 			code, stdout, stderr := run(string(data), args...)

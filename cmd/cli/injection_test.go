@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -256,31 +255,6 @@ func TestInjectionClusterConfig(t *testing.T) {
 			if err != nil && (unprintable.MatchString(err.Error()) || len(err.Error()) > 4000) {
 				t.Errorf("%s: %s: the error is not fit for a log: %.300q", from, name, err)
 			}
-		}
-	}
-}
-
-// Text of other people's files reaches the terminal as text through inspect.
-func TestInjectionInspect(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for name, text := range hostile {
-		path := yamlText("/etc/" + strings.ReplaceAll(text, "/", "_"))
-		config := fmt.Sprintf(`{"ignition":{"version":"3.2.0"},"kernelArguments":{"shouldExist":[%[1]s]},"passwd":{"users":[{"name":%[1]s}]},"storage":{"files":[{"path":%[1]s,"contents":{"source":%[2]s}}]},"systemd":{"units":[{"name":%[3]s,"contents":%[1]s}]}}`,
-			path, yamlText("data:,%1b%5b2J"+strings.ReplaceAll(text, "%", "%25")), yamlText(text+".service"))
-		lay(t, map[string]string{"x.ign": config})
-		for _, args := range [][]string{{"inspect", "x.ign"}, {"inspect", "--contents", "x.ign"}, {"inspect", "x.ign", "--dir", "out", "--overwrite"}} {
-			code, stdout, stderr := run("", args...)
-			if unprintable.MatchString(stdout) || unprintable.MatchString(stderr) {
-				t.Errorf("%s: does not print: %.300q %.300q", name, stdout, stderr)
-			}
-			if code != command.OK && code != command.Input && len(args) < 5 {
-				t.Errorf("%s: exit code %d: %.300q", name, code, stderr)
-			}
-		}
-	}
-	for p := range snapshot(t, ".") {
-		if p != "x.ign" && !strings.HasPrefix(p, "out/") {
-			t.Errorf("written outside: %q", p)
 		}
 	}
 }
