@@ -193,6 +193,9 @@ func TestConnectionsToASilentServerEnd(t *testing.T) {
 	dial()
 	gone := b.others["master-1"]
 	testkit.Run(t, gone.Command(t.Context(), "ip", "link", "set", gone.Link, "down"))
+	b.await("the agent to report all of them", func() bool {
+		return strings.Contains(b.output(), fmt.Sprintf("connections to a silent server ended\" server=master-1 connections=%d\n", len(lost)))
+	})
 	for _, c := range lost {
 		c.SetDeadline(time.Now().Add(waitTime))
 		if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
