@@ -153,11 +153,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"wrong type", `{"ignition":{"version":"3.0.0"},"storage":[]}`, "not an Ignition config"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Decode("x", []byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one with %q", err, tt.want)
-			}
-		})
+		_, err := Decode("x", []byte(tt.in))
+		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -180,12 +179,9 @@ func TestMergeRefuses(t *testing.T) {
 		{"file where the unit is written", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/systemd/system/ours.service"}]}}`, "merged config would not be valid"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			merged, _, err := Merge([]byte(tt.base), mergeBundle(), NewEncoder(Target{OpenShift, "4.12"}), true)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || merged != nil {
-				t.Errorf("got %s, error %v, want one with %q", merged, err, tt.want)
-			}
-		})
+		merged, _, err := Merge([]byte(tt.base), mergeBundle(), NewEncoder(Target{OpenShift, "4.12"}), true)
+		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
+		testkit.Empty(testkit.In(t, tt.name), merged)
 	}
 	twice := Bundle{Files: []File{{Path: "/a"}, {Path: "/a"}}}
 	if _, _, err := Merge([]byte(`{"ignition":{"version":"3.2.0"}}`), twice, NewEncoder(Target{OpenShift, "4.12"}), false); err == nil {

@@ -29,28 +29,6 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
-	tests := []struct {
-		in   VRRP
-		want VRRPSettings
-	}{
-		{VRRP{Profile: ProfileFast, Mode: ModeUnicast}, VRRPSettings{ProfileFast, ModeUnicast, 3, FastIntervalMS}},
-		{VRRP{Profile: ProfileVirtual, Mode: ModeMulticast}, VRRPSettings{ProfileVirtual, ModeMulticast, 3, VirtualIntervalMS}},
-		{VRRP{Profile: ProfileClassic, Mode: ModeMulticast}, VRRPSettings{ProfileClassic, ModeMulticast, 2, 1000}},
-		{VRRP{Profile: ProfileCustom, Mode: ModeUnicast, Version: 2, AdvertInterval: Duration(3 * time.Second)}, VRRPSettings{ProfileCustom, ModeUnicast, 2, 3000}},
-	}
-	for _, tt := range tests {
-		testkit.Equal(t, tt.want, tt.in.Settings())
-		v := ClusterVRRP{Target: tt.want}
-		testkit.Equal(t, tt.want, v.Initial())
-		start := ClassicSettings(ModeUnicast)
-		v.Start = &start
-		if v.Initial() != start {
-			t.Errorf("Initial() = %+v, want %+v", v.Initial(), start)
-		}
-	}
-}
-
 func TestAdvertInterval(t *testing.T) {
 	tests := []struct {
 		version int

@@ -152,7 +152,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"record, no address":  head + "spec: {dns: {records: [{name: a.example.com, addresses: []}]}}",
 		"record, upper case":  head + "spec: {dns: {records: [{name: A.example.com, addresses: [192.0.2.1]}]}}",
 		"record, inner star":  head + `spec: {dns: {records: [{name: "a.*.example.com", addresses: [192.0.2.1]}]}}`,
-		"too many upstreams":  head + "spec: {dns: {upstreams: [" + upstreams(16) + "]}}",
+		"too many upstreams":  head + "spec: {dns: {upstreams: [" + strings.Repeat("192.0.2.1,", 16) + "]}}",
 		"ingress, no name":    head + "spec: {ingress: [{vips: [192.0.2.7], domains: [a.example.com]}]}",
 		"long ingress name":   head + "spec: {ingress: [{name: " + strings.Repeat("a", 48) + ", vips: [192.0.2.7], domains: [a.example.com]}]}",
 		"pool name":           head + "spec: {pools: [{name: Infra}]}",
@@ -170,13 +170,4 @@ func TestSchemaRefuses(t *testing.T) {
 			}
 		})
 	}
-}
-
-// upstreams lists n addresses.
-func upstreams(n int) string {
-	var b bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&b, "192.0.2.%d,", i+1)
-	}
-	return b.String()
 }

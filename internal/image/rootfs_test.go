@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -36,8 +35,10 @@ func TestRootfsAdd(t *testing.T) {
 				break
 			}
 		}
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+		if c.want == "" {
+			testkit.Check(testkit.In(t, name), err)
+		} else {
+			testkit.Fails(testkit.In(t, name), err, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,4 +55,16 @@ func TestListed(t *testing.T) {
 			t.Errorf("live.txt: %s has no tests", pkg)
 		}
 	}
+}
+
+// recorder is a test that records its messages.
+type recorder struct {
+	testing.TB
+	errors []string
+}
+
+func (*recorder) Helper() {}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }

@@ -23,12 +23,7 @@ func TestCertainStays(t *testing.T) {
 					if !slices.ContainsFunc(whole.Moves, func(later Move) bool {
 						return later.Cause.Code == m.Cause.Code && later.Cause.Node == m.Cause.Node && later.At.Sub(m.At).Abs() < lookBack
 					}) {
-						t.Errorf("at %v, certain: %s; in the end %+v", e.Time.Sub(epoch), brief(&m), func() (out []string) {
-							for i := range whole.Moves {
-								out = append(out, brief(&whole.Moves[i]))
-							}
-							return
-						}())
+						t.Errorf("at %v, certain: %s; in the end %+v", e.Time.Sub(epoch), brief(&m), whole.Moves)
 					}
 				}
 			}

@@ -154,6 +154,7 @@ func TestBrokenRules(t *testing.T) {
 			},
 			check: verify.NoOscillation, holders: `master-0 master-1`, should: "for good", why: "again and again"},
 	}
+	whole := map[string]bool{} // setups that are proven without a change
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			platform := tt.platform
@@ -161,11 +162,12 @@ func TestBrokenRules(t *testing.T) {
 				platform = bareMetal
 			}
 			s := setupOf(t, clusterOf(t, platform, 3, tt.vip), tt.group, tt.stage)
-			whole, err := s.Prove(nil)
-			testkit.Must(t, err)
-			for _, p := range whole {
-				if p.Counterexample != nil {
-					t.Fatalf("before anything is broken: %+v", p.Counterexample)
+			if name := platform + tt.vip + tt.group + tt.stage; !whole[name] {
+				whole[name] = true
+				for _, p := range prove(t, &s) {
+					if p.Counterexample != nil {
+						t.Fatalf("before anything is broken: %+v", p.Counterexample)
+					}
 				}
 			}
 			for _, e := range tt.edits {

@@ -1,8 +1,6 @@
 package kubeapi
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,14 +41,6 @@ func TestStop(t *testing.T) {
 	if p.servers[0].Running() {
 		t.Error("it runs after Stop")
 	}
-
-	p.Plane.(*standIn).delay = func() <-chan time.Time { return nil }
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := p.servers[1].Stop(ctx); !errors.Is(err, context.Canceled) || p.servers[1].Running() {
-		t.Errorf("stopping it without time: %v", err)
-	}
-	p.must(p.servers[1].Stop(t.Context())) // stopping again is harmless
 }
 
 // A client that missed more changes than are kept gets an error, and lists again.

@@ -104,27 +104,3 @@ func get(client *http.Client, path string) (int, string, error) {
 	body, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(body), err
 }
-
-func TestCertificates(t *testing.T) {
-	testkit.Live(t)
-	p := newPair(t)
-	for sni, want := range map[string]string{
-		"":                         "master-0",
-		"localhost":                "localhost",
-		"api-int.demo.example.com": "api-int.demo.example.com",
-		"elsewhere.example.com":    "master-0",
-	} {
-		raw, err := p.nodes[0].DialContext(t.Context(), "tcp", "192.0.2.10:6443")
-		p.must(err)
-		conn := tls.Client(raw, &tls.Config{ServerName: sni, InsecureSkipVerify: true})
-		p.must(conn.HandshakeContext(t.Context()))
-		leaf := conn.ConnectionState().PeerCertificates[0]
-		testkit.Equal(testkit.In(t, sni), want, leaf.Subject.CommonName)
-		if want == "master-0" {
-			for _, name := range []string{"master-0", "api.demo.example.com", "192.0.2.10", "192.0.2.5", "kubernetes.default.svc"} {
-				p.must(leaf.VerifyHostname(name))
-			}
-		}
-		conn.Close()
-	}
-}

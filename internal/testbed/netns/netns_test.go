@@ -2,7 +2,6 @@ package netns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -122,13 +121,4 @@ func TestRemove(t *testing.T) {
 	testkit.Check(t, Remove(os.Getpid(), append(made, n.prefix+"-n-gone")...))
 	testkit.Empty(t, left(t, n.prefix))
 	n.made = nil
-}
-
-// A namespace that cannot be recorded is not created.
-func TestUnrecorded(t *testing.T) {
-	testkit.Live(t)
-	want := errors.New("no room")
-	if _, err := NewRecorded(func(string) error { return want }); !errors.Is(err, want) {
-		t.Errorf("error %v, want %v", err, want)
-	}
 }
