@@ -37,7 +37,7 @@ func TestNodesFindEachOther(t *testing.T) {
 	}
 	first.end()
 	for _, resolver := range []*runner{early, late} {
-		testkit.Await(t, "goodbye", func() bool { return resolver.hasHost("master-0") })
+		testkit.AwaitWithin(t, hostTTL*time.Second/2, "goodbye, before it expires", func() bool { return resolver.hasHost("master-0") })
 		if !resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) {
 			t.Error("one's goodbye took the other along")
 		}
