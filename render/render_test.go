@@ -85,6 +85,25 @@ func release(version string) *Release {
 		tagKeepalived: "r/keepalived@sha256:1", tagHAProxy: "r/haproxy@sha256:2", tagCoreDNS: "r/coredns@sha256:3"}}
 }
 
+// TestHealthPort: an ingress controller's own port counts more than that of all routers.
+func TestHealthPort(t *testing.T) {
+	for spec, want := range map[string]int{
+		"": 1936, "ports: {routerHealth: 1940}": 1940, "ports: {routerHealth: 1940}, ingress: [{name: default, healthPort: 1937}]": 1937,
+	} {
+		groups := mustLoad(t, input("demo", userManaged, spec), Options{}).Config.Spec.Groups
+		testkit.Equal(testkit.In(t, spec), want, groups[len(groups)-1].HealthPort)
+	}
+}
+
+// The user's images before those of the release, and these before vipgen's.
+func TestImages(t *testing.T) {
+	want := v1alpha1.Images{Agent: "u/a", Keepalived: "u/k", HAProxy: "r/haproxy@sha256:2", CoreDNS: "r/coredns@sha256:3"}
+	testkit.Equal(t, want, images(v1alpha1.Images{Agent: "u/a", Keepalived: "u/k"}, "4.14", release("4.14.1")))
+	for _, i := range ImageList(images(v1alpha1.Images{}, "", nil)) {
+		testkit.Equal(testkit.In(t, i), true, v1alpha1.ValidImage(i[1]))
+	}
+}
+
 // Flags override vipgen.yaml, which overrides the release.
 func TestVersion(t *testing.T) {
 	tests := []struct {
