@@ -76,6 +76,8 @@ func TestObjectsRender(t *testing.T) {
 		testkit.Equal(testkit.In(t, name), snapshot(t, "alone"), in)
 	}
 	testkit.Equal(t, "", must(t, "render", "clusters", "--dir", "out", "--check"))
+	// Objects that describe no cluster are left out, also where they are named.
+	must(t, "render", "clusters/a.yaml", "clusters/pull-secret.yaml", "clusters/kustomization.yaml", "--dir", "some")
 	// The other files of an AgentClusterInstall are input, too.
 	hosts := read(t, "clusters/edge-2/hosts.yaml")
 	lay(t, map[string]string{"clusters/edge-2/hosts.yaml": strings.Replace(hosts, "198.51.100.21", "198.51.100.31", 1)})
