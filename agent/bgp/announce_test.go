@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -134,7 +133,7 @@ func (l *racks) states() (out string) {
 // stops as planned, loses HAProxy and loses power.
 func TestRacks(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, v1alpha1.AnnounceBGP)
+	l := newRacks(t, cluster)
 	l.awaitBFD()
 	l.awaitAll(vip4, "n1", "n2", "n3")
 	l.awaitAll(vip6, "n1", "n2", "n3")
@@ -147,7 +146,7 @@ func TestRacks(t *testing.T) {
 	}
 
 	l.measure("planned stop of n2", func() { l.nodes["n2"].stop(t) }, "n1", "n3")
-	l.startAgent(l.nodes["n2"], v1alpha1.AnnounceBGP)
+	l.startAgent(l.nodes["n2"], cluster)
 	l.awaitAll(vip4, "n1", "n2", "n3")
 	l.awaitBFD()
 
@@ -160,6 +159,17 @@ func TestRacks(t *testing.T) {
 	l.awaitAll(vip4, "n1", "n2", "n3")
 
 	l.measure("power loss of n1", func() { testkit.Must(t, l.nodes["n1"].SetLink(false)) }, "n2", "n3")
+}
+
+// TestOnePath: without ECMP one node at a time has the VIPs, in both racks' routers and behind them.
+func TestOnePath(t *testing.T) {
+	testkit.Live(t)
+	l := newRacks(t, strings.Replace(cluster, "    localASN:", "    ecmp: false\n    localASN:", 1))
+	l.awaitBFD()
+	l.awaitAll(vip4, "n1")
+	l.awaitAll(vip6, "n1")
+	l.measure("planned stop of n1", func() { l.nodes["n1"].stop(t) }, "n2")
+	l.measure("power loss of n2", func() { testkit.Must(t, l.nodes["n2"].SetLink(false)) }, "n3")
 }
 
 // measure does something to the nodes under load, waits until only these answer, and logs
@@ -221,7 +231,7 @@ func (l *racks) noAddress() {
 // TestTable: the routes of VIPs are in the table for another speaker while the node serves.
 func TestTable(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, v1alpha1.AnnounceTable)
+	l := newRacks(t, inTable())
 	n := l.nodes["n3"]
 	show := func() (out string) {
 		for line := range strings.Lines(l.run(n.Node, "ip", "route", "show", "table", "all", "proto", "86") + l.run(n.Node, "ip", "-6", "route", "show", "table", "all", "proto", "86")) {

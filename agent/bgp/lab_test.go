@@ -52,7 +52,7 @@ type rackNode struct {
 	state   *state.Dir
 }
 
-func newRacks(t *testing.T, announce v1alpha1.Announce) *racks {
+func newRacks(t *testing.T, conf string) *racks {
 	t.Helper()
 	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
 		if _, err := os.Stat(program); err != nil {
@@ -83,7 +83,7 @@ func newRacks(t *testing.T, announce v1alpha1.Announce) *racks {
 		l.route(n.Node, map[string]string{"1": "192.0.2.1", "2": "192.0.2.65"}[at[2]], "2001:db8:"+at[2]+"::1")
 		l.nodes[name] = n
 		l.serve(n)
-		l.startAgent(n, announce)
+		l.startAgent(n, conf)
 	}
 	return l
 }
@@ -204,15 +204,9 @@ func (l *racks) listen(n *rackNode, port int) (out net.Listener) {
 	return out
 }
 
-func (l *racks) startAgent(n *rackNode, announce v1alpha1.Announce) {
+func (l *racks) startAgent(n *rackNode, conf string) {
 	l.t.Helper()
 	program := testkit.Speaker(l.t)
-	conf := cluster
-	if announce == v1alpha1.AnnounceTable {
-		before, rest, _ := strings.Cut(cluster, "  announce: bgp\n")
-		_, after, _ := strings.Cut(rest, "  # end\n")
-		conf = before + "  announce: table\n" + after
-	}
 	for path, text := range map[string]string{v1alpha1.ClusterConfigPath: conf, "/nodes.yaml": nodeList, v1alpha1.BGPSecrets + "/word": "a-long-word\n"} {
 		path = filepath.Join(n.root, path)
 		testkit.Must(l.t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -247,6 +241,13 @@ const nodeList = `
 - {name: n2, role: master, addresses: [192.0.2.12, "2001:db8:1::12"]}
 - {name: n3, role: master, addresses: [192.0.2.73, "2001:db8:2::73"]}
 `
+
+// inTable returns the cluster with routes for another speaker.
+func inTable() string {
+	before, rest, _ := strings.Cut(cluster, "  announce: bgp\n")
+	_, after, _ := strings.Cut(rest, "  # end\n")
+	return before + "  announce: table\n" + after
+}
 
 const cluster = `apiVersion: vipgen.io/v1alpha1
 kind: ClusterConfig

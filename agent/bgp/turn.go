@@ -67,11 +67,33 @@ func (j *Job) decide() (out []state.AnnouncedVIP) {
 			v := state.AnnouncedVIP{Group: g.Name, VIP: vip, Announced: p.Announces(), Why: why}
 			if v.Announced {
 				v.Preference = int(p)
+				if spec.BGP.OnePath() {
+					v.Preference = int(p)*places + place(spec, g, node)
+				}
 			}
 			out = append(out, v)
 		}
 	}
 	return out
+}
+
+// places is the number of preferences that nodes of one level of health can differ by: more nodes
+// share the last one. It bounds the length of AS paths, by which routers beyond the next one
+// compare nodes.
+const places = 10
+
+// place returns how many nodes that can have the VIPs of a group precede a node, by name.
+func place(spec *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, node *v1alpha1.Node) (n int) {
+	for i := range node.Peers {
+		p := &node.Peers[i]
+		if p.Role != v1alpha1.RoleBootstrap && p.Name < node.Name && spec.Hosts(g, p.Role, p.Labels) {
+			n++
+		}
+	}
+	if node.Role == v1alpha1.RoleBootstrap {
+		return 0
+	}
+	return min(n, places-1)
 }
 
 // apply makes the announced VIPs local before routers learn of them, and withdraws the

@@ -32,7 +32,13 @@ type BGP struct {
 	Peers []BGPPeer `json:"peers,omitempty"`
 	// Communities of every announced route, such as "64512:100".
 	Communities []string `json:"communities,omitempty"`
+	// false for routers without ECMP: the AS path of each node has another length, and routers
+	// send all traffic of a VIP to the first one that serves, by name.
+	ECMP *bool `json:"ecmp,omitempty"`
 }
+
+// OnePath reports whether nodes differ in preference also while all of them serve.
+func (b *BGP) OnePath() bool { return b.ECMP != nil && !*b.ECMP }
 
 // BGPPeer is a router.
 type BGPPeer struct {

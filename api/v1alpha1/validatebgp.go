@@ -14,7 +14,7 @@ import (
 func (c *checker) announce(a Announce, b *BGP) {
 	oneOf(c, "spec.announce", a)
 	if a != AnnounceBGP {
-		if b.LocalASN != 0 || len(b.Peers) > 0 || len(b.Communities) > 0 {
+		if b.LocalASN != 0 || len(b.Peers) > 0 || len(b.Communities) > 0 || b.ECMP != nil {
 			c.add(problem.ConflictingFields, "spec.bgp", "settings of BGP", "none, or announce: bgp")
 		}
 		return

@@ -168,6 +168,8 @@ func election(c *render.Cluster) string {
 		return "no VIPs: nodes run DNS only; the names of API and routes resolve to the control-plane node's own address"
 	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
 		return "no VIPs: nodes run DNS only, without the names of API and routes"
+	case s.Announce == v1alpha1.AnnounceBGP && s.BGP.OnePath():
+		return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d, each with another preference", s.BGP.LocalASN)
 	case s.Announce == v1alpha1.AnnounceBGP:
 		return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d", s.BGP.LocalASN)
 	case s.Announce == v1alpha1.AnnounceTable:

@@ -24,7 +24,7 @@ const (
 	// MED of one neighbouring AS only; in one AS the local preference decides.
 	medStep       = 100
 	bestLocalPref = 200
-	localPrefStep = 10
+	localPrefStep = 4 // above routers' default of 100 for all but the worst of nodes with places
 )
 
 func same(a, b vip.Peer) bool { return reflect.DeepEqual(a, b) }

@@ -24,7 +24,7 @@ func TestPath(t *testing.T) {
 		"worse":        {64601, vip.Route{VIP: netip.MustParseAddr("198.51.100.5"), Preference: 2}, []string{"{AsPath: 64512 64512}", "{Med: 200}"}, []string{"LocalPref"}},
 		"bootstrap":    {64601, vip.Route{VIP: netip.MustParseAddr("2001:db8::5"), First: true}, []string{"{Origin: i}", "2001:db8::5/128"}, []string{"AsPath"}},
 		"one AS":       {64512, vip.Route{VIP: netip.MustParseAddr("198.51.100.5")}, []string{"{LocalPref: 200}"}, []string{"AsPath"}},
-		"one AS worse": {64512, vip.Route{VIP: netip.MustParseAddr("198.51.100.5"), Preference: 3}, []string{"{LocalPref: 170}"}, []string{"AsPath"}},
+		"one AS worse": {64512, vip.Route{VIP: netip.MustParseAddr("198.51.100.5"), Preference: 3}, []string{"{LocalPref: 188}"}, []string{"AsPath"}},
 	} {
 		s := &Speaker{options: vip.SpeakerOptions{ASN: 64512, Communities: []uint32{1<<16 | 2}},
 			peers: map[netip.Addr]vip.Peer{router: {BGPPeer: v1alpha1.BGPPeer{ASN: tt.asn}, LocalASN: 64512}}}

@@ -24,6 +24,9 @@ func routed(c *render.Cluster, s *verify.Setup) []Failure {
 		dead = max(dead, milliseconds(d))
 	}
 	share := "Connections that routers sent to it are lost, and new ones of its share; those to other nodes stay where routers keep the paths of the others (resilient hashing), else some of them move to another node and are lost too."
+	if c.Config.Spec.BGP.OnePath() {
+		share = "Routers send all connections to one node, the first that serves, by name. If it was that one, all connections are lost and new ones go to the next; else nothing changes."
+	}
 	out := []Failure{
 		{What: "A node loses power, or the network", Brief: "its share is lost; its share of new ones waits", WithoutAnswerMS: dead, Seen: share},
 		{What: "The agent that announces is killed on a node", Brief: "its share is lost", Seen: "Its sessions end at once. " + share},
