@@ -81,6 +81,18 @@ func TestHardCase46BindAsListed(t *testing.T) {
 	}
 }
 
+func TestAddressFor(t *testing.T) {
+	p := Peer{Elsewhere: []netip.Addr{netip.MustParseAddr("203.0.113.99")}, Addresses: []netip.Addr{
+		netip.MustParseAddr("198.51.100.11"), netip.MustParseAddr("192.0.2.11"), netip.MustParseAddr("192.0.2.12")}}
+	for source, want := range map[string]string{
+		"192.0.2.10/24": "192.0.2.11", "10.0.0.10/24": "198.51.100.11", "203.0.113.10/24": "203.0.113.99", "2001:db8::10/64": "invalid IP",
+	} {
+		prefix := netip.MustParsePrefix(source)
+		got, _ := p.AddressFor(Binding{Source: prefix, Network: prefix.Masked()})
+		testkit.Equal(testkit.In(t, source), want, got.String())
+	}
+}
+
 func TestHosts(t *testing.T) {
 	compute := map[string]string{"node-role.kubernetes.io/worker": ""}
 	infra := map[string]string{"node-role.kubernetes.io/infra": ""}

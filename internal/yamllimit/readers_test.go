@@ -56,6 +56,9 @@ func TestHardCase53EveryReaderIsBounded(t *testing.T) {
 }
 
 func TestBound(t *testing.T) {
+	for text, want := range map[string]bool{"*x": true, "- *x": true, "a:\n*x": true, "[*x]": true, "{*x : b}": true, "[a,*x]": true, "a:*x": true, "a*x": false, "* x": false, "- **": false, "- *": false} {
+		testkit.Equal(testkit.In(t, text), want, mayAlias([]byte(text)))
+	}
 	text := "a: &x " + strings.Repeat("y", 1000) + "\nb: [" + strings.Repeat("*x,", 50) + "]\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"few bytes", text, ""},
