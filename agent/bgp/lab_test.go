@@ -179,8 +179,10 @@ func (l *racks) serve(n *rackNode) {
 }
 
 // ServeHTTP answers with the name of the node.
-func (n *rackNode) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Connection", "close")
+func (n *rackNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != kept {
+		w.Header().Set("Connection", "close")
+	}
 	io.WriteString(w, n.Name)
 }
 
