@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -265,6 +266,18 @@ func TestAsReal(t *testing.T) {
 		real.awaitRights()
 		standIn.awaitRights()
 	}
+	t.Run("watch", func(t *testing.T) {
+		want, got := real.watchChanges(t), standIn.watchChanges(t)
+		testkit.Equal(t, want, got)
+	})
+}
+
+// happened is an event of a watch.
+type happened struct {
+	Type   string
+	Object said
+	// Ended marks the end of the initial list.
+	Ended bool
 }
 
 // setNode creates a node, or changes its address.
@@ -276,4 +289,56 @@ func (p *pair) setNode(name, addr string) {
 	}
 	p.must(p.Patch(p.t.Context(), nodesPath+"/"+name+"/status",
 		fmt.Appendf(nil, "{status: {addresses: [{type: InternalIP, address: %s}]}}", addr)))
+}
+
+// events opens a watch, calls do, and returns the events up to the last one.
+func (p *pair) events(query string, do func(), last func(happened) bool) (out []happened) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "https://"+internalName(domain)+":6443"+nodesPath+"?watch=true&"+query, nil)
+	p.must(err)
+	resp, err := p.client(0, admin, administrators).Do(req)
+	p.must(err)
+	defer resp.Body.Close()
+	do()
+	d := json.NewDecoder(resp.Body)
+	for {
+		var e struct {
+			Type   string
+			Object answerObject
+		}
+		p.must(d.Decode(&e))
+		h := happened{e.Type, e.Object.said(), e.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"}
+		out = append(out, h)
+		if last(h) {
+			return out
+		}
+	}
+}
+
+// watchChanges watches a selection of the nodes while they are created, deleted, and start or
+// stop matching.
+func (p *pair) watchChanges(t *testing.T) (out []happened) {
+	ctx := t.Context()
+	_, list, err := get(p.client(0, admin, administrators), nodesPath)
+	p.must(err)
+	var at metav1.List
+	p.must(json.Unmarshal([]byte(list), &at))
+	label := func(name, value string) {
+		p.must(p.Patch(ctx, nodesPath+"/"+name, fmt.Appendf(nil, "{metadata: {labels: {w: %s}}}", value)))
+	}
+	out = p.events("labelSelector=w&resourceVersion="+at.ResourceVersion, func() {
+		p.setNode("n0", "192.0.2.30")
+		label("n0", "x")
+		p.setNode("n0", "192.0.2.31")
+		p.setNode("n0", "192.0.2.31") // no change
+		label("n0", "null")
+		p.setNode("n0", "192.0.2.32")
+		label("n0", "z")
+		p.setNode("n1", "192.0.2.33")
+		label("n1", "x")
+		p.must(p.Delete(ctx, nodesPath+"/n1"))
+	}, func(h happened) bool { return h.Type == "DELETED" && h.Object.Name == "n1" })
+
+	return append(out, p.events("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+		func() {}, func(h happened) bool { return h.Type == "BOOKMARK" })...)
 }
