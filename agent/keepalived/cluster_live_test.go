@@ -141,11 +141,6 @@ func (c *cluster) awaitRunning() {
 
 func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
 
-func clusterConfig(t *testing.T) []byte {
-	t.Helper()
-	return ipv4.clusterConfig(t)
-}
-
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	return ipv4.read(t, path)

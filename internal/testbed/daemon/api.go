@@ -138,21 +138,6 @@ func (a *API) SetBootstrap(address string) {
 	}
 }
 
-// SetRouter sets whether a ready router of an ingress controller runs on a node.
-func (a *API) SetRouter(controller, node string, here bool) {
-	a.t.Helper()
-	name, path := "router-"+controller+"-"+node, a.namespace("openshift-ingress")+"/pods"
-	if !here {
-		a.Delete(path + "/" + name)
-		return
-	}
-	a.Create(path, Object{"apiVersion": "v1", "kind": "Pod",
-		"metadata": Object{"name": name, "labels": Object{"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": controller}},
-		"spec":     Object{"nodeName": node},
-		"status":   Object{"conditions": []Object{{"type": "Ready", "status": "True"}}},
-	})
-}
-
 func (a *API) namespace(name string) string {
 	a.t.Helper()
 	a.Create(namespacesPath, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": name}})

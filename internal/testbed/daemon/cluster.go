@@ -137,12 +137,6 @@ func (n *clusterNode) reconnect() error {
 	return err
 }
 
-// Stop stops the keepalived of a node gracefully: it gives up its VIPs.
-func (c *Cluster) Stop(name string) {
-	c.t.Helper()
-	stop(c.t, c.node(name).daemon)
-}
-
 // Crash makes a node fail as at a power loss: its link goes down and its keepalived is killed,
 // without giving anything up. Its pid files are removed, like /run when a machine restarts.
 func (c *Cluster) Crash(name string) {
@@ -217,12 +211,6 @@ func (c *Cluster) Holder() string {
 func (c *Cluster) Node(name string) *netns.Node {
 	c.t.Helper()
 	return c.node(name).Node
-}
-
-// Log returns what a node's keepalived has logged since it was last started.
-func (c *Cluster) Log(name string) string {
-	c.t.Helper()
-	return c.node(name).daemon.Output()
 }
 
 func (c *Cluster) node(name string) *clusterNode {
