@@ -2,6 +2,9 @@ package nodes
 
 import (
 	"context"
+	"errors"
+	"reflect"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +55,7 @@ func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions)
 		}
 	}
 	var list runtime.Object
-	err := r.client.try(ctx, func(c *rest.RESTClient, _ string) error {
+	err := r.try(ctx, "list", func(c *rest.RESTClient, _ string) error {
 		ctx, cancel := context.WithTimeout(ctx, listTimeout)
 		defer cancel()
 		body, err := r.request(c, o).Stream(ctx)
@@ -63,7 +66,6 @@ func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions)
 		list, err = readList[T](body)
 		return err
 	})
-	r.outcome(ctx, "list", err)
 	return list, err
 }
 
@@ -71,15 +73,67 @@ func (r *resource[T]) ListWithContext(ctx context.Context, o metav1.ListOptions)
 func (r *resource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
 	var w watch.Interface
-	err := r.client.try(ctx, func(c *rest.RESTClient, server string) error {
+	err := r.try(ctx, "watch", func(c *rest.RESTClient, server string) error {
 		raw, err := r.request(c, o).Watch(ctx)
+		if err == nil && reflect.TypeOf(raw) == noWatch {
+			err = errNoWatch
+		}
 		if err == nil {
 			w = r.client.trackWatch(raw, server)
 		}
 		return err
 	})
-	r.outcome(ctx, "watch", err)
 	return w, err
+}
+
+// noWatch is the type that client-go returns, without an error, for a server that does not answer in
+// time or ends the connection (Request.Watch). It must not count as one that vouches for anything.
+var noWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
+var errNoWatch = errors.New("no answer in time, or the connection ended")
+
+// vouchTime is how long the list of nodes counts while servers are asked again. One that is up answers
+// sooner; with several that are silent, each of which takes dialTimeout, a node that was removed from
+// the cluster would trust its list for seconds (hard case 51).
+const vouchTime = 500 * time.Millisecond
+
+// try sends a request to the servers, and records the outcome.
+func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTClient, string) error) error {
+	settle := func() {}
+	if r.name == "nodes" {
+		do, settle = r.doubt(do)
+	}
+	err := r.client.try(ctx, do)
+	settle()
+	r.outcome(ctx, verb, err)
+	return err
+}
+
+// doubt has no server vouch for the list after vouchTime, or as soon as one does not know the node's
+// credentials: the node may have been removed. settle is called before the outcome counts.
+func (r *resource[T]) doubt(do func(*rest.RESTClient, string) error) (doubting func(*rest.RESTClient, string) error, settle func()) {
+	var mu sync.Mutex
+	settled := false
+	late := time.AfterFunc(vouchTime, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !settled {
+			r.reached(false)
+		}
+	})
+	doubting = func(c *rest.RESTClient, server string) error {
+		err := do(c, server)
+		if apierrors.IsUnauthorized(err) {
+			r.reached(false)
+		}
+		return err
+	}
+	return doubting, func() {
+		late.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		settled = true
+	}
 }
 
 func (r *resource[T]) request(c *rest.RESTClient, o metav1.ListOptions) *rest.Request {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -11,9 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -219,6 +223,57 @@ func TestServerHangs(t *testing.T) {
 	c.set("worker-0", "192.0.2.20", "")
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
 	testkit.Equal(t, "https://"+second.Addr.String(), w.server())
+}
+
+// A server that does not answer vouches for nothing: client-go returns a watch for it, without an error.
+func TestSilentServer(t *testing.T) {
+	c := newCluster(t)
+	first, second := c.api.Replica("127.0.0.1"), c.api.Replica("127.0.0.2")
+	h := newHost(t, first)
+	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
+	w, _ := h.run()
+	h.awaitPeers(w, false)
+	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
+	c.set("worker-0", "192.0.2.20", "") // a watch with an event is followed by another one, and not by a list
+	h.awaitPeers(w, false, "worker-0=192.0.2.20")
+	second.Freeze()
+	defer second.Thaw()
+	first.Kill()
+	h.awaitPeers(w, true, "worker-0=192.0.2.20")
+	h.said("no API server answers", 1)
+	h.said("reading from API server", 1)
+}
+
+// The list counts for vouchTime while servers are asked again, unless one refuses the credentials.
+func TestDoubt(t *testing.T) {
+	refused := apierrors.NewUnauthorized("expired")
+	for name, tt := range map[string]struct {
+		err   error
+		takes time.Duration
+		want  []bool
+	}{
+		"answer":        {nil, vouchTime - 1, nil},
+		"late answer":   {nil, vouchTime + 1, []bool{false}},
+		"refused":       {refused, 0, []bool{false}},
+		"refused, late": {refused, vouchTime + 1, []bool{false, false}},
+		"another error": {io.EOF, vouchTime - 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []bool
+				r := &resource[nodeObject]{reached: func(is bool) { got = append(got, is) }}
+				do, settle := r.doubt(func(*rest.RESTClient, string) error {
+					time.Sleep(tt.takes)
+					return tt.err
+				})
+				testkit.Equal(t, tt.err, do(nil, ""))
+				settle()
+				time.Sleep(2 * vouchTime)
+				synctest.Wait()
+				testkit.Equal(t, tt.want, got)
+			})
+		})
+	}
 }
 
 func TestRotation(t *testing.T) {
