@@ -37,7 +37,11 @@ func (j *Job) Run(ctx context.Context) error {
 	all.Go(func() { supervise.Reap(ctx) })
 	all.Go(func() { j.loop.Run(ctx) })
 	all.Go(func() { j.watch(ctx) })
-	all.Go(func() { j.neighbours.Run(ctx) })
+	// Claims of this node's addresses are answered until its VIPs have moved: a host that a claim misleads
+	// sends adverts elsewhere, and both would hold them (hard case 51).
+	held, moved := context.WithCancel(context.WithoutCancel(ctx))
+	defer moved()
+	all.Go(func() { j.neighbours.Run(held) })
 	all.Go(func() { j.tickler.Run(ctx) })
 	var failed error
 	all.Go(func() {
@@ -53,6 +57,7 @@ func (j *Job) Run(ctx context.Context) error {
 	<-ctx.Done()
 	j.record.Add(events.AgentStopping)
 	j.daemon.Close() // before all else: clients must not notice that this node ends
+	moved()
 	all.Wait()
 	j.record.End(failed)
 	j.checks.Stop()
