@@ -89,7 +89,8 @@ func (c *Cluster) grant(ctx context.Context, names ...string) error {
 // register creates the node's Node, as its kubelet does.
 func (c *Cluster) register(ctx context.Context, n *Node) error {
 	node := object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": n.Name, "labels": n.labels()}}
-	if err := c.API.Create(ctx, "/api/v1/nodes", node.json()); err != nil {
+	// An earlier attempt may have created it, and lost the answer.
+	if err := c.API.Create(ctx, "/api/v1/nodes", node.json()); err != nil && !errors.Is(err, kubeapi.ErrExists) {
 		return err
 	}
 	return n.report(ctx)

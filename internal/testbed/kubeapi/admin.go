@@ -140,6 +140,8 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 			errs = append(errs, err)
 		case status >= 500: // it is not ready, or not any more, or etcd refuses writes
 			errs = append(errs, fmt.Errorf("%w: %d %s", ErrNoServer, status, bytes.TrimSpace(answer)))
+		case status == http.StatusConflict && method == http.MethodPost:
+			return fmt.Errorf("%w: %s", ErrExists, path)
 		case status >= 300:
 			return fmt.Errorf("%s %s: %d %s", method, path, status, bytes.TrimSpace(answer))
 		default:
