@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -98,12 +100,13 @@ func (f *files) inspect(ctx context.Context, path string) {
 	if n == nil {
 		return
 	}
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > largest { // removed meanwhile, or a fault
+	file, err := regular.Named(path)
+	if err != nil { // removed meanwhile, or a fault
 		return
 	}
-	data, err := os.ReadFile(path)
-	if err != nil { // removed meanwhile
+	data, err := io.ReadAll(io.LimitReader(file, largest+1))
+	file.Close()
+	if err != nil || len(data) > largest {
 		return
 	}
 	key := fmt.Sprintf("%s %s %x", n.Name, path, sha256.Sum256(data))
