@@ -242,15 +242,15 @@ const (
 
 // prepare creates the object of the events anew.
 func (c *Clients) prepare(ctx context.Context) error {
-	there := func(err error, status string) error {
-		if err != nil && strings.Contains(err.Error(), ": "+status+" ") {
+	but := func(err, expected error) error {
+		if errors.Is(err, expected) {
 			return nil
 		}
 		return err
 	}
 	return errors.Join(
-		there(c.api.Create(ctx, "/api/v1/namespaces", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")), "409"),
-		there(c.api.Delete(ctx, eventsPath+"/"+eventsName), "404"),
+		but(c.api.Create(ctx, "/api/v1/namespaces", []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")), kubeapi.ErrExists),
+		but(c.api.Delete(ctx, eventsPath+"/"+eventsName), kubeapi.ErrAbsent),
 		c.api.Create(ctx, eventsPath, []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+eventsName+"}}")))
 }
 

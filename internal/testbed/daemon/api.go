@@ -2,8 +2,8 @@ package daemon
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,7 +81,7 @@ func (a *API) Create(collection string, o Object) bool {
 	data, err := json.Marshal(o)
 	testkit.Must(a.t, err)
 	err = a.plane.Create(a.t.Context(), collection, data)
-	if err != nil && strings.Contains(err.Error(), ": 409 ") {
+	if errors.Is(err, kubeapi.ErrExists) {
 		return false
 	}
 	testkit.Must(a.t, err)

@@ -142,6 +142,8 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 			errs = append(errs, fmt.Errorf("%w: %d %s", ErrNoServer, status, bytes.TrimSpace(answer)))
 		case status == http.StatusConflict && method == http.MethodPost:
 			return fmt.Errorf("%w: %s", ErrExists, path)
+		case status == http.StatusNotFound && method != http.MethodPost:
+			return fmt.Errorf("%w: %s", ErrAbsent, path)
 		case status >= 300:
 			return fmt.Errorf("%s %s: %d %s", method, path, status, bytes.TrimSpace(answer))
 		default:

@@ -65,8 +65,12 @@ type Server interface {
 // ErrNoServer is returned by Create, Patch and Delete while no API server takes changes.
 var ErrNoServer = errors.New("no API server of the cluster takes changes")
 
-// ErrExists is returned by Create for an object that there is.
-var ErrExists = errors.New("the object exists")
+// ErrExists is returned by Create for an object that there is, ErrAbsent by Patch and Delete for one that there
+// is not.
+var (
+	ErrExists = errors.New("the object exists")
+	ErrAbsent = errors.New("the object does not exist")
+)
 
 // port is the default port of API servers.
 var port = uint16(v1alpha1.DefaultPorts.API)

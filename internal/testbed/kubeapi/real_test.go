@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -284,7 +285,7 @@ type happened struct {
 func (p *pair) setNode(name, addr string) {
 	p.t.Helper()
 	err := p.Create(p.t.Context(), nodesPath, fmt.Appendf(nil, "{apiVersion: v1, kind: Node, metadata: {name: %s}}", name))
-	if err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+	if err != nil && !errors.Is(err, ErrExists) {
 		p.t.Fatal(err)
 	}
 	p.must(p.Patch(p.t.Context(), nodesPath+"/"+name+"/status",
