@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,8 +261,13 @@ func TestDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				var got []bool
-				r := &resource[nodeObject]{reached: func(is bool) { got = append(got, is) }}
+				r := &resource[nodeObject]{reached: func(is bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, is)
+				}}
 				do, settle := r.doubt(func(*rest.RESTClient, string) error {
 					time.Sleep(tt.takes)
 					return tt.err

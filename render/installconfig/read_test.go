@@ -25,7 +25,6 @@ type (
 	prefix  = installconfig.Prefix
 	pool    = installconfig.Pool
 	host    = installconfig.Host
-	mirror  = installconfig.Mirror
 )
 
 func addr(s, field string) address {
