@@ -92,10 +92,10 @@ var noWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var errNoWatch = errors.New("no answer in time, or the connection ended")
 
-// vouchTime is how long the list of nodes counts while servers are asked again. One that is up answers
-// sooner; with several that are silent, each of which takes dialTimeout, a node that was removed from
-// the cluster would trust its list for seconds (hard case 51).
-const vouchTime = 500 * time.Millisecond
+// vouchTime is how long the list of nodes counts while servers are asked again: one silent server, such as
+// that of a node that lost power, and half a second. With several that are silent a node that was removed
+// from the cluster would trust its list for seconds (hard case 51).
+const vouchTime = dialTimeout + 500*time.Millisecond
 
 // try sends a request to the servers, and records the outcome.
 func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTClient, string) error) error {
