@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
@@ -108,4 +109,18 @@ func (n *Node) NoProcesses(ctx context.Context, podName, container string) (lift
 		err = os.WriteFile(group+"/pids.max", now, 0)
 	}
 	return func() { _ = os.WriteFile(group+"/pids.max", []byte("max"), 0) }, err // gone with its container, if that ended
+}
+
+// ManyGroups returns a cluster.yaml with 10,000 groups more, which no agent takes.
+func ManyGroups(data []byte) ([]byte, error) {
+	c, err := v1alpha1.LoadClusterConfig("cluster.yaml", data)
+	if err != nil {
+		return nil, err
+	}
+	g := c.Spec.Groups[0]
+	for i := range 10000 {
+		g.Name = fmt.Sprintf("api-%d", i)
+		c.Spec.Groups = append(c.Spec.Groups, g)
+	}
+	return c.Marshal()
 }

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -254,30 +253,15 @@ type badFile struct {
 var badConfigs = []badFile{
 	{"half", func(whole []byte, _ netip.Addr) ([]byte, error) { return whole[:len(whole)/2], nil }},
 	{"other-cluster", func(whole []byte, spare netip.Addr) ([]byte, error) {
-		return altered(whole, func(c *v1alpha1.ClusterConfig) {
-			c.Metadata.Name, c.Spec.Domain = "other", "other.example.com"
-			c.Spec.Groups[0].VIPs = []netip.Addr{spare}
-		})
+		c, err := v1alpha1.LoadClusterConfig("cluster.yaml", whole)
+		if err != nil {
+			return nil, err
+		}
+		c.Metadata.Name, c.Spec.Domain = "other", "other.example.com"
+		c.Spec.Groups[0].VIPs = []netip.Addr{spare}
+		return c.Marshal()
 	}},
-	{"many-groups", func(whole []byte, _ netip.Addr) ([]byte, error) {
-		return altered(whole, func(c *v1alpha1.ClusterConfig) {
-			g := c.Spec.Groups[0]
-			for i := range 10000 {
-				g.Name = fmt.Sprintf("api-%d", i)
-				c.Spec.Groups = append(c.Spec.Groups, g)
-			}
-		})
-	}},
-}
-
-// altered returns a changed cluster.yaml.
-func altered(data []byte, change func(*v1alpha1.ClusterConfig)) ([]byte, error) {
-	c, err := v1alpha1.LoadClusterConfig("cluster.yaml", data)
-	if err != nil {
-		return nil, err
-	}
-	change(c)
-	return c.Marshal()
+	{"many-groups", func(whole []byte, _ netip.Addr) ([]byte, error) { return lab.ManyGroups(whole) }},
 }
 
 // badConfig replaces cluster.yaml on a node by one that its agents do not take.

@@ -37,9 +37,8 @@ func (a *act) crowd(context.Context) (undo, error) {
 			}
 		}
 	case crowdMonitors:
-		ports := a.cluster.Spec().Ports
-		for _, port := range []int{ports.KeepalivedMonitor, ports.HAProxyMonitor, ports.FirewallMonitor, ports.CoreDNSMonitor, ports.MDNSMonitor} {
-			to = append(to, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)))
+		for _, m := range a.cluster.Rendered().Monitored(n.Role) {
+			to = append(to, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(m.Port)))
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
