@@ -63,15 +63,15 @@ func (j *Job) decide() (out []state.AnnouncedVIP) {
 			p = vrrp.Leaving
 			why = vrrp.PreferenceWords(g, node.Role, p)
 		}
+		preference := int(p)
+		switch {
+		case !p.Announces():
+			preference = 0
+		case spec.BGP.OnePath():
+			preference = int(p)*places + place(spec, g, node)
+		}
 		for _, vip := range g.VIPs {
-			v := state.AnnouncedVIP{Group: g.Name, VIP: vip, Announced: p.Announces(), Why: why}
-			if v.Announced {
-				v.Preference = int(p)
-				if spec.BGP.OnePath() {
-					v.Preference = int(p)*places + place(spec, g, node)
-				}
-			}
-			out = append(out, v)
+			out = append(out, state.AnnouncedVIP{Group: g.Name, VIP: vip, Announced: p.Announces(), Preference: preference, Why: why})
 		}
 	}
 	return out
@@ -84,14 +84,14 @@ const places = 10
 
 // place returns how many nodes that can have the VIPs of a group precede a node, by name.
 func place(spec *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, node *v1alpha1.Node) (n int) {
+	if node.Role == v1alpha1.RoleBootstrap {
+		return 0
+	}
 	for i := range node.Peers {
 		p := &node.Peers[i]
 		if p.Role != v1alpha1.RoleBootstrap && p.Name < node.Name && spec.Hosts(g, p.Role, p.Labels) {
 			n++
 		}
-	}
-	if node.Role == v1alpha1.RoleBootstrap {
-		return 0
 	}
 	return min(n, places-1)
 }

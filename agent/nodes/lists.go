@@ -57,7 +57,7 @@ func (l lists) run(ctx context.Context, w *Watcher) {
 	for _, one := range l {
 		r := &resource[nodeObject]{
 			client: w.client, name: "nodes", selectors: metav1.ListOptions{LabelSelector: one.selector},
-			refusals: refusals{log: w.log, rights: nodesRights}, reached: one.setReached,
+			refusals: refusals{log: w.log, rights: nodesRights}, reached: one.setReached, identity: true,
 		}
 		all.Go(func() { r.reflect(ctx, one.store, &nodeObject{}) })
 	}

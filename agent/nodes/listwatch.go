@@ -29,6 +29,8 @@ type resource[T any] struct {
 	refusals  refusals
 	// reached is called with whether the API server vouches for the known state.
 	reached func(bool)
+	// identity is set if the known state tells whether the node is in the cluster: it is doubted sooner.
+	identity bool
 }
 
 // IsWatchListSemanticsUnSupported makes the reflector list and then watch, as all
@@ -100,7 +102,7 @@ const vouchTime = dialTimeout + 500*time.Millisecond
 // try sends a request to the servers, and records the outcome.
 func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTClient, string) error) error {
 	settle := func() {}
-	if r.name == "nodes" {
+	if r.identity {
 		do, settle = r.doubt(do)
 	}
 	err := r.client.try(ctx, do)

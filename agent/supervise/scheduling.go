@@ -34,14 +34,17 @@ const (
 	deadlinePeriod  = 10 * time.Millisecond
 )
 
-// roundRobin is the lowest priority of SCHED_RR.
-var roundRobin = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+// roundRobin returns the attributes of the lowest priority of SCHED_RR.
+func roundRobin(flags uint64) unix.SchedAttr {
+	return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Flags: flags, Priority: 1}
+}
 
 // RaiseThreads sets RoundRobin for all threads of this process, and so for those that they
 // start, up to one core: for programs with tasks of milliseconds that are not keepalived's. It
 // needs CAP_SYS_NICE, and fails where the kernel refuses it.
 func RaiseThreads() error {
 	runtime.GOMAXPROCS(1)
+	attr := roundRobin(0) // inherited by new threads
 	for raised := map[string]bool{}; ; {
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -53,7 +56,7 @@ func RaiseThreads() error {
 			if err != nil || raised[t.Name()] {
 				continue
 			}
-			if err := unix.SchedSetAttr(id, &roundRobin, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := unix.SchedSetAttr(id, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("%s: %w", RoundRobin, err)
 			}
 			raised[t.Name()] = true
@@ -83,7 +86,7 @@ func RaiseScheduling(pid int) (Scheduling, error) {
 			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE, Flags: unix.SCHED_FLAG_RESET_ON_FORK | unix.SCHED_FLAG_RECLAIM,
 			Runtime: uint64(deadlineRuntime), Deadline: uint64(deadlinePeriod), Period: uint64(deadlinePeriod),
 		}},
-		{RoundRobin, unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: 1}},
+		{RoundRobin, roundRobin(unix.SCHED_FLAG_RESET_ON_FORK)},
 	} {
 		err := unix.SchedSetAttr(pid, &t.attr, 0)
 		if err == nil {
