@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,11 +78,7 @@ func statusText(b *printer, c *status.Cluster) {
 	if len(c.VIPs) > 0 {
 		row("VIP", "INSTANCE", "HELD BY", "OTHERS")
 	}
-	routed := ""
 	for _, v := range c.VIPs {
-		if v.Routed {
-			routed = "BGP"
-		}
 		others := v.Members[len(v.Holders):]
 		row(v.VIP.String(), v.Instance, cmp.Or(members(&v, v.Members[:len(v.Holders)]), "-"), cmp.Or(members(&v, others), "-"))
 	}
@@ -89,7 +86,11 @@ func statusText(b *printer, c *status.Cluster) {
 	if len(c.VIPs) > 0 {
 		b.WriteByte('\n')
 	}
-	row("NODE", "AGENT", "VRRP SETTINGS", cmp.Or(routed, "KEEPALIVED"), "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
+	announcer := "KEEPALIVED"
+	if slices.ContainsFunc(c.VIPs, func(v status.VIP) bool { return v.Routed }) {
+		announcer = "BGP"
+	}
+	row("NODE", "AGENT", "VRRP SETTINGS", announcer, "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
 	for _, n := range c.Nodes {
 		cells := []string{n.Name, cmp.Or(n.Version, "-"), cmp.Or(n.Settings, "-")}
 		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {

@@ -116,7 +116,7 @@ func TestVerifyUsage(t *testing.T) {
 	}
 }
 
-// It is no error that there is nothing to prove where nodes have no VIPs.
+// Nodes without VIPs leave nothing to prove, without an error.
 func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
