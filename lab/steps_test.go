@@ -67,6 +67,7 @@ func runSteps(t *testing.T, steps []clusterStep) {
 		}) {
 			c.close()
 			c = newCluster(t)
+			c.check(t)
 		}
 	}
 	c.t = t

@@ -74,13 +74,16 @@ func (j *Job) count(name string, ended int) {
 
 var (
 	anyWorker = lazy.Regexp(`(?m)^(\d+) +worker `)
-	// session matches a line of "show sess": its ID and its server.
-	session = lazy.Regexp(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) `)
+	// session matches a line of "show sess" whose connection to its server is established: its ID
+	// and its server. State 8 of the server's side is SC_ST_EST (HAProxy, sc-t.h; up to 2.5
+	// SI_ST_EST of stream_interface-t.h).
+	session = lazy.Regexp(`(?m)^(0x[0-9a-f]+): .* be=(?:api-servers|listening) srv=(\S+) .* (?:scb|s1)=\[8,`)
 )
 
-// endSessions ends all sessions to a server and returns their number, including those of
-// workers from before a reload. Each worker knows only its own sessions, and old ones
-// refuse "shutdown sessions server".
+// endSessions ends all sessions that are connected to a server and returns their number,
+// including those of workers from before a reload. Each worker knows only its own sessions, and
+// old ones refuse "shutdown sessions server". HAProxy retries those that are not connected yet on
+// another server.
 func (m master) endSessions(ctx context.Context, server string) (ended int, err error) {
 	text, err := ask(ctx, m.socket, "show proc")
 	if err != nil {

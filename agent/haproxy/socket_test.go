@@ -104,3 +104,28 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 }
+
+// A session that is not connected to its server yet is retried on another one.
+func TestSession(t *testing.T) {
+	const head = "0x7f9cb401f510: proto=tcpv4 src=192.0.2.21:34472 fe=api be=api-servers srv=m2 ts=00 age=1s calls=2 rq[f=808000h,i=0,an=00h,ax=] rp[f=80008000h,i=0,an=00h,ax=] "
+	for _, tt := range []struct {
+		name, line string
+		connected  bool
+	}{
+		{"3.0 connected", head + "scf=[8,0h,fd=27,rex=2h59m,wex=] scb=[8,1h,fd=28,rex=2h59m,wex=] exp=0s rc=0 c_exp=", true},
+		{"3.0 connecting", head + "scf=[8,0h,fd=23,rex=59s,wex=] scb=[5,1h,fd=24,rex=,wex=] exp=0s rc=0 c_exp=0s", false},
+		{"2.6 connected", head + "scf=[8,0h,fd=17] scb=[8,1h,fd=18] exp=0s rc=0 c_exp=", true},
+		{"2.6 connecting", head + "scf=[8,0h,fd=22] scb=[5,1h,fd=23] exp=0s rc=0 c_exp=0s", false},
+		{"2.2 connected", head + "s0=[8,200008h,fd=17,ex=] s1=[8,200018h,fd=18,ex=] exp=0s", true},
+		{"2.2 connecting", head + "s0=[8,200008h,fd=22,ex=] s1=[5,10h,fd=23,ex=0s] exp=0s", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var want []string
+			if tt.connected {
+				want = []string{"0x7f9cb401f510", "m2"}
+			}
+			found := session().FindStringSubmatch(tt.line)
+			testkit.Equal(t, want, found[min(1, len(found)):])
+		})
+	}
+}

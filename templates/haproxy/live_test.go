@@ -374,6 +374,7 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	t.Logf("one that shuts down was taken out after %v", lb.Await(t, "api-servers", up("UP", "DOWN", "DOWN")))
 	apis[0].die()
 	apis[2].die()
+	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
 	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
 	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
