@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// A VIP acquired by the node is announced four times a second for two seconds, which no
+// An address acquired by the node is announced four times a second for two seconds, which no
 // switch minds. keepalived announces it at once and after a second; a neighbour that
 // meanwhile receives a late answer of the previous holder would send there until then.
 const (
@@ -27,7 +27,7 @@ type announcer struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	left    map[netip.Addr]int // remaining announcements, by VIP
+	left    map[netip.Addr]int // remaining announcements, by address
 	wake    chan struct{}
 	sending logging.Transitions
 }

@@ -122,7 +122,7 @@ func TestAnnounced(t *testing.T) {
 
 // Hard case 51: the holder of a VIP answers at once a stranger that announces the VIP, and the
 // stranger receives the answer; it answers neither peers nor claims of other addresses. It
-// defends its own address against any host.
+// defends its own address against any host, and announces it first.
 func TestHardCase51HolderAnswers(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -148,7 +148,11 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	d := newDefence(newAnnouncer(log), log)
 	d.claims.answer = func(vip netip.Addr, _ string, from net.HardwareAddr) { claimed <- claim{vip, from.String()} }
-	in(holder.Do, func() error { d.follow(instances); return nil })
+	for _, want := range []map[netip.Addr]int{{source[vips[0]]: announceTimes, source[vips[1]]: announceTimes}, {}} {
+		in(holder.Do, func() error { d.follow(instances); return nil })
+		testkit.Equal(t, want, d.announcer.left)
+		clear(d.announcer.left)
+	}
 	t.Cleanup(func() { d.follow(nil) })
 
 	heard := NewClaims(func() {}, log)

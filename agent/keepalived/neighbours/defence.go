@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,23 +35,28 @@ func newDefence(a *announcer, log *slog.Logger) *defence {
 }
 
 // follow defends the VIPs of unicast instances, and the addresses that they send from. With
-// multicast the peers are not known.
+// multicast the peers are not known. A new address of the latter is announced: another host may
+// have claimed it while it was not defended, and would receive the adverts of peers.
 func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
+	var sources []netip.Addr
 	for _, i := range instances {
 		if len(i.Peers) > 0 {
 			address := keepalived.Instance{Interface: i.Interface, VIP: netip.PrefixFrom(i.Source, i.Source.BitLen())}
 			known = append(known, i, address)
+			sources = append(sources, i.Source)
 		}
 	}
 	for _, i := range known {
 		own[i.VIP.Addr()] = i
 	}
 	d.mu.Lock()
+	fresh := slices.DeleteFunc(sources, func(a netip.Addr) bool { _, defended := d.instances[a]; return defended })
 	d.instances, d.answered = own, map[netip.Addr]time.Time{}
 	d.mu.Unlock()
 	d.claims.Follow(known)
+	d.announcer.announce(fresh)
 }
 
 // answer announces a claimed address while it is on this node. Peers of a VIP get no answer: they
