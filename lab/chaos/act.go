@@ -71,6 +71,7 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	halfAPI:          (*act).halfAPI,
 	fullEtcd:         (*act).fullEtcd,
 	readOnly:         (*act).readOnly,
+	fullRun:          (*act).fullRun,
 	noProcesses:      (*act).noProcesses,
 	oddEvents:        (*act).oddEvents,
 	spoof:            (*act).spoof,

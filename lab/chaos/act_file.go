@@ -28,6 +28,12 @@ func (a *act) readOnly(ctx context.Context) (undo, error) {
 	}, nil
 }
 
+// fullRun leaves a node's /run without space.
+func (a *act) fullRun(context.Context) (undo, error) {
+	restore, err := a.node().FillRun()
+	return func(context.Context) error { return restore() }, err
+}
+
 // noProcesses keeps a container from starting processes and threads.
 func (a *act) noProcesses(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]

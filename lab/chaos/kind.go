@@ -54,6 +54,7 @@ const (
 	halfAPI          Kind = "half-api"
 	fullEtcd         Kind = "full-etcd"
 	readOnly         Kind = "read-only"
+	fullRun          Kind = "full-run"
 	noProcesses      Kind = "no-processes"
 	oddEvents        Kind = "odd-events"
 	spoof            Kind = "arp-spoof"
@@ -169,6 +170,7 @@ var kinds = []kind{
 	{halfAPI, controlPlane, partAPI, 1 * second, 8 * second, nil, false, "its API server answers health checks and hangs on all other requests"},
 	{fullEtcd, wholeCluster, 0, 1 * second, 6 * second, nil, false, "etcd refuses writes"},
 	{readOnly, controlPlane, partConfig, 1 * second, 8 * second, daemons, false, "the configuration that an agent writes for a daemon is read-only"},
+	{fullRun, anyNode, 0, 1 * second, 8 * second, nil, false, "its /run has no space left"},
 	{noProcesses, controlPlane, 0, 1 * second, 6 * second, daemons, true, "a container cannot start processes and threads"},
 	{oddEvents, anyNode, partKeepalived, 1 * second, 6 * second, named([]string{eventsFIFO, eventsLarge}, itself), false, "its record of events is a FIFO, or has a gigabyte"},
 	{spoof, wholeCluster, partTopology, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},

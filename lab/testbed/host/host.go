@@ -43,6 +43,9 @@ func New(node *netns.Node, dir string) (*Host, error) {
 			return nil, err
 		}
 	}
+	if err := h.mountRun(); err != nil {
+		return nil, err
+	}
 	files := map[string]string{
 		"/etc/hostname": node.Name + "\n",
 		"/etc/hosts":    "127.0.0.1 localhost\n::1 localhost\n",
@@ -205,8 +208,8 @@ func (h *Host) Init() int {
 	return h.init
 }
 
-// Close ends all processes of the host and removes its control groups. The directory and the
-// namespace stay.
+// Close ends all processes of the host, and removes its /run and control groups. The directory and
+// the namespace stay.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +217,7 @@ func (h *Host) Close() error {
 	if h.keeper != nil {
 		err = h.end()
 	}
-	return errors.Join(err, h.Kill(), RemoveCgroups(h.Cgroup()))
+	return errors.Join(err, h.Kill(), h.unmountRun(), RemoveCgroups(h.Cgroup()))
 }
 
 // Exec returns a command that runs in all namespaces of the host, with this machine's file system.

@@ -1,0 +1,43 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// runSize is the size of a host's /run in bytes, of which nodes use less than a megabyte.
+const runSize = 64 << 20
+
+// mountRun mounts the file system of /run, as an init does.
+func (h *Host) mountRun() error {
+	err := unix.Mount("vipgen-lab", h.Path("/run"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, runOptions(runSize))
+	return os.NewSyscallError("mount", err)
+}
+
+func (h *Host) unmountRun() error {
+	err := unix.Unmount(h.Path("/run"), unix.MNT_DETACH)
+	if errors.Is(err, unix.EINVAL) {
+		return nil // New failed before, or Close was called twice
+	}
+	return os.NewSyscallError("umount", err)
+}
+
+// FillRun leaves /run without space for new data, until restore.
+func (h *Host) FillRun() (restore func() error, err error) {
+	var now unix.Statfs_t
+	if err := unix.Statfs(h.Path("/run"), &now); err != nil {
+		return nil, os.NewSyscallError("statfs", err)
+	}
+	used := (now.Blocks - now.Bfree) * uint64(now.Bsize)
+	return func() error { return h.resizeRun(runSize) }, h.resizeRun(max(used, uint64(now.Bsize)))
+}
+
+func (h *Host) resizeRun(size uint64) error {
+	err := unix.Mount("", h.Path("/run"), "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, runOptions(size))
+	return os.NewSyscallError("mount", err)
+}
+
+func runOptions(size uint64) string { return fmt.Sprintf("mode=755,size=%d", size) }
