@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/nodeip"
@@ -34,6 +35,22 @@ func (d *decision) vips() []netip.Addr {
 		return nil
 	}
 	return nodeip.VIPs(&d.cluster.Spec)
+}
+
+// keepLastPeers adds the last peers of a node that takes part to a list that has no other control-plane
+// node any more, because all were deleted or lost their role. Otherwise it would release VIPs that no other
+// node can hold; and peers that are there nevertheless still receive its adverts. A node that starts
+// takes no part without peers (hard case 2).
+func keepLastPeers(n *v1alpha1.Node, last []v1alpha1.Peer) {
+	master := func(p v1alpha1.Peer) bool { return p.Role == v1alpha1.RoleMaster && p.Name != n.Name }
+	if n.Role != v1alpha1.RoleMaster || slices.ContainsFunc(n.Peers, master) {
+		return
+	}
+	kept := lists.Filter(last, master)
+	listed := func(p v1alpha1.Peer) bool {
+		return slices.ContainsFunc(kept, func(k v1alpha1.Peer) bool { return k.Name == p.Name })
+	}
+	n.Peers = append(slices.DeleteFunc(slices.Clone(n.Peers), listed), kept...)
 }
 
 func vipsOf(conf *keepalived.Conf) (out []netip.Addr) {

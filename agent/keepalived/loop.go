@@ -69,6 +69,9 @@ func (j *Job) decide() (*decision, error) {
 	if err != nil {
 		return nil, err
 	}
+	if before := j.decided.Load(); before != nil && before.takesPart() {
+		keepLastPeers(f.Node, before.node.Peers)
+	}
 	chosen := j.settings.last
 	chosen.conf = nil
 	if f.Cluster.Spec.ByVRRP() {
