@@ -212,7 +212,7 @@ func read(f *os.File, path string, v any) (alive, stale bool, err error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return false, false, errors.Join(err, errors.New("not a regular file"))
 	}
-	data, err := settled(f)
+	data, err := Settled(f)
 	if err != nil {
 		return false, false, err
 	}

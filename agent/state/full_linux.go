@@ -71,9 +71,9 @@ func stamp(space []byte, n uint64) {
 // it.
 var unsettled = []byte("!")
 
-// settled reads a file that its writer may overwrite: data read twice, and not marked
+// Settled reads a state file, which its writer may overwrite: data read twice, and not marked
 // unsettled, is a single state, because the mark is written before any change.
-func settled(f *os.File) (data []byte, err error) {
+func Settled(f *os.File) (data []byte, err error) {
 	for range 100 {
 		before := data
 		if data, err = io.ReadAll(io.NewSectionReader(f, 0, maxSize+1)); err != nil {
