@@ -61,12 +61,12 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 			leftOut = append(leftOut, LeftOutNoAddress.Text(vip))
 			continue
 		}
-		heard, why := reachablePeers(s, n, g, at, vip, peers, v.Mode)
+		received, why := reachablePeers(s, n, g, at, vip, peers, v.Mode)
 		if why != "" {
 			leftOut = append(leftOut, why)
 			continue
 		}
-		members = append(members, Member{VIP: vip, Index: i, At: at, Peers: heard, AllKnown: allKnown(s, n, g, at, heard)})
+		members = append(members, Member{VIP: vip, Index: i, At: at, Peers: received, AllKnown: allKnown(s, n, g, at, received)})
 	}
 	if g.Together && len(members) < len(g.VIPs) {
 		return nil, leftOut
@@ -139,7 +139,7 @@ func reasonToStayOut(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha
 // decides by its own address in the VIP's network, and by being listed at it.
 //
 // A node bound as listed has all nodes as peers, which reach it there.
-func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (heard []v1alpha1.Peer, why string) {
+func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, vip netip.Addr, peers []v1alpha1.Peer, mode v1alpha1.Mode) (reachable []v1alpha1.Peer, why string) {
 	if g.Name == v1alpha1.FirstAPI || len(peers) == 0 {
 		return peers, ""
 	}
@@ -151,7 +151,7 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 	}
 	for _, p := range peers {
 		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {
-			heard = append(heard, p)
+			reachable = append(reachable, p)
 		}
 	}
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
@@ -162,9 +162,9 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 		return peers, ""
 	case here && ingress && unicast && n.Listed != nil && !slices.ContainsFunc(n.Listed, within):
 		return nil, LeftOutUnknownSource.Text(vip)
-	case here && len(heard) > 0:
-		return heard, ""
-	case !here && len(heard) > 0:
+	case here && len(reachable) > 0:
+		return reachable, ""
+	case !here && len(reachable) > 0:
 		return nil, LeftOutElsewhereAPI.Text(vip)
 	case here && unicast:
 		return nil, LeftOutNoPeer.Text(vip)
