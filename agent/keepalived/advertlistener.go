@@ -22,9 +22,9 @@ type advertListener struct {
 
 	failing logging.Transitions
 
-	mu      sync.Mutex
-	hearing migration.Hearing
-	sockets map[socketKey]context.CancelFunc
+	mu       sync.Mutex
+	recorder migration.Recorder
+	sockets  map[socketKey]context.CancelFunc
 }
 
 // socketKey is a link to listen on.
@@ -38,7 +38,7 @@ type socketKey struct {
 func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
-	al.hearing.Follow(pairs, from)
+	al.recorder.Follow(pairs, from)
 	wanted := map[socketKey]bool{}
 	for _, p := range pairs {
 		wanted[socketKey{p.New.Interface, p.New.VIP.Addr().Is6()}] = true
@@ -71,16 +71,16 @@ func (al *advertListener) follow(pairs []migration.Pair, from []netip.Addr) {
 func (al *advertListener) instances() (out []keepalived.Instance) {
 	al.mu.Lock()
 	defer al.mu.Unlock()
-	for _, p := range al.hearing.Pairs() {
+	for _, p := range al.recorder.Pairs() {
 		out = append(out, p.Old, p.New)
 	}
 	return out
 }
 
-func (al *advertListener) received(now time.Time) migration.Heard {
+func (al *advertListener) received(now time.Time) migration.Adverts {
 	al.mu.Lock()
 	defer al.mu.Unlock()
-	return al.hearing.Heard(now)
+	return al.recorder.Adverts(now)
 }
 
 // staleTime is the age at which a received advert is ignored: one that arrived while the
@@ -116,7 +116,7 @@ func (al *advertListener) listen(ctx context.Context, key socketKey) error {
 
 func (al *advertListener) record(key socketKey, a listener.Received) {
 	al.mu.Lock()
-	news := al.hearing.Record(key.link, a, time.Now())
+	news := al.recorder.Record(key.link, a, time.Now())
 	al.mu.Unlock()
 	if news {
 		al.changed()

@@ -79,7 +79,7 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 		Now: now, Up: now.Sub(m.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Heard: m.adverts.received(now), Peers: f.Node.Peers,
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Adverts: m.adverts.received(now), Peers: f.Node.Peers,
 	}
 	if m.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)

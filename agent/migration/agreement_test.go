@@ -76,7 +76,7 @@ func TestAgreement(t *testing.T) {
 		{name: "an update works", change: func(v *view) { v.nodes[2].Update.State = "Working" }, waits: "c: its update is not done (state Working)"},
 		{name: "several", change: func(v *view) { v.nodes[1].Update.State, v.nodes[2].Update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
 		{name: "another kubelet", change: func(v *view) { v.nodes[2].Update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
-		{name: "the operator has said nothing", change: func(v *view) { v.nodes[2].Update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator does not say"},
+		{name: "the operator has reported nothing", change: func(v *view) { v.nodes[2].Update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator has not reported"},
 		{name: "there is no such operator", change: func(v *view) {
 			v.openShift = false
 			for i := range v.nodes {
@@ -182,15 +182,15 @@ func TestHardCase27StepAfterAgreement(t *testing.T) {
 // simulated is a node of a simulated cluster.
 type simulated struct {
 	agreement
-	name     string
-	clock    time.Duration // error of its clock
-	away     func(now time.Duration) bool
-	sees     map[string]Announcement
-	next     map[string]time.Duration // when the latest announcement of a node arrives here
-	said     Announcement
-	running  v1alpha1.VRRPSettings
-	unready  string
-	migrated time.Duration
+	name      string
+	clock     time.Duration // error of its clock
+	away      func(now time.Duration) bool
+	sees      map[string]Announcement
+	next      map[string]time.Duration // when the latest announcement of a node arrives here
+	announced Announcement
+	running   v1alpha1.VRRPSettings
+	unready   string
+	migrated  time.Duration
 }
 
 // Announcements arrive late, clocks are off by seconds, and any node may lose the API at any
@@ -225,7 +225,7 @@ func TestAgreementSimulated(t *testing.T) {
 					unready: n.unready, fresh: !n.away(now), nodes: n.others(list),
 				})
 				if !n.away(now) {
-					n.said = out.announcement
+					n.announced = out.announcement
 				}
 				if out.agreed && out.left <= 0 && n.running == classicSettings {
 					n.running, n.migrated = fastSettings, now
@@ -256,11 +256,11 @@ func TestAgreementSimulated(t *testing.T) {
 func (n *simulated) receive(r *rand.Rand, now time.Duration, list []*simulated) {
 	for _, o := range list {
 		switch due, waiting := n.next[o.name]; {
-		case o.said == n.sees[o.name]:
+		case o.announced == n.sees[o.name]:
 		case !waiting:
 			n.next[o.name] = now + time.Duration(r.IntN(3000))*time.Millisecond
 		case now >= due && !n.away(now):
-			n.sees[o.name] = o.said
+			n.sees[o.name] = o.announced
 			delete(n.next, o.name)
 		}
 	}

@@ -22,13 +22,13 @@ func (m *Machine) review(in *Input, out *Output) {
 		return // migrated with the others, or back
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
-	heard := in.Heard.matching(pairsOf(old, fresh))
-	instance := s.lagging(units(old, fresh), func(i string) time.Time { return heard.last[i][oldSettings].at })
+	adverts := in.Adverts.matching(pairsOf(old, fresh))
+	instance := s.lagging(units(old, fresh), func(i string) time.Time { return adverts.last[i][oldSettings].at })
 	if instance == "" {
 		out.Again = reviewTime // unchanged adverts do not trigger an evaluation
 		return
 	}
-	peer := in.nameOf(heard.last[instance][oldSettings].from)
+	peer := in.nameOf(adverts.last[instance][oldSettings].from)
 	out.log(slog.LevelError, "rolling back: a peer still advertises the old settings", "peer", peer, "instance", instance, "from", s.to.String(), "to", s.from.String())
 	m.counts.RolledBack++
 	m.cooldown = in.Now.Add(cooldownTime)
@@ -96,11 +96,11 @@ func (m *Machine) consider(in *Input, out *Output) {
 	} else if m.lateSince.IsZero() {
 		m.lateSince = in.Now
 	}
-	m.goOrWait(in, &v, got, out)
+	m.beginOrWait(in, &v, got, out)
 }
 
-// goOrWait begins a migration when it is time, or sets the next evaluation.
-func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
+// beginOrWait begins a migration when it is time, or sets the next evaluation.
+func (m *Machine) beginOrWait(in *Input, v *view, got verdict, out *Output) {
 	begin := func(why string, all bool) {
 		out.log(slog.LevelInfo, "migrating to other VRRP settings", "from", v.running.String(), "to", v.target.String(), "because", why)
 		m.migration = &migration{from: v.running, to: v.target, began: in.Now, all: all, migrated: map[string]bool{}}
@@ -108,8 +108,8 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 		m.counts.Migrated++
 		m.status.Migrating = true
 	}
-	heard := in.Heard.matching(m.listen(in, v.running))
-	e := evidence{heard: in.Now.Sub(heard.any(newSettings)) < heardTime, continues: heard.continues, announced: v.migrated() > 0}
+	adverts := in.Adverts.matching(m.listen(in, v.running))
+	e := evidence{advert: in.Now.Sub(adverts.any(newSettings)) < maxAdvertAge, continues: adverts.continues, announced: v.migrated() > 0}
 	switch {
 	case v.unready != "":
 	case got.late && in.Now.Sub(m.lateSince) >= lateAnnouncementTime:
@@ -120,10 +120,10 @@ func (m *Machine) goOrWait(in *Input, v *view, got verdict, out *Output) {
 		begin("the agreed instant is reached", false)
 	case got.agreed:
 		out.Again = max(got.left, time.Millisecond)
-	case !got.at.IsZero() || e.heard:
+	case !got.at.IsZero() || e.advert:
 		out.Again = m.instants.next(in.Now, time.Second)
 	}
-	if e.heard && !m.ignored && m.instants != nil && !m.status.Migrating {
+	if e.advert && !m.ignored && m.instants != nil && !m.status.Migrating {
 		m.ignored = true
 		out.log(slog.LevelWarn, "advertisements with the new VRRP settings ignored: no node is known to have migrated", "continues", e.continues)
 	}

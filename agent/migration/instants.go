@@ -54,9 +54,9 @@ func (m instants) next(now time.Time, most time.Duration) time.Duration {
 
 // evidence holds the signs that another node has migrated.
 type evidence struct {
-	// heard reports a current advert with the new settings, continues that one node has
+	// advert reports a current advert with the new settings, continues that one node has
 	// sent them for several of its intervals.
-	heard, continues bool
+	advert, continues bool
 	// announced reports that another node has announced that it runs the new settings.
 	announced bool
 }
@@ -67,7 +67,7 @@ type evidence struct {
 // instant that may have been agreed, shortly before one that was agreed, because a clock
 // may be wrong, and at any time with the announcement of a node.
 func (m instants) follow(now time.Time, e evidence) bool {
-	if !e.heard {
+	if !e.advert {
 		return false
 	}
 	for _, o := range m {

@@ -58,9 +58,9 @@ type Input struct {
 	Conf func(v1alpha1.VRRPSettings) *keepalived.Conf
 	// Held are the addresses of this node, VIPs included.
 	Held []netip.Addr
-	// Heard holds the adverts of peers, and Peers names their senders.
-	Heard Heard
-	Peers []v1alpha1.Peer
+	// Adverts holds the adverts of peers, and Peers names their senders.
+	Adverts Adverts
+	Peers   []v1alpha1.Peer
 }
 
 // Output is the result of a step.
@@ -120,8 +120,8 @@ type Machine struct {
 }
 
 const (
-	// heardTime is the greatest age of an advert that counts, on a busy node.
-	heardTime = 2 * time.Second
+	// maxAdvertAge is the greatest age of an advert that counts, on a busy node.
+	maxAdvertAge = 2 * time.Second
 	// lateAnnouncementTime is how long most others must have announced their migration before
 	// it counts without adverts: they may have rolled back, and announce that later.
 	lateAnnouncementTime = 10 * time.Second
@@ -191,9 +191,9 @@ func (m *Machine) step(in *Input, out *Output) {
 	}
 	old, fresh := in.Conf(s.from), in.Conf(s.to)
 	out.Listen = pairsOf(old, fresh)
-	heard := in.Heard.matching(out.Listen)
+	adverts := in.Adverts.matching(out.Listen)
 	list := units(old, fresh)
-	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return heard.last[i][newSettings].at }); again > 0 {
+	if again := s.step(in.Now, list, in.holds, func(i string) time.Time { return adverts.last[i][newSettings].at }); again > 0 {
 		out.Again = again
 		out.Settings, out.Conf = s.from, s.mix(old, fresh)
 		return
@@ -245,13 +245,13 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 	switch there, here := count(wanted), count(base); {
 	case in.Stale: // may be outdated
 	case there > 0 && here == 0:
-		return choose(wanted, "the other nodes say so")
+		return choose(wanted, "the other nodes announced them")
 	case here > 0 && there == 0:
-		return choose(base, "the other nodes say so")
+		return choose(base, "the other nodes announced them")
 	}
 	out.Listen = pairsOf(in.Conf(base), in.Conf(wanted))
-	heard := in.Heard.matching(out.Listen)
-	switch before, after := heard.any(oldSettings), heard.any(newSettings); {
+	adverts := in.Adverts.matching(out.Listen)
+	switch before, after := adverts.any(oldSettings), adverts.any(newSettings); {
 	case after.After(before):
 		return choose(wanted, "adverts of other nodes")
 	case !before.IsZero():
@@ -269,9 +269,9 @@ func (m *Machine) learn(in *Input, out *Output) (known bool) {
 		return false
 	}
 	if count(wanted) > count(base) {
-		return choose(wanted, "most of the other nodes said so")
+		return choose(wanted, "most other nodes announced them")
 	}
-	return choose(base, "no other node says otherwise")
+	return choose(base, "no other node announced others")
 }
 
 // listen returns the instances whose adverts may matter: while this node could follow the

@@ -38,9 +38,9 @@ func (in Input) agreedTo(at time.Time) Input {
 	return in
 }
 
-// hearing adds advertisements of b with the given settings at their interval, the last one now.
-func (in Input) hearing(v v1alpha1.VRRPSettings, number int) Input {
-	var h Hearing
+// receiving adds advertisements of b with the given settings at their interval, the last one now.
+func (in Input) receiving(v v1alpha1.VRRPSettings, number int) Input {
+	var h Recorder
 	from := instanceOf(fastSettings).Peers
 	h.Follow(pairsOf(in.Conf(classicSettings), in.Conf(fastSettings)), from)
 	i := instanceOf(v)
@@ -49,7 +49,7 @@ func (in Input) hearing(v v1alpha1.VRRPSettings, number int) Input {
 			Source: from[0], Version: v.Version, RouterID: uint8(i.RouterID), Priority: 60, Interval: i.Interval(), VIPs: []netip.Addr{i.VIP.Addr()},
 		}}, in.Now.Add(-time.Duration(number-1-n)*i.Interval()))
 	}
-	in.Heard = h.Heard(in.Now)
+	in.Adverts = h.Adverts(in.Now)
 	return in
 }
 
@@ -75,7 +75,7 @@ func TestMachine(t *testing.T) {
 	classic, fast := &classicSettings, &fastSettings
 	const s = time.Second
 	holder := func(in *Input) { in.Held = []netip.Addr{netip.MustParseAddr("192.0.2.5")} }
-	unheard := func(in *Input) { // the others announce nothing
+	unannounced := func(in *Input) { // the others announce nothing
 		for i := range in.Nodes {
 			in.Nodes[i].Announced = Announcement{}
 		}
@@ -109,7 +109,7 @@ func TestMachine(t *testing.T) {
 		}},
 		{"a backup hears the holder", []step{first, agreed,
 			{in: cluster(instant).agreedTo(at), runs: classic, again: s, migrated: 1},
-			{in: cluster(instant+s/4).agreedTo(at).hearing(fastSettings, 1), runs: fast, migrated: 1},
+			{in: cluster(instant+s/4).agreedTo(at).receiving(fastSettings, 1), runs: fast, migrated: 1},
 		}},
 		{"one withdraws in time", []step{first, agreed,
 			{in: cluster(15 * s).agreedTo(at).with(func(in *Input) {
@@ -130,15 +130,15 @@ func TestMachine(t *testing.T) {
 			{in: cluster(instant + 3*s).agreedTo(at), runs: classic, waits: "a and 2 more to agree to 2026-05-02T12:01:"},
 		}},
 		{"what the others said need not be so, without an API server", []step{
-			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).hearing(classicSettings, 1), runs: classic, waits: "an API server"},
+			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).receiving(classicSettings, 1), runs: classic, waits: "an API server"},
 		}},
-		{"a forged advert", []step{first, {in: cluster(s).hearing(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
-		{"many of them", []step{first, {in: cluster(s).hearing(fastSettings, 9), runs: classic, waits: "to agree"}}},
+		{"a forged advert", []step{first, {in: cluster(s).receiving(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
+		{"many of them", []step{first, {in: cluster(s).receiving(fastSettings, 9), runs: classic, waits: "to agree"}}},
 		{"the others have migrated at the instant", []step{first, agreed,
-			{in: cluster(instant-s).agreedTo(at).hearing(fastSettings, 9), runs: fast, migrated: 1},
+			{in: cluster(instant-s).agreedTo(at).receiving(fastSettings, 9), runs: fast, migrated: 1},
 		}},
 		{"an instant that this node announced before its agent restarted", []step{
-			{in: cluster(s).with(func(in *Input) { in.Nodes[0].Announced.At = noon }).hearing(fastSettings, 9), runs: fast, migrated: 1},
+			{in: cluster(s).with(func(in *Input) { in.Nodes[0].Announced.At = noon }).receiving(fastSettings, 9), runs: fast, migrated: 1},
 		}},
 		{"most others say that they have", []step{first,
 			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
@@ -147,9 +147,9 @@ func TestMachine(t *testing.T) {
 		}},
 		{"a lagging peer", []step{first, agreed,
 			{in: cluster(instant).agreedTo(at).with(holder), runs: fast, migrated: 1},
-			{in: cluster(instant+2*s).with(fastNow).hearing(classicSettings, 3), runs: fast, migrated: 1, again: s},
-			{in: cluster(instant+4*s).with(fastNow).hearing(classicSettings, 3), runs: fast, migrated: 1, again: s},
-			{in: cluster(instant+6*s).with(fastNow).hearing(classicSettings, 3), runs: classic, migrated: 1, back: 1},
+			{in: cluster(instant+2*s).with(fastNow).receiving(classicSettings, 3), runs: fast, migrated: 1, again: s},
+			{in: cluster(instant+4*s).with(fastNow).receiving(classicSettings, 3), runs: fast, migrated: 1, again: s},
+			{in: cluster(instant+6*s).with(fastNow).receiving(classicSettings, 3), runs: classic, migrated: 1, back: 1},
 			{in: cluster(instant + 7*s).with(fastNow), runs: classic, waits: "rolled back at", announces: "b still advertised classic/unicast/v2/1s (demo_API_0)", migrated: 1, back: 1},
 			{in: cluster(instant + 11*time.Minute), runs: classic, waits: "to agree", migrated: 1, back: 1},
 		}},
@@ -163,13 +163,13 @@ func TestMachine(t *testing.T) {
 			}), runs: classic, waits: "a and 1 more to agree"},
 		}},
 		{"it was away: the others say that they migrated", []step{{in: cluster(0).with(kept(classicSettings)).with(fastNow), runs: fast}}},
-		{"it was away: their adverts say so", []step{{in: cluster(0).with(unheard).hearing(fastSettings, 1), runs: fast}}},
+		{"it was away: their adverts show it", []step{{in: cluster(0).with(unannounced).receiving(fastSettings, 1), runs: fast}}},
 		{"it was away: nobody says anything", []step{
-			{in: cluster(0).with(unheard), again: 4500 * time.Millisecond},
-			{in: cluster(4 * s).with(unheard), again: s / 2},
-			{in: cluster(5 * s).with(unheard), runs: classic, waits: "b: no agent there"},
+			{in: cluster(0).with(unannounced), again: 4500 * time.Millisecond},
+			{in: cluster(4 * s).with(unannounced), again: s / 2},
+			{in: cluster(5 * s).with(unannounced), runs: classic, waits: "b: no agent there"},
 		}},
-		{"it is not registered yet", []step{{in: cluster(0).with(unheard).with(func(in *Input) { in.Unregistered = true })}}},
+		{"it is not registered yet", []step{{in: cluster(0).with(unannounced).with(func(in *Input) { in.Unregistered = true })}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

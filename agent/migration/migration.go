@@ -79,7 +79,7 @@ func (p *Pair) anew() bool { return (len(p.Old.Peers) == 0) != (len(p.New.Peers)
 
 // waits returns how long after the beginning an instance migrates, and whether it migrates
 // sooner when adverts of a migrated node arrive.
-func (p *Pair) waits(holds bool) (delay time.Duration, orHeard bool) {
+func (p *Pair) waits(holds bool) (delay time.Duration, orReceived bool) {
 	old, fresh := DownTime(&p.Old), DownTime(&p.New)
 	switch {
 	case p.anew() && holds:
@@ -102,15 +102,15 @@ func (p *Pair) settled() time.Duration {
 
 // step records the units that migrate by now, and returns the delay of the next step; 0 for
 // none.
-func (s *migration) step(now time.Time, list []unit, holds func(vip string) bool, heard func(instance string) time.Time) (again time.Duration) {
+func (s *migration) step(now time.Time, list []unit, holds func(vip string) bool, received func(instance string) time.Time) (again time.Duration) {
 	for i := range list {
 		u := &list[i]
 		if s.migrated[u.name] {
 			continue
 		}
-		wait, orHeard := u.waits(slices.ContainsFunc(u.vips, holds))
+		wait, orReceived := u.waits(slices.ContainsFunc(u.vips, holds))
 		left := wait - now.Sub(s.began)
-		if s.all || left <= 0 || orHeard && heard(u.Name).After(s.began.Add(-time.Second)) {
+		if s.all || left <= 0 || orReceived && received(u.Name).After(s.began.Add(-time.Second)) {
 			s.migrated[u.name] = true
 			continue
 		}
@@ -152,10 +152,10 @@ func (s *migration) mix(old, fresh *keepalived.Conf) *keepalived.Conf {
 
 // lagging returns an instance with adverts that still have the old settings, because a
 // peer has not migrated; empty for none.
-func (s *migration) lagging(list []unit, heard func(instance string) time.Time) string {
+func (s *migration) lagging(list []unit, received func(instance string) time.Time) string {
 	for i := range list {
 		u := &list[i]
-		if heard(u.Name).After(s.began.Add(u.settled())) {
+		if received(u.Name).After(s.began.Add(u.settled())) {
 			return u.Name
 		}
 	}

@@ -34,8 +34,8 @@ func TestMigrationOrder(t *testing.T) {
 		name           string
 		from, to       v1alpha1.VRRPSettings
 		holder, backup time.Duration // delay after the instant if no advertisement is received
-		holderHears    bool          // migrates at once when it receives advertisements
-		backupHears    bool
+		holderReceives    bool          // migrates at once when it receives advertisements
+		backupReceives    bool
 	}{
 		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
 		{"at the same pace", classicSettings, vrrp3(classicSettings), 0, time.Second, false, true},
@@ -51,14 +51,14 @@ func TestMigrationOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
 			for _, holds := range []bool{true, false} {
-				wait, hears := tt.backup, tt.backupHears
+				wait, received := tt.backup, tt.backupReceives
 				if holds {
-					wait, hears = tt.holder, tt.holderHears
+					wait, received = tt.holder, tt.holderReceives
 				}
 				began := time.Now()
-				migrates := func(after time.Duration, heard time.Time) bool {
+				migrates := func(after time.Duration, received time.Time) bool {
 					s := &migration{from: tt.from, to: tt.to, began: began, migrated: map[string]bool{}}
-					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return heard })
+					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return received })
 					if (again == 0) != s.migrated["demo_API_0"] {
 						t.Errorf("migrated %v, evaluates again in %v", s.migrated, again)
 					}
@@ -70,8 +70,8 @@ func TestMigrationOrder(t *testing.T) {
 				if wait > 0 && migrates(wait-time.Millisecond, time.Time{}) {
 					t.Errorf("holds %t: it migrates before %v", holds, wait)
 				}
-				if wait > 0 && migrates(time.Millisecond, began) != hears {
-					t.Errorf("holds %t: migrates at an advertisement: %t, want %t", holds, !hears, hears)
+				if wait > 0 && migrates(time.Millisecond, began) != received {
+					t.Errorf("holds %t: migrates at an advertisement: %t, want %t", holds, !received, received)
 				}
 				if !holds && wait >= DownTime(instanceOf(tt.from)) {
 					t.Errorf("a backup waits %v, and would take the VIP after %v", wait, DownTime(instanceOf(tt.from)))

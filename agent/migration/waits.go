@@ -43,7 +43,7 @@ var waits = [...]string{
 	WaitConfiguration: "the new configuration: %s",
 	WaitRolledBack:    "rolled back at %s: %s still advertised %s (%s)",
 	waitServer:        "an API server: none vouches for the list of nodes",
-	waitOperator:      "the machine config operator does not say yet how far it is",
+	waitOperator:      "the machine config operator has not reported its progress yet",
 	waitUpdate:        "its update is not done (%s)",
 	waitKubelet:       "its kubelet is %s, that of %s is %s",
 	waitAgent:         "no agent there announces its VRRP settings",

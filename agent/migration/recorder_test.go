@@ -56,7 +56,7 @@ func TestIgnoredAdverts(t *testing.T) {
 	conf := func(v v1alpha1.VRRPSettings) *keepalived.Conf {
 		return &keepalived.Conf{Instances: []keepalived.Instance{*instanceOf(v)}}
 	}
-	var h Hearing
+	var h Recorder
 	h.Follow(pairsOf(conf(classicSettings), conf(fastSettings)), from)
 	record := func(change func(*listener.Received)) bool {
 		a := listener.Received{TTL: 255, Advert: vrrp.Advert{Source: from[0], Version: 3, RouterID: 10, Priority: 60, VIPs: testkit.Addrs("192.0.2.5")}}
@@ -83,26 +83,26 @@ func TestContinues(t *testing.T) {
 	a := listener.Received{TTL: 255, Interface: 1, Advert: vrrp.Advert{
 		Version: 3, RouterID: uint8(fresh.RouterID), Priority: 60, Interval: fresh.Interval(), VIPs: []netip.Addr{fresh.VIP.Addr()},
 	}}
-	type heard struct {
+	type advert struct {
 		from  netip.Addr
 		after time.Duration // in intervals
 	}
 	for name, tt := range map[string]struct {
-		adverts []heard
+		adverts []advert
 		want    bool
 	}{
-		"one":                   {[]heard{{peer, 0}}, false},
-		"a burst":               {slices.Repeat([]heard{{peer, 0}}, 100), false},
-		"two, far apart":        {[]heard{{peer, 0}, {peer, 5}}, false},
-		"three":                 {[]heard{{peer, 0}, {peer, 1}, {peer, 2}}, true},
-		"three of three nodes":  {[]heard{{peer, 0}, {other, 1}, {peer, 2}}, false},
-		"with a break":          {[]heard{{peer, 0}, {peer, 1}, {peer, 2*heardTime/fresh.Interval() + 1}}, false},
-		"long ago":              {[]heard{{peer, -1500}, {peer, -1499}, {peer, -1498}}, false},
-		"of a host, not a peer": {[]heard{{stranger, 0}, {stranger, 1}, {stranger, 2}, {stranger, 3}}, false},
+		"one":                   {[]advert{{peer, 0}}, false},
+		"a burst":               {slices.Repeat([]advert{{peer, 0}}, 100), false},
+		"two, far apart":        {[]advert{{peer, 0}, {peer, 5}}, false},
+		"three":                 {[]advert{{peer, 0}, {peer, 1}, {peer, 2}}, true},
+		"three of three nodes":  {[]advert{{peer, 0}, {other, 1}, {peer, 2}}, false},
+		"with a break":          {[]advert{{peer, 0}, {peer, 1}, {peer, 2*maxAdvertAge/fresh.Interval() + 1}}, false},
+		"long ago":              {[]advert{{peer, -1500}, {peer, -1499}, {peer, -1498}}, false},
+		"of a host, not a peer": {[]advert{{stranger, 0}, {stranger, 1}, {stranger, 2}, {stranger, 3}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := 0
-			var h Hearing
+			notified := 0
+			var h Recorder
 			h.Follow([]Pair{{fresh.Name, old, fresh}}, []netip.Addr{peer, other})
 			now := time.Now()
 			last := now
@@ -110,18 +110,18 @@ func TestContinues(t *testing.T) {
 				a.Source = x.from
 				at := now.Add(x.after * fresh.Interval())
 				if h.Record(fresh.Interface, a, at) {
-					told++
+					notified++
 				}
 				if at.After(last) {
 					last = at
 				}
 			}
-			testkit.Equal(t, tt.want, h.Heard(last).continues)
-			if tt.want && told != 2 {
-				t.Errorf("notified %d times, want once for the first and once when they continue", told)
+			testkit.Equal(t, tt.want, h.Adverts(last).continues)
+			if tt.want && notified != 2 {
+				t.Errorf("notified %d times, want once for the first and once when they continue", notified)
 			}
 			h.Follow([]Pair{{fresh.Name, fresh, old}}, []netip.Addr{peer, other})
-			if got := h.Heard(last); got.continues || len(got.last) > 0 {
+			if got := h.Adverts(last); got.continues || len(got.last) > 0 {
 				t.Errorf("other settings were followed, and it returns %+v", got)
 			}
 		})
@@ -129,35 +129,35 @@ func TestContinues(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	one := evidence{heard: true}
-	many := evidence{heard: true, continues: true}
-	said := evidence{heard: true, announced: true}
-	both := evidence{heard: true, continues: true, announced: true}
+	one := evidence{advert: true}
+	many := evidence{advert: true, continues: true}
+	announced := evidence{advert: true, announced: true}
+	both := evidence{advert: true, continues: true, announced: true}
 	tests := []struct {
-		name   string
-		at     time.Duration // of the instant, after now
-		none   bool          // there is no instant
-		agreed bool
-		heard  evidence
-		want   bool
+		name     string
+		at       time.Duration // of the instant, after now
+		none     bool          // there is no instant
+		agreed   bool
+		evidence evidence
+		want     bool
 	}{
-		{name: "a forged advert, and nobody has agreed on anything", none: true, heard: one},
-		{name: "many of them", none: true, heard: many},
-		{name: "a forged advert before the agreed instant", at: 5 * time.Second, agreed: true, heard: one},
-		{name: "a moment before", at: time.Millisecond, agreed: true, heard: one},
-		{name: "when the agreed instant has come", at: 0, agreed: true, heard: one, want: true},
-		{name: "after it", at: -time.Second, agreed: true, heard: one, want: true},
-		{name: "long after it", at: -time.Minute, agreed: true, heard: many},
+		{name: "a forged advert, and nobody has agreed on anything", none: true, evidence: one},
+		{name: "many of them", none: true, evidence: many},
+		{name: "a forged advert before the agreed instant", at: 5 * time.Second, agreed: true, evidence: one},
+		{name: "a moment before", at: time.Millisecond, agreed: true, evidence: one},
+		{name: "when the agreed instant has come", at: 0, agreed: true, evidence: one, want: true},
+		{name: "after it", at: -time.Second, agreed: true, evidence: one, want: true},
+		{name: "long after it", at: -time.Minute, agreed: true, evidence: many},
 		{name: "silence at the instant", at: 0, agreed: true},
-		{name: "another clock is ahead", at: 5 * time.Second, agreed: true, heard: many, want: true},
-		{name: "adverts go on long before the instant", at: 15 * time.Second, agreed: true, heard: many},
-		{name: "another clock is far ahead, and its node says that it migrated", at: 15 * time.Second, agreed: true, heard: both, want: true},
-		{name: "a forged advert while an instant passes that nobody agreed on", at: -time.Second, heard: one},
-		{name: "this node has withdrawn too late", at: -time.Second, heard: many, want: true},
-		{name: "not all had agreed yet", at: 5 * time.Second, heard: many},
-		{name: "a node says that it migrated, and one advert came", none: true, heard: said},
-		{name: "a node says that it migrated, and sends adverts", none: true, heard: both, want: true},
-		{name: "a node says that it migrated, and is silent", none: true, heard: evidence{announced: true}},
+		{name: "another clock is ahead", at: 5 * time.Second, agreed: true, evidence: many, want: true},
+		{name: "adverts go on long before the instant", at: 15 * time.Second, agreed: true, evidence: many},
+		{name: "another clock is far ahead, and its node says that it migrated", at: 15 * time.Second, agreed: true, evidence: both, want: true},
+		{name: "a forged advert while an instant passes that nobody agreed on", at: -time.Second, evidence: one},
+		{name: "this node has withdrawn too late", at: -time.Second, evidence: many, want: true},
+		{name: "not all had agreed yet", at: 5 * time.Second, evidence: many},
+		{name: "a node says that it migrated, and one advert came", none: true, evidence: announced},
+		{name: "a node says that it migrated, and sends adverts", none: true, evidence: both, want: true},
+		{name: "a node says that it migrated, and is silent", none: true, evidence: evidence{announced: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestFollow(t *testing.T) {
 				// As announced before it passed.
 				m.add(now.Add(tt.at-time.Minute), now.Add(tt.at), tt.agreed)
 			}
-			testkit.Equal(t, tt.want, m.follow(now, tt.heard))
+			testkit.Equal(t, tt.want, m.follow(now, tt.evidence))
 		})
 	}
 }

@@ -47,7 +47,7 @@ func differ(pairs []Pair) (out string) {
 	return out
 }
 
-// generationOf returns the generation of an advert. Where VRRP itself does not tell
+// generationOf returns the generation of an advert. Where VRRP itself does not distinguish them
 // (VRRPv3 of classic and fast in IPv6) the advertised interval does. An advert from
 // beyond the link has no settings with the full TTL: no migration follows it.
 func (p *Pair) generationOf(a listener.Received) generation {
@@ -73,30 +73,30 @@ func (p *Pair) generationOf(a listener.Received) generation {
 	return neither
 }
 
-// heardAdvert is the last advert of a generation of an instance.
-type heardAdvert struct {
+// receivedAdvert is the last advert of a generation of an instance.
+type receivedAdvert struct {
 	at   time.Time
 	from netip.Addr
 }
 
-// Heard is a copy of the adverts that a Hearing received; none in the zero value.
-type Heard struct {
+// Adverts is a copy of the adverts that a Recorder received; none in the zero value.
+type Adverts struct {
 	differ    string // key of the followed pairs
-	last      map[string]map[generation]heardAdvert
+	last      map[string]map[generation]receivedAdvert
 	continues bool // a node keeps sending adverts with the new settings
 }
 
 // matching returns the adverts of these pairs; none if others were followed.
-func (h Heard) matching(pairs []Pair) Heard {
-	if h.differ != differ(pairs) {
-		return Heard{}
+func (r Adverts) matching(pairs []Pair) Adverts {
+	if r.differ != differ(pairs) {
+		return Adverts{}
 	}
-	return h
+	return r
 }
 
 // any returns the time of the last advert of a generation, of any instance.
-func (h Heard) any(of generation) (last time.Time) {
-	for _, adverts := range h.last {
+func (r Adverts) any(of generation) (last time.Time) {
+	for _, adverts := range r.last {
 		if t := adverts[of].at; t.After(last) {
 			last = t
 		}
@@ -104,37 +104,37 @@ func (h Heard) any(of generation) (last time.Time) {
 	return last
 }
 
-// Hearing records the adverts of peers, with any VRRP settings: the one observation that
+// Recorder records the adverts of peers, with any VRRP settings: the one observation that
 // nodes share even if their lists of nodes, clocks or API servers differ. The zero value
 // follows nothing.
-type Hearing struct {
+type Recorder struct {
 	pairs     []Pair
 	differ    string
 	from      []netip.Addr // peers
-	last      map[string]map[generation]heardAdvert
+	last      map[string]map[generation]receivedAdvert
 	sequences map[netip.Addr]sequence // of adverts with the new settings, by sender
 }
 
 // Follow records the adverts of these instances from these peers. It forgets recorded
 // adverts if instances or settings differ from before.
-func (h *Hearing) Follow(pairs []Pair, from []netip.Addr) {
-	if d := differ(pairs); d != h.differ {
-		h.last, h.sequences, h.differ = nil, nil, d
+func (r *Recorder) Follow(pairs []Pair, from []netip.Addr) {
+	if d := differ(pairs); d != r.differ {
+		r.last, r.sequences, r.differ = nil, nil, d
 	}
-	h.pairs, h.from = pairs, from
+	r.pairs, r.from = pairs, from
 }
 
 // Pairs returns the followed instances.
-func (h *Hearing) Pairs() []Pair { return h.pairs }
+func (r *Recorder) Pairs() []Pair { return r.pairs }
 
-// Heard returns the adverts received so far.
-func (h *Hearing) Heard(now time.Time) Heard {
-	out := Heard{differ: h.differ, last: map[string]map[generation]heardAdvert{}}
-	for name, adverts := range h.last {
+// Adverts returns the adverts received so far.
+func (r *Recorder) Adverts(now time.Time) Adverts {
+	out := Adverts{differ: r.differ, last: map[string]map[generation]receivedAdvert{}}
+	for name, adverts := range r.last {
 		out.last[name] = maps.Clone(adverts)
 	}
-	for _, s := range h.sequences {
-		out.continues = out.continues || s.continues() && now.Sub(s.last) < heardTime
+	for _, s := range r.sequences {
+		out.continues = out.continues || s.continues() && now.Sub(s.last) < maxAdvertAge
 	}
 	return out
 }
@@ -146,12 +146,12 @@ const quietTime = 1500 * time.Millisecond
 // Record records an advert received on a link, except the last one of a holder that
 // releases a VIP. It reports news: the first advert of a generation of an instance, or
 // adverts of a migrated node that keep coming.
-func (h *Hearing) Record(link string, a listener.Received, now time.Time) (news bool) {
-	if a.Priority == 0 || !slices.Contains(h.from, a.Source) && !(a.Source.Is6() && a.Source.IsLinkLocalUnicast() && a.Destination.IsMulticast()) {
+func (r *Recorder) Record(link string, a listener.Received, now time.Time) (news bool) {
+	if a.Priority == 0 || !slices.Contains(r.from, a.Source) && !(a.Source.Is6() && a.Source.IsLinkLocalUnicast() && a.Destination.IsMulticast()) {
 		return false
 	}
-	for i := range h.pairs {
-		p := &h.pairs[i]
+	for i := range r.pairs {
+		p := &r.pairs[i]
 		if link != p.New.Interface || int(a.RouterID) != p.New.RouterID || len(a.VIPs) == 0 || a.VIPs[0] != p.New.VIP.Addr() {
 			continue
 		}
@@ -159,17 +159,17 @@ func (h *Hearing) Record(link string, a listener.Received, now time.Time) (news 
 		if is == neither {
 			continue
 		}
-		if h.last == nil {
-			h.last = map[string]map[generation]heardAdvert{}
+		if r.last == nil {
+			r.last = map[string]map[generation]receivedAdvert{}
 		}
-		if h.last[p.Name] == nil {
-			h.last[p.Name] = map[generation]heardAdvert{}
+		if r.last[p.Name] == nil {
+			r.last[p.Name] = map[generation]receivedAdvert{}
 		}
-		news = news || now.Sub(h.last[p.Name][is].at) > quietTime
+		news = news || now.Sub(r.last[p.Name][is].at) > quietTime
 		if is == newSettings {
-			news = h.count(a.Source, now, p.New.Interval()) || news
+			news = r.count(a.Source, now, p.New.Interval()) || news
 		}
-		h.last[p.Name][is] = heardAdvert{now, a.Source}
+		r.last[p.Name][is] = receivedAdvert{now, a.Source}
 	}
 	return news
 }
@@ -189,16 +189,16 @@ const maxSequences = 256
 
 // count counts an advert with the new settings, and reports whether the sender's continue
 // from now on.
-func (h *Hearing) count(from netip.Addr, now time.Time, interval time.Duration) bool {
-	if h.sequences == nil || len(h.sequences) >= maxSequences {
-		h.sequences = map[netip.Addr]sequence{}
+func (r *Recorder) count(from netip.Addr, now time.Time, interval time.Duration) bool {
+	if r.sequences == nil || len(r.sequences) >= maxSequences {
+		r.sequences = map[netip.Addr]sequence{}
 	}
-	before := h.sequences[from]
+	before := r.sequences[from]
 	after := before
-	if now.Sub(before.last) > max(heardTime, 3*interval) {
+	if now.Sub(before.last) > max(maxAdvertAge, 3*interval) {
 		after = sequence{first: now}
 	}
 	after.last, after.interval, after.count = now, interval, after.count+1
-	h.sequences[from] = after
+	r.sequences[from] = after
 	return after.continues() && !before.continues()
 }
