@@ -86,8 +86,8 @@ var Contract = []Entry{
 	{resources + "keepalived/scripts/chk_mcs_script.sh.tmpl", "master arbiter", "4.16", "", "vips", Kept, unused + "the agent checks health itself", nil},
 	{resources + "keepalived/scripts/chk_ocp_script.sh.tmpl", "master arbiter", "", "", "vips", Kept, unused + "the agent checks health itself", nil},
 	{resources + "keepalived/scripts/chk_ocp_script_both.sh.tmpl", "master arbiter", "", "", "vips", Kept, unused + "the agent checks health itself", nil},
-	{"/etc/keepalived/monitor.conf", everyRole, "", "", "vips", Replaced, "says which VRRP settings to migrate to", nil},
-	{"/etc/keepalived/monitor.conf", everyRole, "", "", "novips", Supplied, "says which VRRP settings to migrate to", nil},
+	{"/etc/keepalived/monitor.conf", everyRole, "", "", "vips", Replaced, "holds the VRRP settings to migrate to", nil},
+	{"/etc/keepalived/monitor.conf", everyRole, "", "", "novips", Supplied, "holds the VRRP settings to migrate to", nil},
 
 	// The node's address.
 	{"nodeip-configuration.service", everyRole, "", "", "", Replaced, "chooses the address; kubelet and CRI-O wait for it", order},

@@ -8,16 +8,16 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// told are the cases whose proofs and explanations are kept, in verified/: with and without
+// proved holds the cases whose proofs and explanations are kept, in verified/: with and without
 // OpenShift's own keepalived at the start, with two families on one port, with more API VIPs,
 // and with several ingress controllers. `make test` proves these alone.
-var told = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
+var proved = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
 
 // TestVerify proves for every case that the VIPs are on the right nodes.
 func TestVerify(t *testing.T) {
 	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			if !told[c.name] {
+			if !proved[c.name] {
 				testkit.Long(t)
 			}
 			t.Parallel()
@@ -27,7 +27,7 @@ func TestVerify(t *testing.T) {
 				if len(out) == 0 {
 					t.Errorf("%s prints nothing\n%s", name, report)
 				}
-				if told[c.name] {
+				if proved[c.name] {
 					checkTold(t, filepath.Join("verified", c.name+"."+name+".txt"), out)
 				}
 			}

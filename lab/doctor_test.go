@@ -76,7 +76,7 @@ func (d *diagnosed) taken(h *Node) {
 	}))
 }
 
-// apart is how long nodes are cut off, or stand still.
+// apart is how long nodes are cut off, or suspended.
 const apart = 2 * time.Second
 
 var faults = []fault{

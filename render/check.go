@@ -144,14 +144,14 @@ func (r *resolver) checkPresence() bool {
 	}
 	if !assets.PlatformNamed(i.Platform).HasVIPs() {
 		hint = fmt.Sprintf("platform %s has no field for VIPs: give spec.apiVIPs and spec.ingressVIPs in vipgen.yaml, see 'vipgen schema'; "+
-			"a cluster behind a load balancer that somebody else runs, or a single node without VIPs, needs nothing from vipgen", i.Platform)
+			"a cluster behind an external load balancer, or a single node without VIPs, needs nothing from vipgen", i.Platform)
 	}
 	if i.ControlPlane.Replicas == 1 {
 		hint += "; spec.loadBalancer.type: None in vipgen.yaml gives a single node without VIPs its DNS"
 	}
 	if len(r.api)+len(r.ingress) == 0 && (i.Platform == "vsphere" || i.Platform == "nutanix") {
 		// User-provisioned infrastructure: the installer does not need them there.
-		hint += "; a cluster behind a load balancer that somebody else runs needs nothing from vipgen"
+		hint += "; a cluster behind an external load balancer needs nothing from vipgen"
 	}
 	missing := "VIPs"
 	switch {

@@ -22,7 +22,7 @@ type place struct {
 	computed bool
 }
 
-// String returns the address, and who has chosen it where the file does not have it.
+// String returns the address, and the origin of one that the file does not have.
 func (p place) String() string {
 	if p.computed {
 		return p.Addr.String() + ", the installer's default"
@@ -62,9 +62,9 @@ func (r *resolver) orConfigured(have []place, field string, list []netip.Addr) [
 	if len(have) > 0 {
 		why := "the install-config has " + have[0].field
 		if have[0].computed {
-			why = fmt.Sprintf("%s in the install-config is the place, and without it the cluster gets %s", have[0].field, have[0])
+			why = fmt.Sprintf("%s in the install-config sets them: %s", have[0].field, have[0])
 		}
-		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "no list here: "+why)
+		r.errorAt(r.in.vipDocs, problem.ConflictingFields, field, fmt.Sprint(list), "none: "+why)
 		return have
 	}
 	return places(r.in.vipDocs, field, list)

@@ -67,7 +67,7 @@ func (r *resolver) networksBind() bool {
 func (r *resolver) bindingHint(vips []place) string {
 	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
 	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}
-	where := "networking.machineNetwork says nothing then about where the nodes are: "
+	where := "networking.machineNetwork does not show then where the nodes are: "
 	if len(r.in.Install.MachineNetworks) == 0 {
 		where = ""
 	}

@@ -47,7 +47,7 @@ type rackNode struct {
 	root  string
 	agent *exec.Cmd
 	log   testkit.Log
-	// haproxy are the listeners of what stands for HAProxy.
+	// haproxy holds the listeners of the stand-in for HAProxy.
 	haproxy []net.Listener
 	state   *state.Dir
 }
@@ -186,7 +186,7 @@ func (n *rackNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, n.Name)
 }
 
-// balance runs what stands for HAProxy.
+// balance runs the stand-in for HAProxy.
 func (l *racks) balance(n *rackNode) {
 	l.t.Helper()
 	n.haproxy = nil

@@ -11,7 +11,7 @@ var (
 	preference  = monitor.Gauge("vipgen_bgp_preference", "Preference with which this node announces the VIP: routers use the nodes with the lowest. There is no value while it does not.", "group", "vip")
 	established = monitor.Gauge("vipgen_bgp_session_established", "Whether the BGP session with the router is established (1) or not (0).", "peer")
 	bfdUp       = monitor.Gauge("vipgen_bgp_bfd_up", "Whether BFD with the router is up (1) or not (0); there is no value without BFD.", "peer")
-	failing     = monitor.Gauge("vipgen_bgp_problem", "Whether VIPs cannot be announced as they should be (1) or can (0).")
+	failing     = monitor.Gauge("vipgen_bgp_problem", "Whether a problem prevents announcements of VIPs (1) or none does (0).")
 )
 
 // Describe implements prometheus.Collector.

@@ -64,8 +64,8 @@ func broken(list []*connection) (all, gone map[string]int) {
 	return all, gone
 }
 
-// TestRehash: a node that goes takes its connections along, and no others: the router before it has
-// one path left. A node that comes takes connections from nodes behind the same router.
+// TestRehash: when a node leaves, its connections are lost and no others, because the router before
+// it has one path left. A node that joins takes connections from nodes behind the same router.
 func TestRehash(t *testing.T) {
 	testkit.Live(t)
 	l := newRacks(t, cluster)

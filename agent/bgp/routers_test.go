@@ -33,7 +33,7 @@ bfd
 `
 
 // frrRack is the configuration of the first rack's router: it accepts the VIPs alone, and
-// tells the nodes nothing.
+// announces nothing to the nodes.
 const frrRack = `frr defaults datacenter
 ip prefix-list vips seq 5 permit 198.51.100.0/24 ge 32
 ipv6 prefix-list vips seq 5 permit 2001:db8:100::/64 ge 128

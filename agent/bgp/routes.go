@@ -56,7 +56,7 @@ func set(table, kind int, wanted map[netip.Addr]int) (failed error) {
 		return err
 	}
 	same := func(r netlink.Route, metric int) bool {
-		// The kernel gives IPv6 routes without a metric one of its own.
+		// The kernel sets a metric for IPv6 routes without one.
 		return r.Type == kind && r.LinkIndex == lo.Attrs().Index && (metric == 0 || r.Priority == metric)
 	}
 	for vip, metric := range wanted {

@@ -8,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Speaker has BGP sessions with routers, and accepts no route of theirs.
+// Speaker holds BGP sessions with routers, and accepts none of their routes.
 type Speaker interface {
 	// SetPeers changes the sessions to those with these routers. Unchanged ones stay up.
 	SetPeers([]Peer) error

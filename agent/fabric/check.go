@@ -67,7 +67,7 @@ type run struct {
 	err     error // the first one; nothing is done after it
 }
 
-// do has a node do something with the address.
+// do has a node execute a request.
 func (r *run) do(s side, q request) (a answer) {
 	if r.err != nil {
 		return a
@@ -123,9 +123,9 @@ func (r *run) move(from, to side, form arpnd.Form) {
 	r.do(from, request{Do: opReset})
 	r.do(from, request{Do: opSend})
 	took := r.do(to, request{Do: opMove, Form: form}).Took
-	heard := r.do(from, request{Do: opCount, Form: form, Want: 1}).Count
+	received := r.do(from, request{Do: opCount, Form: form, Want: 1}).Count
 	r.do(from, request{Do: opStop})
-	r.add(from, to, moved(form, took, heard))
+	r.add(from, to, moved(form, took, received))
 	if form == arpnd.Forms(r.address.Is6())[0] {
 		r.held(from, to, form)
 	}

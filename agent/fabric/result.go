@@ -62,7 +62,7 @@ func unused(macs []net.HardwareAddr, others []netip.Addr) Check {
 
 // moved judges how long packets to the address took to reach its next holder, and whether
 // the previous one received the announcement.
-func moved(form arpnd.Form, took time.Duration, heard int) Check {
+func moved(form arpnd.Form, took time.Duration, received int) Check {
 	c := passed("move-"+string(form), "%v", took.Round(time.Millisecond))
 	if took < 0 {
 		c.Figure = fmt.Sprintf("not within %v", moveWithin)
@@ -75,7 +75,7 @@ func moved(form arpnd.Form, took time.Duration, heard int) Check {
 		result = Warning
 	}
 	switch {
-	case took < 0 && heard == 0:
+	case took < 0 && received == 0:
 		c = c.failed(result, what+" do not arrive: neighbours keep the previous holder", "have the network pass and learn from them: GARP detection (ACI), no ARP or ND suppression, inspection or limit at these ports")
 	case took < 0:
 		c = c.failed(result, what+" arrive, but packets to the new holder do not: the network does not learn that the address moved", "allow the address at both ports: port security, IP source guard, endpoint learning")

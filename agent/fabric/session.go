@@ -73,7 +73,7 @@ type answer struct {
 	RouterIDs []int              `json:"routerIDs,omitempty"`
 }
 
-// node does what it is asked to do on this machine.
+// node executes requests on this machine.
 type node struct {
 	targets  []target
 	port     int
@@ -94,7 +94,7 @@ func (n *node) close() error {
 	return errors.Join(errs...)
 }
 
-// do does what is asked, in bounded time.
+// do executes a request, in bounded time.
 func (n *node) do(ctx context.Context, r request) (a answer, err error) {
 	if r.Do == opJoin {
 		return n.join(ctx, r)

@@ -56,12 +56,12 @@ func TestLastGoodCluster(t *testing.T) {
 	testkit.WriteFile(t, s.ClusterConfig, []byte("spec: ["))
 	for range 2 {
 		if load(true) != first {
-			t.Error("another value for a file that is not right")
+			t.Error("another value for an invalid file")
 		}
 	}
 	expectLogged(t, log, "cluster.yaml missing: there is no earlier one to use", "cluster.yaml valid", "cluster.yaml invalid: the last valid one stays in use")
 
-	s, log = source(t, dir) // started anew
+	s, log = source(t, dir) // restarted
 	if got := load(true); got.Metadata.Name != first.Metadata.Name {
 		t.Errorf("cluster %q", got.Metadata.Name)
 	}

@@ -45,7 +45,7 @@ func (d *departures) update(r Redirect, log *slog.Logger) {
 // belongsTo returns a predicate for connections, by this node's address and port, of VIPs
 // that are gone: they use the VIP itself, or the target of redirected connections.
 //
-// The socket does not tell through which VIP a redirected connection came, so it stays
+// The socket does not show through which VIP a redirected connection came, so it stays
 // while another VIP with the same target address is here. programs includes connections
 // of programs on the node that go to HAProxy wherever the VIP is.
 func (r Redirect) belongsTo(gone, here []netip.Addr, programs bool) func(own, peer netip.AddrPort) bool {

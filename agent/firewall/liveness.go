@@ -19,7 +19,7 @@ func (j *Job) Health(context.Context) error {
 		return err
 	}
 	if p := j.last.Load(); p != nil && p.Why != "" {
-		return errors.New("the redirect is not as it should be: " + p.Why)
+		return errors.New("the redirect is not in place: " + p.Why)
 	}
 	return nil
 }

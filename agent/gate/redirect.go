@@ -69,7 +69,7 @@ func redirect(g *v1alpha1.Group, fw *state.Firewall, err error) state.Fact {
 	missing := func(vip netip.Addr) bool { return !slices.Contains(fw.VIPs, vip) }
 	switch {
 	case err != nil:
-		f.Why = fmt.Sprintf("the firewall job says nothing useful: %v", err)
+		f.Why = fmt.Sprintf("invalid state of the firewall job: %v", err)
 	case fw == nil:
 		f.Why = "the firewall job does not run"
 	case !fw.InPlace:

@@ -48,11 +48,11 @@ func TestMerge(t *testing.T) {
 
 // rig is a node with a guard and another that sends to it.
 type rig struct {
-	t             *testing.T
-	guard         *Guard
-	node, sender  *netns.Node
-	host          *daemon.Host
-	heard4, heard *net.IPConn
+	t                    *testing.T
+	guard                *Guard
+	node, sender         *netns.Node
+	host                 *daemon.Host
+	received4, received6 *net.IPConn
 }
 
 func newRig(t *testing.T) *rig {
@@ -64,12 +64,12 @@ func newRig(t *testing.T) *rig {
 	r.sender = daemon.AddNode(t, network, "sender", "192.0.2.11/24", "2001:db8::11/64", "192.0.2.66/24")
 	r.host = daemon.NewHost(t, r.node)
 	r.do(func() (err error) {
-		if r.heard4, err = net.ListenIP("ip4:112", nil); err == nil {
-			r.heard, err = net.ListenIP("ip6:112", nil)
+		if r.received4, err = net.ListenIP("ip4:112", nil); err == nil {
+			r.received6, err = net.ListenIP("ip6:112", nil)
 		}
 		return err
 	})
-	t.Cleanup(func() { r.heard4.Close(); r.heard.Close() })
+	t.Cleanup(func() { r.received4.Close(); r.received6.Close() })
 	return r
 }
 
@@ -82,9 +82,9 @@ func (r *rig) do(f func() error) {
 // passes sends a packet and reports whether it arrived; if not, it was dropped and counted.
 func (r *rig) passes(from, to string, ttl int, payload ...byte) bool {
 	r.t.Helper()
-	c := r.heard4
+	c := r.received4
 	if addr(to).Is6() {
-		c = r.heard
+		c = r.received6
 	}
 	return r.arrives(c, func() error { return sendTo(from, to, ttl, payload) })
 }
@@ -204,7 +204,7 @@ func TestFragments(t *testing.T) {
 	})
 	first := []byte{vrrp.Protocol, 0, 1, 4, 0, 0, 0, 0, 0x31, 97, 100, 1, 0, 10, 0, 0} // destination options, 8 bytes of padding
 	second := addr("2001:db8::5").AsSlice()
-	if r.arrives(r.heard, func() error {
+	if r.arrives(r.received6, func() error {
 		fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ func version(ctx context.Context, bin string) (string, error) {
 func parseVersion(out []byte) (string, error) {
 	found := versionLine().FindSubmatch(out)
 	if found == nil {
-		return "", fmt.Errorf("HAProxy gives no version: %.200q", out)
+		return "", fmt.Errorf("no version in the output of haproxy -v: %.200q", out)
 	}
 	return string(found[1]), nil
 }

@@ -50,7 +50,7 @@ func AwaitShutdown(log *slog.Logger, vips []netip.Addr) {
 	if AwaitVIPs(vips, ShutdownBound) {
 		log.Info("VIPs moved to other nodes")
 	} else {
-		log.Warn("VIPs still on this node: waited in vain", "bound", ShutdownBound)
+		log.Warn("VIPs still on this node after the longest wait", "bound", ShutdownBound)
 	}
 }
 

@@ -26,10 +26,10 @@ var (
 	vipHeldFor  = monitor.Counter("vipgen_vip_held_seconds_total", "For how long this node has held the VIP, in seconds. The sum over all nodes grows by a second each second, less while no node holds the VIP, and more in a split brain.", onVIP...)
 	peersOf     = monitor.Gauge("vipgen_vip_peers", "Other nodes that take part for the VIP.", onVIP...)
 
-	clientsKnown = monitor.Gauge("vipgen_vip_clients_known", "Connections of clients to the VIP, as its holder told this node, which would tell these clients if the holder were dead; 0 on the holder.", onVIP...)
+	clientsKnown = monitor.Gauge("vipgen_vip_clients_known", "Connections of clients to the VIP in the list that its holder sent to this node, which notifies these clients if the holder dies; 0 on the holder.", onVIP...)
 	clientsTold  = monitor.Counter("vipgen_vip_clients_told_total", "Connections of clients that this node sent an ACK because a VIP came to it, so that clients which only listen notice that its holder is dead.")
 
-	lateBy = monitor.Counter("vipgen_late_seconds_total", "Sum of the delays of the job's checks of its node, one each second, that were late by 200 ms or more, in seconds: the node stood still or had no CPU time for the job.")
+	lateBy = monitor.Counter("vipgen_late_seconds_total", "Sum of the delays of the job's checks of its node, one each second, that were late by 200 ms or more, in seconds: the node was paused, or had no CPU time for the job.")
 
 	guarded   = monitor.Gauge("vipgen_vrrp_guard_in_place", "Whether VRRP packets of hosts outside of this node's groups are dropped before keepalived (1) or not (0).")
 	strangers = monitor.Counter("vipgen_vrrp_dropped_total", "VRRP packets with the router ID of a group that were dropped because no member of the group can have sent them.", "interface", "family", "router_id")

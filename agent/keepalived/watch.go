@@ -65,7 +65,7 @@ func (j *Job) observe() bool {
 	j.neighbours.Announce(acquired)
 	j.tickler.Observe(held, acquired)
 	j.record.Moves(instances, before, held)
-	return lost || membership.Deaf(instances, held)
+	return lost || membership.LostSource(instances, held)
 }
 
 func (j *Job) publish() {

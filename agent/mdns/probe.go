@@ -17,7 +17,7 @@ import (
 type conflictError state.Conflict
 
 func (e *conflictError) Error() string {
-	return fmt.Sprintf("the name %s is taken on this link: %v says %q", e.Name, e.From, e.Theirs)
+	return fmt.Sprintf("the name %s is taken on this link: %v publishes %q", e.Name, e.From, e.Theirs)
 }
 
 // probe returns the query for other owners of the records' names (RFC 6762 section 8.1).

@@ -10,7 +10,7 @@ var (
 	daemonWanted    = Gauge("vipgen_daemon_wanted", "Whether the daemon should run on this node (1) or not (0).", "daemon")
 	daemonUp        = Gauge("vipgen_daemon_up", "Whether the daemon's process runs (1) or not (0).", "daemon")
 	daemonRestarts  = Counter("vipgen_daemon_restarts_total", "Starts of the daemon after the first one.", "daemon")
-	configApplied   = Counter("vipgen_config_applied_total", "Configurations that the daemon was told to read, by a start or a reload.", "daemon")
+	configApplied   = Counter("vipgen_config_applied_total", "Configurations that the daemon loaded, at a start or by a reload.", "daemon")
 	configRefused   = Counter("vipgen_config_refused_total", "Configurations that the daemon's own parser refused.", "daemon")
 	configFailed    = Counter("vipgen_config_failed_total", "Configurations that could not be rendered, written or loaded.", "daemon")
 	configAppliedAt = Gauge("vipgen_config_applied_timestamp_seconds", "When a configuration was applied last, in seconds since 1970.", "daemon")

@@ -125,9 +125,9 @@ func TestHardCase37OddNode(t *testing.T) {
 		many = append(many, internal(fmt.Sprintf("198.18.%d.%d", i>>8, i&255)))
 	}
 	for name, c := range map[string]struct {
-		node string
-		said string // in the log
-		peer bool   // whether the node becomes a peer
+		node   string
+		logged string // in the log
+		peer   bool   // whether the node becomes a peer
 	}{
 		"a role that is no name":   {node("odd", workers+`,"node-role.kubernetes.io/Infra_GPU":""`, "", internal("192.0.2.30")), "Infra_GPU", true},
 		"a role of the bootstrap":  {node("odd", `"node-role.kubernetes.io/bootstrap":""`, "", internal("192.0.2.30")), "", true},
@@ -153,10 +153,10 @@ func TestHardCase37OddNode(t *testing.T) {
 					t.Errorf("%s has %d addresses", p.Name, len(p.Addresses))
 				}
 			}
-			if lines := strings.Count(w.log.String(), "Nodes ignored"); (c.said != "") != (lines == 1) || !strings.Contains(w.log.String(), c.said) {
-				t.Errorf("the log does not have %q once:\n%s", c.said, w.log.String())
+			if lines := strings.Count(w.log.String(), "Nodes ignored"); (c.logged != "") != (lines == 1) || !strings.Contains(w.log.String(), c.logged) {
+				t.Errorf("the log does not have %q once:\n%s", c.logged, w.log.String())
 			}
-			if got := w.invalid.Load(); (got == 1) != (c.said != "") {
+			if got := w.invalid.Load(); (got == 1) != (c.logged != "") {
 				t.Errorf("%d Nodes are counted as invalid", got)
 			}
 			if w.log.Len() > 4<<10 {

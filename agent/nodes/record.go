@@ -137,7 +137,7 @@ func (r *record) peer(spec *v1alpha1.ClusterConfigSpec) v1alpha1.Peer {
 			p.Addresses = append(p.Addresses, a)
 		}
 	}
-	// NodeNetworks looks at the networks of this node only.
+	// NodeNetworks covers the networks of this node only.
 	networks := spec.NodeNetworks([]v1alpha1.Interface{{Addresses: r.Networks}})
 	vipNetworks := spec.VIPNetworks(networks)
 	status := p.Addresses

@@ -107,9 +107,9 @@ func (h *host) awaitPeers(w *Watcher, stale bool, want ...string) {
 	})
 }
 
-// said waits until the log has a number of lines with a text, and fails the test if it has
+// awaitLines waits until the log has a number of lines with a text, and fails the test if it has
 // more: lines are logged after the state is known.
-func (h *host) said(text string, times int) {
+func (h *host) awaitLines(text string, times int) {
 	h.t.Helper()
 	await(h.t, h.log, fmt.Sprintf("%d lines with %q", times, text), func() bool { return h.log.lines(text) >= times })
 	if n := h.log.lines(text); n != times {
@@ -150,7 +150,7 @@ func TestWatch(t *testing.T) {
 	// Hard case 15: the name stays, the address changes.
 	c.move("worker-0", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
-	h.said("moved=worker-0", 1) // once
+	h.awaitLines("moved=worker-0", 1) // once
 
 	// A VIP of the cluster is never an address, as soon as it is a VIP.
 	next := *h.opts.Cluster
@@ -198,7 +198,7 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	local.Kill()
 	peer.Kill()
 	h.awaitPeers(w, true, "worker-0=192.0.2.20", "worker-1=192.0.2.21")
-	h.said(nobody, before+1)
+	h.awaitLines(nobody, before+1)
 	c.api.Delete("/api/v1/nodes/worker-1")
 	peer.Start()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
@@ -241,8 +241,8 @@ func TestSilentServer(t *testing.T) {
 	defer second.Thaw()
 	first.Kill()
 	h.awaitPeers(w, true, "worker-0=192.0.2.20")
-	h.said("no API server answers", 1)
-	h.said("reading from API server", 1)
+	h.awaitLines("no API server answers", 1)
+	h.awaitLines("reading from API server", 1)
 }
 
 // The list counts for vouchTime while servers are asked again, unless one refuses the credentials.
@@ -411,7 +411,7 @@ func TestStateCannotBeWritten(t *testing.T) {
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
-	h.said("cannot store the last known state", 1)
+	h.awaitLines("cannot store the last known state", 1)
 }
 
 func TestHardCase22Refused(t *testing.T) {
@@ -430,7 +430,7 @@ func TestHardCase22Refused(t *testing.T) {
 	c.move("worker-0", "192.0.2.21")
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	for _, want := range []string{"the API server refuses", "list and watch nodes again", `user=system:node:master-0`, "manifests/clusterrole.yaml", `verbs [get list watch]`} {
-		h.said(want, 1)
+		h.awaitLines(want, 1)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Writers and readers share the kernel's clock, which does not stand still.
+// Writers and readers share the kernel's clock, which always advances.
 func TestAnswersClock(t *testing.T) {
 	d := open(t, t.TempDir())
 	testkit.Must(t, d.Publish(value{}))

@@ -56,7 +56,7 @@ func (m *ModeFileContent) validate() error {
 		p := k.list[0]
 		return fmt.Errorf("%s: found %.50s, expected %s", p.Field, p.Found, p.Expected)
 	case m.Mode == "" && m.Profile == "" && m.Version == 0 && m.AdvertInterval == 0 && len(m.Without) == 0:
-		return errors.New("it says neither mode nor profile")
+		return errors.New("mode or profile required")
 	case m.Profile != ProfileCustom && (m.Version != 0 || m.AdvertInterval != 0):
 		return errors.New("version and advertInterval are for profile custom alone")
 	case m.Version != 0 && m.Version != 2 && m.Version != 3:

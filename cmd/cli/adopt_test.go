@@ -99,7 +99,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"adopt unknown.yaml --dir new", command.Input, "file /etc/kubernetes/manifests/kube-vip.yaml: found it in MachineConfig 00-new of the operator"},
 		{"adopt shadowed.yaml --dir new --allow-default-image", command.Shadowed, "[shadowed]"},
 		{"adopt shadowed.yaml --accept 99-zz", command.OK, ""},
-		{"adopt pool.yaml", command.Shadowed, "it also in MachineConfig 50-infra-site of somebody else, which the operator merges after 99-worker-vipgen (pool infra)"},
+		{"adopt pool.yaml", command.Shadowed, "it also in MachineConfig 50-infra-site of another owner, which the operator merges after 99-worker-vipgen (pool infra)"},
 		{"adopt unknown.yaml --accept /etc/kubernetes/manifests/kube-vip.yaml", command.OK, ""},
 		{"adopt live.yaml --dir new", command.Input, "expected an image in a registry that nodes reach, by --agent-image [default-image]\n  1. skopeo copy "},
 		{"adopt live.yaml --agent-image a:b:c", command.Input, "--agent-image: expected an image"},

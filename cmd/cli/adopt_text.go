@@ -21,7 +21,7 @@ func planText(out *printer, p *adopt.Plan) {
 	out.overlaps("shadowed: vipgen's files never reach the node", p.Shadowed)
 	planRollouts(out, p)
 	planImages(out, p)
-	importLosses(out, p.Import.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
+	importLosses(out, p.Import.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not receive each other's advertisements")
 	if n := len(p.Import.Lost); n > 0 {
 		fmt.Fprintf(out, "\nNot carried over: %s; 'vipgen import' lists them.\n", command.Plural(n, "setting"))
 	}

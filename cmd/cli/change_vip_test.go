@@ -78,9 +78,9 @@ func TestDiffOfClients(t *testing.T) {
 		"additionalAPIVIPs: [{name: mgmt, vips: [192.0.2.7]}]": {"VIP of api-mgmt 192.0.2.7 is added: 192.0.2.7 answers once the nodes have the change",
 			"VIP of api-mgmt 192.0.2.7 is added: have api-mgmt.demo.example.com resolve to 192.0.2.7"},
 		"ingress: [{name: old, controller: default, vips: [192.0.2.7]}]": {"VIP of ingress-old 192.0.2.7 is added: 192.0.2.7 answers"},
-		"[192.0.2.2] becomes [192.0.2.4]": {"VIP of api 192.0.2.2 becomes 192.0.2.4: (apiServerInternalIPs is fixed at installation): what reads it there goes on using it, such as new machines",
+		"[192.0.2.2] becomes [192.0.2.4]": {"VIP of api 192.0.2.2 becomes 192.0.2.4: (apiServerInternalIPs is fixed at installation): programs that read it there continue to use it, such as new machines",
 			"VIP of api 192.0.2.2 becomes 192.0.2.4: the API servers' certificate stays as it was installed"},
-		"[192.0.2.3] becomes [192.0.2.4]":  {"VIP of ingress 192.0.2.3 becomes 192.0.2.4: (ingressIPs is fixed at installation): what reads it there goes on using it"},
+		"[192.0.2.3] becomes [192.0.2.4]":  {"VIP of ingress 192.0.2.3 becomes 192.0.2.4: (ingressIPs is fixed at installation): programs that read it there continue to use it"},
 		"dns: {upstreams: [198.51.100.1]}": nil,
 	} {
 		good(t)

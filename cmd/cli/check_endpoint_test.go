@@ -119,7 +119,7 @@ Wrong 1: the certificate of 127.0.0.1:PORT is not for api.corp.example but for a
   openshift-config, by spec.servingCerts.namedCertificates of the APIServer object
   cluster.
 
-Wrong 2: 127.0.0.1:PORT says that it is not ready (HTTP 500): etcd [not-ready]
+Wrong 2: 127.0.0.1:PORT reports that it is not ready (HTTP 500): etcd [not-ready]
   Next: it is live, so it starts, or lacks what the failed checks name. Wait; if it
   stays, look at the log of kube-apiserver on the control-plane nodes.
 `

@@ -40,7 +40,7 @@ func (r *diffReport) html(w io.Writer) error {
 		Command: "vipgen diff",
 		Heading: r.heading(),
 		Facts:   []page.Fact{{Name: "from", Value: r.A}, {Name: "to", Value: r.B}, {Name: "compared", Value: command.Plural(r.Compared, "cluster")}, {Name: "result", Value: r.total()}},
-		Legend:  []page.Key{{Class: "bad", Text: "nodes drain or reboot, or a change has no effect"}, {Class: "good", Text: "nodes go on running"}},
+		Legend:  []page.Key{{Class: "bad", Text: "nodes drain or reboot, or a change has no effect"}, {Class: "good", Text: "nodes keep running"}},
 		Body:    groups,
 	})
 }

@@ -209,7 +209,7 @@ func importText(p *printer, r *importer.Result) {
 		p.line("  %-24s %s", c.What, c.Value)
 		p.line("  %-24s   %s", "", c.Why)
 	}
-	importLosses(p, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not hear each other")
+	importLosses(p, r.Lost, true, "Not carried over, and a cause of split brain: nodes that differ in it do not receive each other's advertisements")
 	importLosses(p, r.Lost, false, "Not carried over")
 }
 

@@ -31,7 +31,7 @@ func TestImport(t *testing.T) {
 	testkit.Contains(t, report,
 		"Cluster demo.example.com\n",
 		"\n  API VIPs                 192.0.2.5\n                             baremetal/cluster/controllerconfig.yaml:31\n",
-		"\nNot carried over, and a cause of split brain: nodes that differ in it do not hear each other\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: its own password\n",
+		"\nNot carried over, and a cause of split brain: nodes that differ in it do not receive each other's advertisements\n  baremetal/master-0/etc/keepalived/keepalived.conf:88, and in 1 more place\n    ingress VIP: its own password\n",
 	)
 	files := snapshot(t, "new")
 	names := slices.Sorted(maps.Keys(files))

@@ -227,7 +227,7 @@ func (f *initFlags) vipConfig(in *render.Input) []byte {
 		"the default on vsphere, openstack, nutanix and ovirt, as fast is elsewhere. classic: VRRPv2, as OpenShift's own keepalived, within four.",
 		"vrrp", mapping("profile", f.profile), "{profile: "+string(profile)+"}")
 	if f.agent == "" && f.version == "" && f.profile == "" && lb == "" && len(f.apiVIPs)+len(f.ingressVIPs) == 0 {
-		return bytes.Replace(b.Bytes(), []byte("\nspec:\n"), []byte("\n# Take the # away from spec and from what is to differ.\n# spec:\n"), 1)
+		return bytes.Replace(b.Bytes(), []byte("\nspec:\n"), []byte("\n# Remove the # from spec and from each field that is to differ.\n# spec:\n"), 1)
 	}
 	return b.Bytes()
 }

@@ -61,10 +61,10 @@ func (l *liveApp) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:         "kubectl-vipgen",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl vipgen"},
-		Short:       "Look after the virtual IPs of the cluster of your kubeconfig",
+		Short:       "Operate the virtual IPs of the cluster in your kubeconfig",
 		Long: `kubectl vipgen runs commands of vipgen on the cluster of your kubeconfig, without export
-files. It runs kubectl, or else oc, with your rights: objects by 'kubectl get', and what
-the agents of the nodes say by 'kubectl exec' into their pods. It changes nothing in the
+files. It runs kubectl, or else oc, with your rights: objects by 'kubectl get', and the
+state of the nodes' agents by 'kubectl exec' into their pods. It changes nothing in the
 cluster, and reads no Secrets. A node that does not answer is named, and the others count.
 
 Exit codes: 0 done; 1 drift or another finding, or the state of a node is missing; 2 bad

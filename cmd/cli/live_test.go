@@ -254,7 +254,7 @@ func TestLiveFailures(t *testing.T) {
 		{"not vipgen", "migrate plan --profile fast", func(t *testing.T, dir string) {
 			lay(t, map[string]string{dir + "/objects.yaml": "kind: Node\nmetadata: {name: a}\n"})
 		}, command.Input,
-			"found no MachineConfig of vipgen, expected a cluster that runs vipgen ('kubectl vipgen adopt' plans how it comes to do so)"},
+			"found no MachineConfig of vipgen, expected a cluster that runs vipgen ('kubectl vipgen adopt' plans the change to vipgen)"},
 		{"argument", "status nodes", func(t *testing.T, _ string) {}, command.Input, "unexpected argument \"nodes\"\nSee 'kubectl vipgen status --help'.\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

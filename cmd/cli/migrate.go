@@ -27,8 +27,8 @@ type migrateFlags struct {
 // add adds the flags; running is set for the running cluster, not that of files.
 func (f *migrateFlags) add(c *cobra.Command, running bool) {
 	flags := c.Flags()
-	flags.StringVar(&f.mode, "mode", "", "`mode` to migrate to: unicast or multicast (default: what the input says)")
-	flags.StringVar(&f.profile, "profile", "", "`profile` to migrate to: fast, virtual, classic or custom (default: what the input says)")
+	flags.StringVar(&f.mode, "mode", "", "`mode` to migrate to: unicast or multicast (default: that of the input)")
+	flags.StringVar(&f.profile, "profile", "", "`profile` to migrate to: fast, virtual, classic or custom (default: that of the input)")
 	flags.IntVar(&f.version, "vrrp-version", 0, "VRRP `version`, 2 or 3, with --profile custom (default 3)")
 	flags.StringVar(&f.interval, "advert-interval", "", "advertisement interval, a `duration` such as 100ms, with --profile custom")
 	flags.StringVar(&f.at, "at", "", "planned `instant`, such as 2026-05-02T03:00:00Z (default: the nodes agree on one when all are ready)")
@@ -70,7 +70,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Migrate a running cluster to another VRRP mode or timing",
 		Long: `Migrate a running cluster between unicast and multicast, or between the profiles
-classic, fast, virtual and custom. Nodes that differ in these do not hear each other, so
+classic, fast, virtual and custom. Nodes that differ in these do not interoperate, so
 all of them migrate at one instant that their agents agree on, when every node is ready.
 'vipgen migrate FILE' is 'vipgen migrate plan FILE'.`,
 		Example: `  vipgen migrate plan install-config.yaml --profile fast

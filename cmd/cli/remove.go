@@ -23,7 +23,7 @@ keepalived, and check by an export how far it is. Nothing is written or deleted.
 While a pool updates, nodes with and without vipgen have to be one group. So all nodes
 first migrate to what OpenShift's keepalived has: VRRP settings, virtual router IDs,
 members. Only then vipgen's MachineConfigs may be deleted: nodes that still run other
-settings would not hear the others, and two nodes would hold the VIP (split brain).
+settings would not interoperate, and two nodes would hold the VIP (split brain).
 
 ` + reboots + `
 
@@ -49,7 +49,7 @@ Documentation: ` + command.Pages + `adopt.md#remove`,
 	}
 	o.Add(c, "text", "json")
 	c.Flags().BoolVar(&f.ExternalLB, "external-lb", false, "an external load balancer holds the VIPs by now")
-	c.Flags().StringSliceVar(&f.Off, "i-checked", nil, "`NODE-is-off` for each node whose machine is off, so that it need not say what it runs. If it is on, two nodes may hold a VIP")
+	c.Flags().StringSliceVar(&f.Off, "i-checked", nil, "`NODE-is-off` for each node whose machine is off, so that it need not report its settings. If it is on, two nodes may hold a VIP")
 	return c
 }
 
@@ -115,5 +115,5 @@ func removeVerdict(r *remove.Removal) string {
 	case done == remove.Now:
 		return "vipgen's MachineConfigs are deleted; clean up."
 	}
-	return "No MachineConfig of vipgen's is left, and no node says anything of its agent."
+	return "No MachineConfig of vipgen's is left, and no node reports settings of its agent."
 }

@@ -39,7 +39,7 @@ func TestRemove(t *testing.T) {
 	lay(t, map[string]string{"demo/vipgen.yaml": strings.Replace(read(t, "demo/vipgen.yaml"), "profile: classic", "profile: fast", 1)})
 	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered")
 	lay(t, map[string]string{"split.yaml": live + "---\n" + read(t, "demo/rendered/machineconfigs/99-master-vipgen.yaml") + node("fast/unicast/v3/40ms")})
-	split := exits(t, command.Finding, "remove", "split.yaml").has("SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not hear it: ").out
+	split := exits(t, command.Finding, "remove", "split.yaml").has("SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not receive its advertisements: ").out
 	if !strings.HasSuffix(split, "\nSplit brain: put the deleted MachineConfigs back before anything else.\n") {
 		t.Error(split)
 	}

@@ -105,7 +105,7 @@ Documentation: ` + command.Pages + `commands.md`,
 		a.initCommand(), a.renderCommand(), a.diffCommand(), a.validateCommand(), a.vrIDsCommand(), a.imagesCommand(), a.schemaCommand(), a.fnCommand())...)
 	root.AddCommand(add("look", "See what nodes will do:",
 		a.previewCommand(), a.explainCommand(), a.verifyCommand(), a.inspectCommand(), a.labCommand())...)
-	root.AddCommand(add("running", "Look after running clusters:",
+	root.AddCommand(add("running", "Operate running clusters:",
 		a.importCommand(), a.adoptCommand(), a.migrateCommand(), a.removeCommand(), a.statusCommand(), a.doctorCommand(), a.bgpCommand(), a.metallbCommand(), a.checkEndpointCommand(), a.externalCommand(), a.openstackCommand(), a.portsCommand())...)
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "do not print what was written; problems are printed")
 	command.AddVersion(root)

@@ -33,7 +33,7 @@ func (a *app) printStatus(format string, args ...any) {
 	}
 }
 
-// chosenBy names who chooses VIPs that the input does not have.
+// chosenBy names the chooser of VIPs that the input does not have.
 func chosenBy(given bool) string {
 	if given {
 		return ""
@@ -98,7 +98,7 @@ func summarize(c *render.Cluster) *clusterSummary {
 		external = "the site's name servers answer for the API and for routes, nodes included (dnsRecordsType: External); 'vipgen external-lb plan' lists the names"
 	}
 	if c.ReplacesLoadBalancer() {
-		external = "for a running cluster: its Infrastructure object goes on saying loadBalancer.type OpenShiftManagedDefault, with the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's load balancer off the nodes, and its keepalived comes back when they are deleted ('vipgen remove')"
+		external = "for a running cluster: its Infrastructure object keeps loadBalancer.type OpenShiftManagedDefault, with the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's load balancer off the nodes, and its keepalived comes back when they are deleted ('vipgen remove')"
 	}
 	for _, note := range []string{profileReason(c), external, release(c), tagged(c)} {
 		if note != "" {

@@ -149,7 +149,7 @@ func ownRequestsText(out *printer, list []verify.OwnRequests) {
 		}
 		fmt.Fprintf(w, "  programs on nodes of %s\t%s\n", o.Role, way)
 	}
-	fmt.Fprintln(w, "  everybody else\tby the holder of the VIP")
+	fmt.Fprintln(w, "  all other clients\tby the holder of the VIP")
 	w.Flush()
 }
 

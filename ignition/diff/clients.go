@@ -64,7 +64,7 @@ func routerIDImpacts(before, after *v1alpha1.ClusterConfigSpec) (out []Impact) {
 			continue
 		}
 		out = append(out, Impact{fmt.Sprintf("virtual router ID of %s %d becomes %d", lists.Join(moved, ", "), id, is.VirtualRouterID), []string{
-			"nodes with one ID do not hear those with the other: until the last node has the change, two nodes hold the VIP (split brain), and clients lose connections. " +
+			"nodes with one ID ignore those with the other: until the last node has the change, two nodes hold the VIP (split brain), and clients lose connections. " +
 				fmt.Sprintf("Keep the ID (%s of group %s), or have all nodes changed at once in a maintenance window", "virtualRouterID", is.Name)}})
 	}
 	return out
@@ -137,7 +137,7 @@ func becomes(g *v1alpha1.Group, from, to netip.Addr) string {
 // oldAddress describes the fate of an address that a group gives up.
 func oldAddress(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
 	if g := groupWith(after, vip); g != nil {
-		return fmt.Sprintf("%s goes on answering, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
+		return fmt.Sprintf("%s continues to answer, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
 	}
 	keep := ". 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile"
 	if after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
@@ -169,7 +169,7 @@ func followUps(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.
 	if g.Role == v1alpha1.GroupIngress {
 		field, reads = "ingressIPs", ""
 	}
-	out = append(out, fmt.Sprintf("OpenShift's Infrastructure object keeps the old address (%s is fixed at installation): what reads it there goes on using it%s", field, reads))
+	out = append(out, fmt.Sprintf("OpenShift's Infrastructure object keeps the old address (%s is fixed at installation): programs that read it there continue to use it%s", field, reads))
 	if g.Role == v1alpha1.GroupAPI {
 		out = append(out, "the API servers' certificate stays as it was installed: a client that connects to the new address by the address alone needs the server name api."+s.Domain)
 	}
@@ -200,7 +200,7 @@ func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 	for _, g := range after.Groups {
 		for _, vip := range g.VIPs {
 			if groupWith(before, vip) != nil {
-				s.Clients = append(s.Clients, fmt.Sprintf("%s is an address of both: while some nodes have the change, a node and the external load balancer hold it (split brain), or nobody does. Give the new side another one", vip))
+				s.Clients = append(s.Clients, fmt.Sprintf("%s is an address of both: while some nodes have the change, a node and the external load balancer hold it (split brain), or neither does. Give the new side another one", vip))
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 func settingsImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 	if before.Announce != after.Announce && before.LoadBalancer == after.LoadBalancer {
 		return &Impact{What: fmt.Sprintf("announcement of VIPs %s becomes %s", cmp.Or(before.Announce, v1alpha1.AnnounceVRRP), cmp.Or(after.Announce, v1alpha1.AnnounceVRRP)),
-			Clients: []string{"VIPs do not answer while nodes differ: this is no change for a running cluster yet, which has no common move between the two"}}
+			Clients: []string{"VIPs do not answer while nodes differ: a running cluster cannot change between the two yet"}}
 	}
 	was, is := before.VRRP.Target, after.VRRP.Target
 	if was == is || before.LoadBalancer != v1alpha1.LoadBalancerInCluster || after.LoadBalancer != v1alpha1.LoadBalancerInCluster {

@@ -170,7 +170,7 @@ const (
 	ownVipgen   = "vipgen"
 	ownOperator = "the operator"
 	// Users is the owner of MachineConfigs that are neither vipgen's nor the operator's.
-	Users = "somebody else"
+	Users = "another owner"
 )
 
 func (c *Cluster) ownedBy(owners ...string) []ignition.Document {

@@ -44,15 +44,15 @@ const (
 
 	// State: keepalived changed the state of an instance [Instance, State]. The others are its
 	// reasons, by keepalived's log: SilentHolder: no advertisement in time; HolderStops: one of
-	// priority 0; HigherHeard: the holder received one of a higher priority, or of the same
-	// from a higher address [Peer, Priority, Own]. LowerHeard: one of a lower priority, so that
+	// priority 0; HigherReceived: the holder received one of a higher priority, or of the same
+	// from a higher address [Peer, Priority, Own]. LowerReceived: one of a lower priority, so that
 	// the sender holds the VIP, too, or is to be replaced [Peer, Priority, Own]. Link
 	// [Interface, State]. StoppedSending: keepalived sent priority 0.
 	State          Kind = "state"
 	SilentHolder   Kind = "silent-holder"
 	HolderStops    Kind = "holder-stops"
-	HigherHeard    Kind = "higher-heard"
-	LowerHeard     Kind = "lower-heard"
+	HigherReceived Kind = "higher-heard"
+	LowerReceived  Kind = "lower-heard"
 	StoppedSending Kind = "stopped-sending"
 	Link           Kind = "link"
 
@@ -180,7 +180,7 @@ func (e *Event) subject() string {
 // VIPs and their reasons are recorded each time.
 func (e *Event) noisy() bool {
 	switch e.Kind {
-	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerHeard:
+	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerReceived:
 		return true
 	}
 	return false

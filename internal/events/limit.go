@@ -47,7 +47,7 @@ func (l *limiter) admit(e Event, now time.Time) []Event {
 	a.room--
 	e.LeftOut += a.left
 	a.last, a.left = nil, 0
-	if e.Kind == LowerHeard { // two nodes hold a VIP
+	if e.Kind == LowerReceived { // two nodes hold a VIP
 		return append(l.flush(), e)
 	}
 	return []Event{e}

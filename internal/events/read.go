@@ -111,6 +111,6 @@ func named(s string) bool {
 
 var kinds = []Kind{
 	AgentStarted, AgentStopping, AgentStopped, KeepalivedStarting, KeepalivedDied, KeepalivedStopped, KeepalivedReload,
-	State, SilentHolder, HolderStops, HigherHeard, LowerHeard, StoppedSending, Link, Held, Lost, Check, Priority, Effective,
+	State, SilentHolder, HolderStops, HigherReceived, LowerReceived, StoppedSending, Link, Held, Lost, Check, Priority, Effective,
 	Instance, LeftOut, Settings, Migration, Refused, Holder, Strangers, Guard, Late, Throttled,
 }

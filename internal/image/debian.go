@@ -220,7 +220,7 @@ func newDebianPackage(name string) (*debianPackage, error) {
 	}
 	f := strings.Split(out, "\t")
 	if len(f) != 5 {
-		return nil, fmt.Errorf("dpkg-query says of package %s: %q", name, out)
+		return nil, fmt.Errorf("dpkg-query reports for package %s: %q", name, out)
 	}
 	purl := packageurl.NewPackageURL(packageurl.TypeDebian, "debian", f[0], f[1], packageurl.QualifiersFromMap(map[string]string{
 		"arch": f[2], "upstream": f[3] + "@" + f[4],

@@ -40,7 +40,7 @@ func (r Release) krew(dir string) error {
 		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin", "metadata": object{"name": "vipgen"},
 		"spec": object{
 			"version": r.Version, "homepage": "https://" + modulePath, "platforms": platforms,
-			"shortDescription": "Look after virtual IPs of on-premises clusters",
+			"shortDescription": "Diagnose virtual IPs of on-premises clusters",
 			"description":      "Shows which node holds each virtual IP of an on-premises Kubernetes or OpenShift\ncluster, why VIPs moved, and what an update of vipgen's files changes.\n",
 		},
 	})

@@ -35,7 +35,7 @@ func (d Dir) create(changes []Change) (err error) {
 	if err != nil {
 		return err
 	}
-	stage, err := stageBeside(filepath.Clean(d.Path))
+	stage, err := stageNextTo(filepath.Clean(d.Path))
 	if err != nil {
 		return errors.Join(d.failure(".", err), removeAll(made, os.Remove))
 	}
@@ -63,8 +63,8 @@ func (d Dir) create(changes []Change) (err error) {
 // stages numbers the directories that this process has staged.
 var stages atomic.Int64
 
-// stageBeside creates a directory next to another, with the mode of directories here.
-func stageBeside(dir string) (string, error) {
+// stageNextTo creates a directory next to another, with the mode of directories here.
+func stageNextTo(dir string) (string, error) {
 	for {
 		stage := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".vipgen-stage-%d-%d", os.Getpid(), stages.Add(1)))
 		if err := os.Mkdir(stage, 0o755); !errors.Is(err, fs.ErrExist) {

@@ -84,6 +84,17 @@ var said = phrases([][2]string{
 	{`\bfor ever\b`, "forever"},
 })
 
+// printed are phrases that no string of the programs has either: output, errors, problems, help.
+var printed = phrases([][2]string{
+	{`\b(some|any|no|every)body\b|\bwhoever\b`, "the node, another host, no program"},
+	{`\bgo(es|ing)? on\b`, "continue, resume"},
+	{`\bhears?\b`, "receive"},
+	{`\b(is|are|was|were|be) told\b`, "is notified, gets a signal"},
+	{`\b(stands?|stood) still\b`, "is paused, suspended, hangs"},
+	{`\b(as it comes|all is well|in good order|says? goodbye|look after|does not stand up)\b`, "by default, healthy, gracefully, announces its stop, operate, invalid"},
+	{`\b(said|says?) (so|otherwise|nothing)\b`, "announces, has another, sends nothing"},
+})
+
 // onPages are phrases that no page has either, outside of code.
 var onPages = phrases([][2]string{
 	{`\badverts?\b`, "advertisement"},
@@ -110,7 +121,7 @@ var identifiers = map[string]string{
 	"arrival": "join delay", "displaced": "address mismatch", "displacement": "address mismatch", "tenure": "bootstrap lifetime",
 	"haste": "scheduling", "urge": "scheduling", "greet": "prime neighbours",
 	"strange": "unknown to the holder", "electing": "VRRP settings",
-	"ear": "advertisement listener", "stray": "lagging peer", "calm": "cooldown", "pulse": "watchdog", "trouble": "log transitions",
+	"ear": "advertisement listener", "heard": "received", "hearing": "recorder", "stray": "lagging peer", "calm": "cooldown", "pulse": "watchdog", "trouble": "log transitions",
 }
 
 // packages are names that say nothing of what is in a package.
@@ -134,12 +145,12 @@ var logForms = phrases([][2]string{{`^(can|ignoring|going on|nobody|what|who|whe
 var verbs = map[string]string{
 	"look": "poll, update", "say": "log, notify", "tell": "publish, notify", "told": "a noun", "note": "record, add",
 	"hear": "receive", "hears": "receives", "see": "observe", "of": "what is selected", "come": "the event",
-	"says": "reports", "tells": "publishes", "knows": "supports", "take": "store, accept",
+	"says": "reports", "said": "logged, printed", "tells": "publishes", "knows": "supports", "take": "store, accept",
 }
 
 // gerunds are nouns among the names of types that end in -ing.
 var gerunds = []string{
-	"binding", "drawing", "fencing", "finding", "hearing", "holding", "monitoring", "pending", "ring", "scheduling", "setting", "spelling", "timing",
+	"binding", "drawing", "fencing", "finding", "holding", "monitoring", "pending", "ring", "scheduling", "setting", "spelling", "timing",
 }
 
 // root of the repository, from here.
@@ -220,6 +231,9 @@ func checkGo(t *testing.T, path, name string) {
 		switch n := n.(type) {
 		case *ast.BasicLit:
 			check(t, name, line(n.Pos()), text(n), everywhere)
+			if !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "internal/tools/") && filepath.Base(name) != "commandtest.go" { // it has a list like this
+				check(t, name, line(n.Pos()), text(n), printed)
+			}
 		case *ast.CallExpr:
 			if skips(n) && name != "internal/testkit/kind.go" {
 				t.Errorf("%s:%d: declare a kind of internal/testkit, or call CannotRun", name, line(n.Pos()))

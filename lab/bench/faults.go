@@ -206,7 +206,7 @@ func routerGone(_ context.Context, r *run) error {
 func bootstrapEnds(ctx context.Context, r *run) error { return r.EndBootstrap(ctx) }
 
 func bootstrapGone(ctx context.Context, r *run) error {
-	err := lab.Await(ctx, "the bootstrap host to give the VIP away", func() (bool, error) {
+	err := lab.Await(ctx, "the bootstrap host to release the VIP", func() (bool, error) {
 		has, err := r.Bootstrap().Has(r.vip)
 		return !has, err
 	})

@@ -110,9 +110,9 @@ type stalled struct {
 func (s stalled) String() string {
 	what := "no VIP moved"
 	if s.elsewhere > 0 {
-		what = fmt.Sprintf("a VIP moved after %v, split brain for %v once it went on", round(s.from), round(s.two))
+		what = fmt.Sprintf("a VIP moved after %v, split brain for %v once it resumed", round(s.from), round(s.two))
 	}
-	return fmt.Sprintf("stood still for %v: %s; %v %s, %d requests lost", round(s.stood), what, round(s.waited), vrrp.WithoutAnswer, s.lost)
+	return fmt.Sprintf("paused for %v: %s; %v %s, %d requests lost", round(s.stood), what, round(s.waited), vrrp.WithoutAnswer, s.lost)
 }
 
 // stall pauses a node of a healthy cluster at a phase of the advertisement interval.

@@ -38,7 +38,7 @@ func TestStall(t *testing.T) {
 				t.Logf("%v of an interval after an advert: %v", phase, one)
 				switch {
 				case tt.moves && one.elsewhere == 0:
-					t.Errorf("the holder stood still for %v, and no VIP moved", one.stood)
+					t.Errorf("the holder paused for %v, and no VIP moved", one.stood)
 				case !tt.moves:
 					testkit.Promise(t, "a VIP on another node", one.elsewhere, 0, time.Hour, late)
 				}

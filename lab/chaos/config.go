@@ -75,7 +75,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	}
 	ingress := slices.DeleteFunc(slices.Clone(spec.Groups), func(g v1alpha1.Group) bool { return g.Role != v1alpha1.GroupIngress })
 	if len(ingress) > 1 {
-		return nil, fmt.Errorf("this cluster has %d ingress controllers, and what must hold is known for the routers of one: leave spec.ingress out of vipgen.yaml, but for the entry 'default'", len(ingress))
+		return nil, fmt.Errorf("this cluster has %d ingress controllers, and invariants are known for the routers of one: leave spec.ingress out of vipgen.yaml, but for the entry 'default'", len(ingress))
 	}
 	plan, err := lab.NewPlan(cfg.Cluster, lab.PlanOptions{})
 	if err != nil {
@@ -92,7 +92,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 			shape.Routers = append(shape.Routers, i)
 		}
 	}
-	more, err := lab.Spare(cfg.Cluster, plan, append(slices.Clone(p.Names), "vip", "hostile", "nobody")...)
+	more, err := lab.Spare(cfg.Cluster, plan, append(slices.Clone(p.Names), "vip", "hostile", "absent")...)
 	if err != nil {
 		return nil, err
 	}

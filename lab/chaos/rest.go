@@ -200,7 +200,7 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 		}
 		name := p.name
 		if p.zombie {
-			name += " (ended, and nobody took note)"
+			name += " (zombie)"
 		}
 		if name == "haproxy" && slices.Contains(now.processes, name) {
 			// Workers from before a reload stay until their last connection ends.

@@ -57,14 +57,14 @@ func (r *Result) total() (n int) {
 
 // Summary writes the result for people.
 func (r *Result) Summary(w io.Writer) {
-	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more found nothing to happen to\n", r.Seed, r.total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
+	fmt.Fprintf(w, "seed %d: %d faults in %d rounds, %v; %d more without a target\n", r.Seed, r.total(), r.Rounds, r.Lasted.Round(time.Second), r.Nothing)
 	for _, k := range slices.SortedFunc(maps.Keys(r.Faults), func(a, b Kind) int {
 		return cmp.Or(cmp.Compare(r.Faults[b], r.Faults[a]), cmp.Compare(a, b))
 	}) {
 		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.title())
 	}
-	fmt.Fprintf(w, "a VIP came to a node: %d times\n", r.Failovers)
-	fmt.Fprintf(w, "longest "+vrrp.WithoutHolder+" that serves, while a node could: %v (%v allowed when nobody holds)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
+	fmt.Fprintf(w, "VIPs acquired: %d times\n", r.Failovers)
+	fmt.Fprintf(w, "longest "+vrrp.WithoutHolder+" that serves, while a node could: %v (%v allowed without a holder)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
 	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.overlap()))
 	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
 	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))

@@ -118,7 +118,7 @@ func (a *app) do(f *labFlags, r control.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.println(reply.Said)
+	return a.println(reply.Done)
 }
 
 // downFor is the time limit for the removal of a lab: many times what stopping its processes takes

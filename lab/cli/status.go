@@ -85,7 +85,7 @@ func (a *app) watchStatus(ctx context.Context, ask func(context.Context) (*contr
 				return err
 			}
 			v := labView{now: time.Now(), Palette: command.Colours(screen), width: width}
-			return paint(screen, append(v.lines(s), v.legend(s)...), v.row(nil, cell{"Ctrl-C ends this; the lab goes on", command.Dim}), height)
+			return paint(screen, append(v.lines(s), v.legend(s)...), v.row(nil, cell{"Ctrl-C ends the display; the lab keeps running", command.Dim}), height)
 		}
 	}
 	for first := true; ; first = false {

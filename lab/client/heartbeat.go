@@ -9,14 +9,14 @@ import (
 // apimachinery/lease), but for the time between two: kubelet's is 10 seconds, and a shorter one
 // shows the delay sooner.
 const (
-	beatEvery   = time.Second
-	beatTimeout = 10 * time.Second
-	beatTries   = 5
+	heartbeatEvery   = time.Second
+	heartbeatTimeout = 10 * time.Second
+	heartbeatTries   = 5
 )
 
 // startHeartbeat starts a client that renews a lease. A late renewal is a delay.
 func startHeartbeat(ctx context.Context, c *instance) error {
-	l, err := c.newLease(beatTimeout)
+	l, err := c.newLease(heartbeatTimeout)
 	if err != nil {
 		return err
 	}
@@ -24,21 +24,21 @@ func startHeartbeat(ctx context.Context, c *instance) error {
 		for n := 1; ctx.Err() == nil; n++ {
 			due := time.Now()
 			c.waits.expect(n, due)
-			for !l.beat(ctx) && sleep(ctx, beatEvery) {
+			for !l.tryRenew(ctx) && sleep(ctx, heartbeatEvery) {
 			}
 			if ctx.Err() == nil {
 				c.waits.complete(n)
 			}
-			sleep(ctx, time.Until(due.Add(beatEvery)))
+			sleep(ctx, time.Until(due.Add(heartbeatEvery)))
 		}
 	})
 	return nil
 }
 
-// beat retries a few times, and closes its connections before each try but the first two, as
+// tryRenew renews in a few tries, and closes its connections before each but the first two, as
 // kubelet does.
-func (l *lease) beat(ctx context.Context) bool {
-	for try := range beatTries {
+func (l *lease) tryRenew(ctx context.Context) bool {
+	for try := range heartbeatTries {
 		if l.renew(ctx) == nil {
 			return true
 		}

@@ -165,7 +165,7 @@ func (l *Lab) node(name string) (*lab.Node, error) {
 	}
 	names := l.machines()
 	if slices.Contains(names, name) {
-		return nil, Mistake("%s is not a node of the cluster: it has power and link for as long as the lab is there", name)
+		return nil, Mistake("%s is not a node of the cluster: it has power and link as long as the lab exists", name)
 	}
 	return nil, Mistake("there is no node %q; there is %s", name, strings.Join(names[:len(names)-2], ", "))
 }

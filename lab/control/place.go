@@ -170,7 +170,7 @@ func (p Place) acquire() (lock *os.File, cleaned bool, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue // removed by its last owner
 		case errors.Is(err, errTaken):
-			return nil, cleaned, fmt.Errorf("the lab %s runs already: look at it with 'vipgen lab status', remove it with 'vipgen lab down', or give another one a name of its own with --name", p.Name)
+			return nil, cleaned, fmt.Errorf("the lab %s runs already: look at it with 'vipgen lab status', remove it with 'vipgen lab down', or give the other one another --name", p.Name)
 		case err != nil:
 			return nil, cleaned, err
 		}

@@ -34,8 +34,8 @@ type Request struct {
 
 // Reply is a line of JSON that answers a request.
 type Reply struct {
-	// Said describes the action, for people.
-	Said   string  `json:"said,omitempty"`
+	// Done describes the action, for people.
+	Done   string  `json:"done,omitempty"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"`
 	// Input is set if the request was wrong.

@@ -83,13 +83,13 @@ func (l *Lab) do(ctx context.Context, r Request) (reply Reply, err error) {
 	}
 	switch r.Do {
 	case DoKill:
-		reply.Said, err = l.kill(r.Nodes)
+		reply.Done, err = l.kill(r.Nodes)
 	case DoHeal:
-		reply.Said, err = l.heal(ctx, r.Nodes)
+		reply.Done, err = l.heal(ctx, r.Nodes)
 	case DoPartition:
-		reply.Said, err = l.partition(r.Nodes)
+		reply.Done, err = l.partition(r.Nodes)
 	case DoStop, DoStart:
-		reply.Said, err = l.service(ctx, r)
+		reply.Done, err = l.service(ctx, r)
 	default:
 		err = Mistake("a lab cannot %q", r.Do)
 	}
@@ -202,7 +202,7 @@ func (l *Lab) service(ctx context.Context, r Request) (string, error) {
 	stopping := r.Do == DoStop
 	switch running := !slices.Contains(n.Stopped(), r.Service); {
 	case !n.On():
-		return "", Mistake("%s is off: switch it on with 'vipgen lab heal %[1]s'", n.Name)
+		return "", Mistake("%s is off: power it on with 'vipgen lab heal %[1]s'", n.Name)
 	case !slices.Contains(n.Services(), r.Service):
 		return "", Mistake("%s has no service %q; it has %s", n.Name, r.Service, strings.Join(n.Services(), ", "))
 	case stopping && !running:

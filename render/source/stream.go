@@ -97,11 +97,11 @@ func flatten(out []*Document, of *Document, n *yaml.Node, depth int) []*Document
 func (d *Document) JSON() ([]byte, error) {
 	var v any
 	if err := d.root.Decode(&v); err != nil {
-		return nil, errors.New("a value that JSON has no form for")
+		return nil, errors.New("a value that is not representable in JSON")
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
-		return nil, errors.New("a value that JSON has no form for")
+		return nil, errors.New("a value that is not representable in JSON")
 	}
 	return out, nil
 }

@@ -111,7 +111,7 @@ func TestHardCase49JoinDelay(t *testing.T) {
 	s := time.Second
 	tests := map[string]struct {
 		operators func(at time.Duration) peers
-		heard     []string
+		senders   []string
 		nodes     func(at time.Duration) peers // nil: one and two
 		link      linkState
 		steps     []step
@@ -144,7 +144,7 @@ func TestHardCase49JoinDelay(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var a joinDelay
-			a.operators.senders = testkit.Addrs(tt.heard...)
+			a.operators.senders = testkit.Addrs(tt.senders...)
 			began := time.Now()
 			for _, step := range tt.steps {
 				now, all := began.Add(step.at), peers{one, two}

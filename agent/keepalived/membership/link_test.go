@@ -173,8 +173,8 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// FuzzHeard feeds arbitrary packets of the protocol from arbitrary hosts.
-func FuzzHeard(f *testing.F) {
+// FuzzListen feeds arbitrary packets of the protocol from arbitrary hosts.
+func FuzzListen(f *testing.F) {
 	vip := netip.MustParseAddr("192.0.2.5")
 	f.Add([]byte{0x31, 7, 100, 1, 0, 4, 0, 0, 192, 0, 2, 5}, 255)
 	f.Add([]byte{0x21, 7, 100, 255, 1, 1}, 64)

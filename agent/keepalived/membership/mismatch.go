@@ -28,7 +28,7 @@ type addressMismatches map[string]*addressMismatch
 type addressMismatch struct {
 	// pollAt is when to poll the link for the holder of the VIP.
 	pollAt time.Time
-	// alone means that the node takes part all the same: no other node held the VIP.
+	// alone reports that the node takes part nevertheless: no other node held the VIP.
 	alone bool
 	// join is the delay once the others know the node again.
 	join joinDelay
@@ -97,7 +97,7 @@ func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.In
 }
 
 // leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those
-// that run all the same, and when to evaluate again; 0 for never.
+// that run nevertheless, and when to evaluate again; 0 for never.
 func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, again time.Duration) {
 	before, f, out := m.mismatches, n.Facts, []string(nil)
 	m.mismatches = addressMismatches{}
@@ -142,8 +142,8 @@ func Lost(s *v1alpha1.ClusterConfigSpec, before, now v1alpha1.Peer, instances []
 	})
 }
 
-// Deaf reports whether an instance has a unicast source address that the node lost.
-func Deaf(instances []keepalived.Instance, have []netip.Addr) bool {
+// LostSource reports whether an instance has a unicast source address that the node lost.
+func LostSource(instances []keepalived.Instance, have []netip.Addr) bool {
 	return slices.ContainsFunc(instances, func(i keepalived.Instance) bool {
 		return len(i.Peers) > 0 && !slices.Contains(have, i.Source)
 	})

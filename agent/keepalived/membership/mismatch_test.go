@@ -142,7 +142,7 @@ func TestDeaf(t *testing.T) {
 		{"no address is left", unicast, nil, true},
 		{"multicast is heard at any address", keepalived.Instance{}, nil, false},
 	} {
-		testkit.Equal(testkit.In(t, tt.name), tt.want, Deaf([]keepalived.Instance{tt.instance}, tt.have))
+		testkit.Equal(testkit.In(t, tt.name), tt.want, LostSource([]keepalived.Instance{tt.instance}, tt.have))
 	}
 }
 

@@ -155,13 +155,13 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 	}
 	t.Cleanup(func() { d.follow(nil) })
 
-	heard := NewClaims(func() {}, log)
+	claims := NewClaims(func() {}, log)
 	listening := []keepalived.Instance{instances[0], instances[1]}
 	for i := range listening {
 		listening[i].Interface = stranger.Link
 	}
-	in(stranger.Do, func() error { heard.Follow(listening); return nil })
-	t.Cleanup(func() { heard.Follow(nil) })
+	in(stranger.Do, func() error { claims.Follow(listening); return nil })
+	t.Cleanup(func() { claims.Follow(nil) })
 
 	var link *net.Interface
 	in(stranger.Do, func() (err error) { link, err = net.InterfaceByName(stranger.Link); return err })
@@ -174,8 +174,8 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.announcer.send(); return nil })
-		testkit.Await(t, "the stranger to receive the answer", func() bool { return !heard.Announced(vip, before).IsZero() })
-		if heard.AnnouncedAfter(vip, before.Add(time.Hour)) || !heard.AnnouncedAfter(vip, before) {
+		testkit.Await(t, "the stranger to receive the answer", func() bool { return !claims.Announced(vip, before).IsZero() })
+		if claims.AnnouncedAfter(vip, before.Add(time.Hour)) || !claims.AnnouncedAfter(vip, before) {
 			t.Errorf("%v: announced again at another time than it was", vip)
 		}
 		// A second claim at once exceeds the rate; then a peer's claim.

@@ -48,7 +48,7 @@ func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
 	if e.Kind == events.State || len(l.received) >= maxReceived {
 		clear(l.received) // later ones have another cause
 	}
-	if e.Kind != events.LowerHeard && e.Kind != events.HigherHeard {
+	if e.Kind != events.LowerReceived && e.Kind != events.HigherReceived {
 		return e, true
 	}
 	if l.received == nil {
@@ -108,16 +108,16 @@ func parseInstance(text string) (e events.Event, ok bool) {
 	case has("Changing effective priority from "):
 		e.Kind, e.Own, e.Priority = events.Effective, number(4), number(6)
 	case has("Master received advert from "): // ADDRESS with higher priority P, ours O
-		e.Kind, e.Priority, e.Own = events.HigherHeard, number(8), number(10)
+		e.Kind, e.Priority, e.Own = events.HigherReceived, number(8), number(10)
 		if at(6) == "same" { // ADDRESS with same priority P but higher IP address than ours
 			e.Own = e.Priority
 		}
 		e.Peer = address(at(4))
 	case has("Received advert from "): // ADDRESS with lower priority P, ours O
-		e.Kind, e.Priority, e.Own = events.LowerHeard, number(7), number(9)
+		e.Kind, e.Priority, e.Own = events.LowerReceived, number(7), number(9)
 		e.Peer = address(at(3))
 	case has("received lower priority "): // (P) advert from ADDRESS
-		e.Kind, e.Priority = events.LowerHeard, number(3)
+		e.Kind, e.Priority = events.LowerReceived, number(3)
 		e.Peer = address(at(6))
 	default:
 		return e, false

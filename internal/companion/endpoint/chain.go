@@ -100,7 +100,7 @@ func (v *visit) checkName(leaf *x509.Certificate) bool {
 	name := publicName(leaf)
 	var next string
 	if v.sni() == "" {
-		next = "use a name: whoever connects to an address asks for no name, and gets the certificate that the server has for everybody else. " +
+		next = "use a name: a client that connects to an address sends no server name, and gets the certificate that the server has for all such clients. " +
 			"With kubectl or oc: tls-server-name in the kubeconfig, or --tls-server-name; here: --server-name NAME"
 		if name != "" {
 			next = strings.ReplaceAll(next, "--server-name NAME", "--server-name "+name)
@@ -110,7 +110,7 @@ func (v *visit) checkName(leaf *x509.Certificate) bool {
 		if name != "" {
 			next = fmt.Sprintf("have clients use %s, which has to resolve to this address for them, or %s", name, next)
 		} else if slices.Contains(leaf.DNSNames, fallbackName) {
-			next = "that is what the API server shows for names that it does not know. Have clients use api.CLUSTER.DOMAIN, or " + next
+			next = "the API server presents it for unknown names. Have clients use api.CLUSTER.DOMAIN, or " + next
 		}
 	}
 	v.find(codeWrongName, what, next)
@@ -154,7 +154,7 @@ func (v *visit) checkTime(chain []*x509.Certificate) bool {
 		case now.After(c.NotAfter):
 			ok = false
 			v.find(codeExpired, fmt.Sprintf("%s is valid until %s", whose, c.NotAfter.UTC().Format(time.RFC3339)),
-				"renew it: one that OpenShift makes is renewed by kube-apiserver's operator ('oc get clusteroperator kube-apiserver'), one of --hostname by whoever made its Secret. If that date is to come, the clock of this machine is wrong")
+				"renew it: one that OpenShift makes is renewed by kube-apiserver's operator ('oc get clusteroperator kube-apiserver'), one of --hostname by the owner of its Secret. If that date is in the future, the clock of this machine is wrong")
 		case now.Before(c.NotBefore):
 			ok = false
 			v.find(codeNotYetValid, fmt.Sprintf("%s is valid from %s", whose, c.NotBefore.UTC().Format(time.RFC3339)),
@@ -181,7 +181,7 @@ func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 	}
 	if _, again := chain[0].Verify(o); again == nil {
 		v.find(codeMissingIntermediate, fmt.Sprintf("%s does not send its whole chain: what comes after %q is in --ca alone", v.Address, lastSent(chain).Subject),
-			fmt.Sprintf("put the certificate of %q behind the server's own in the file or Secret that the server has it from", lastSent(chain).Issuer))
+			fmt.Sprintf("put the certificate of %q after the server's own in the server's file or Secret", lastSent(chain).Issuer))
 		return false
 	}
 	var unknown x509.UnknownAuthorityError
@@ -192,20 +192,20 @@ func (v *visit) checkTrust(chain []*x509.Certificate) bool {
 		v.find(codeUnknownCA, fmt.Sprintf("the certificate of %s comes from %q, which this client does not know", v.Address, last.Subject), v.caNext())
 	case errors.As(err, &unknown):
 		v.find(codeUnknownIssuer, fmt.Sprintf("the certificate of %q, sent by %s, comes from %q, which the server does not send and this client does not know", last.Subject, v.Address, last.Issuer),
-			fmt.Sprintf("if %q signs itself, it is a CA that this client lacks: %s. If not, it is an intermediate, which belongs behind the server's own certificate in the file or Secret that the server has it from", last.Issuer, v.caNext()))
+			fmt.Sprintf("if %q signs itself, it is a CA that this client lacks: %s. If not, it is an intermediate, which belongs after the server's own certificate in the server's file or Secret", last.Issuer, v.caNext()))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return true // reported already
 	default:
-		v.find(codeBadChain, fmt.Sprintf("the certificate of %s does not stand up: %v", v.Address, err), "make it again, for use by a server, with a chain that holds together")
+		v.find(codeBadChain, fmt.Sprintf("the certificate of %s is invalid: %v", v.Address, err), "issue it again, for use by a server, with a complete chain")
 	}
 	return false
 }
 
 func (v *visit) caNext() string {
 	if len(v.CAs.roots) > 0 {
-		return "give its certificate with --ca; that of an OpenShift cluster stands in its kubeconfig, certificate-authority-data"
+		return "give its certificate with --ca; that of an OpenShift cluster is in its kubeconfig, certificate-authority-data"
 	}
-	return "give its certificate with --ca (this was checked with the CAs of this machine); that of an OpenShift cluster stands in its kubeconfig, certificate-authority-data"
+	return "give its certificate with --ca (this was checked with the CAs of this machine); that of an OpenShift cluster is in its kubeconfig, certificate-authority-data"
 }
 
 // lastSent follows the chain that the server sent, from its own certificate up, and returns the

@@ -69,11 +69,11 @@ func (v *visit) run(ctx context.Context) {
 // port's name, and do not answer for the address without endpoints (seed 000; lab/e2e/metallb
 // shows both).
 const (
-	refusedNext = "nobody is behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's " +
+	refusedNext = "nothing listens behind the address. By MetalLB: 'oc describe service' of its Service; if Endpoints is empty, the port of the EndpointSlice has another name than the Service's " +
 		"('vipgen metallb' gives both the same). By keepalived: whether HAProxy and kube-apiserver run on the node that has the address"
-	silentNext = "nobody answers for the address, or a firewall drops it. By MetalLB: events of its Service ('oc describe service') name the node that announces it; none: no IPAddressPool, no advertisement, " +
-		"or no endpoint that is ready (an EndpointSlice without the label kubernetes.io/service-name is nobody's). " +
-		"By keepalived: 'ip address' on the control-plane nodes. In one network, 'ip neighbour' of this machine shows whether anybody answers"
+	silentNext = "no host answers for the address, or a firewall drops the packets. By MetalLB: events of its Service ('oc describe service') name the node that announces it; none: no IPAddressPool, no advertisement, " +
+		"or no endpoint that is ready (an EndpointSlice without the label kubernetes.io/service-name belongs to no Service). " +
+		"By keepalived: 'ip address' on the control-plane nodes. In one network, 'ip neighbour' of this machine shows whether a host answers"
 )
 
 // connect opens a connection, or adds a finding.

@@ -169,7 +169,7 @@ func TestCertificates(t *testing.T) {
 		{"wrong name", issue(t, "server", root, forNames("api.other.example.com")).serving(), []*pair{root}, usual,
 			"wrong-name", []string{"is not for api.demo.example.com but for api.other.example.com", "have clients use api.other.example.com", "give the API server a certificate for api.demo.example.com: a Secret"}},
 		{"what API servers show to strangers", issue(t, "server", root, forNames("kubernetes", "kubernetes.default.svc", "172.30.0.1")).serving(), []*pair{root}, usual,
-			"wrong-name", []string{"what the API server shows for names that it does not know"}},
+			"wrong-name", []string{"the API server presents it for unknown names"}},
 		{"a name that it does not have as alternative", issue(t, apiName, root, forNames()).serving(), []*pair{root}, usual,
 			"wrong-name", []string{`the common name "api.demo.example.com" does not count`}},
 		{"a name, at an address", good.serving(), []*pair{root}, func(t *Target) { t.Host = "127.0.0.1" },
@@ -181,9 +181,9 @@ func TestCertificates(t *testing.T) {
 		{"signs itself", alone.serving(), []*pair{root}, usual, "unknown-ca", []string{`comes from "CN=alone"`}},
 		{"the CAs of this machine", good.serving(root), nil, usual, "unknown-ca", []string{"this was checked with the CAs of this machine"}},
 		{"missing intermediate", below.serving(), []*pair{root}, usual,
-			"unknown-issuer", []string{`"CN=middle", which the server does not send`, "it is an intermediate, which belongs behind the server's own certificate"}},
+			"unknown-issuer", []string{`"CN=middle", which the server does not send`, "it is an intermediate, which belongs after the server's own certificate"}},
 		{"missing intermediate, known", below.serving(), []*pair{root, middle}, usual,
-			"missing-intermediate", []string{`put the certificate of "CN=middle" behind the server's own`}},
+			"missing-intermediate", []string{`put the certificate of "CN=middle" after the server's own`}},
 		{"unrelated intermediate", below.serving(expiredMiddle), []*pair{root, middle}, usual, "expired missing-intermediate", nil},
 		{"for clients only", issue(t, "server", root, forNames(apiName), forUse(x509.ExtKeyUsageClientAuth)).serving(), []*pair{root}, usual,
 			"bad-chain", []string{"for use by a server"}},
@@ -238,7 +238,7 @@ func TestServers(t *testing.T) {
 	}{
 		{"refuses", unused(t), patience, "refused", "if Endpoints is empty"},
 		{"does not answer", silent(t), briefly, "no-answer", "firewall"},
-		{"hangs", each(t, func(net.Conn) {}), briefly, "hangs", "says nothing for "},
+		{"hangs", each(t, func(net.Conn) {}), briefly, "hangs", "sends nothing for "},
 		{"ends the connection", each(t, func(c net.Conn) { c.Close() }), patience, "closed", "has no API server that works"},
 		{"speaks HTTP", each(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.0 400 Bad Request\r\n\r\n"); c.Close() }), patience, "no-tls", "speaks HTTP without TLS"},
 		{"speaks SSH", each(t, func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") }), patience, "no-tls", "does not speak TLS"},
@@ -311,7 +311,7 @@ func TestSeveralAddresses(t *testing.T) {
 	}
 	target.IPv4, target.IPv6 = false, true
 	target.Pinned[0].Addresses = target.Pinned[0].Addresses[:3]
-	if r := Check(context.Background(), target); codes(r) != "no-such-name" || !strings.Contains(r.Findings[0].What, "of the family that was asked for") {
+	if r := Check(context.Background(), target); codes(r) != "no-such-name" || !strings.Contains(r.Findings[0].What, "of the requested family") {
 		t.Errorf("%+v", r.Findings)
 	}
 }

@@ -29,7 +29,7 @@ func (t *Target) resolve(ctx context.Context) (DNS, *Finding) {
 	if finding == nil && len(d.Addresses) == 0 {
 		what := fmt.Sprintf("%s has no address", t.Host)
 		if found > 0 {
-			what += " of the family that was asked for"
+			what += " of the requested family"
 		}
 		finding = &Finding{Code: codeNoSuchName, What: what, Next: t.nameNext()}
 	}
@@ -86,10 +86,10 @@ func (t *Target) askNameserver(ctx context.Context) (DNS, *Finding) {
 	case len(d.Addresses) > 0, rcode == dns.RcodeSuccess:
 		return d, nil
 	case rcode == dns.RcodeNameError:
-		return d, &Finding{Code: codeNoSuchName, What: fmt.Sprintf("%s does not exist, says %s", t.Host, t.Nameserver), Next: t.nameNext()}
+		return d, &Finding{Code: codeNoSuchName, What: fmt.Sprintf("%s does not exist, according to %s", t.Host, t.Nameserver), Next: t.nameNext()}
 	default:
 		return d, &Finding{Code: codeNoDNS, What: fmt.Sprintf("the name server %s answers %s for %s", t.Nameserver, dns.RcodeToString[rcode], t.Host),
-			Next: "see its log; REFUSED is one that does not answer for this client or this domain, SERVFAIL one whose own upstream fails"}
+			Next: "see its log; REFUSED: it does not answer this client, or for this domain; SERVFAIL: its own upstream fails"}
 	}
 }
 
@@ -121,5 +121,5 @@ func (d *DNS) addRecord(record dns.RR, host string) {
 }
 
 func (t *Target) nameNext() string {
-	return fmt.Sprintf("give %s its address in the DNS that clients use, or in their /etc/hosts; to go on without: --resolve %s:%d:ADDRESS", t.Host, t.Host, t.Port)
+	return fmt.Sprintf("give %s its address in the DNS that clients use, or in their /etc/hosts; to continue without: --resolve %s:%d:ADDRESS", t.Host, t.Host, t.Port)
 }

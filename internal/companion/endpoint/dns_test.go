@@ -103,7 +103,7 @@ broken:PORT {
 	}{
 		{"api.demo.example.com", server, []netip.Addr{addr("192.0.2.17"), addr("2001:db8::17")}, "", "", ""},
 		{"four.example.com", server, []netip.Addr{addr("192.0.2.18")}, "", "", ""},
-		{"nowhere.example.com", server, nil, "", codeNoSuchName, "nowhere.example.com does not exist, says "},
+		{"nowhere.example.com", server, nil, "", codeNoSuchName, "nowhere.example.com does not exist, according to "},
 		{"empty.example.com", server, nil, "", codeNoSuchName, "empty.example.com has no address"},
 		{"x.broken", server, nil, "", codeNoDNS, "answers SERVFAIL"},
 		{"x.example.net", server, nil, "", codeNoDNS, "answers REFUSED"},

@@ -26,7 +26,7 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 		return
 	case err != nil:
 		v.find(codeNotAnAPI, fmt.Sprintf("%s does not answer %s: %v", v.Address, v.Path, plain(err)),
-			"not a Kubernetes API, or a load balancer that lost it: look at "+v.Path+" of each control-plane node by its own address")
+			"not a Kubernetes API, or a load balancer that does not reach it: look at "+v.Path+" of each control-plane node by its own address")
 		return
 	}
 	v.Ready = &Ready{Path: v.Path, Status: status, Failed: failedChecks(body)}
@@ -34,7 +34,7 @@ func (v *visit) askReady(ctx context.Context, conn *tls.Conn) {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
 		v.findings = append(v.findings, Finding{Code: codeUnsaid, Address: v.Address.String(), Note: true,
-			What: fmt.Sprintf("%s does not tell strangers whether it is ready (HTTP %d)", v.Address, status),
+			What: fmt.Sprintf("%s hides its readiness from anonymous clients (HTTP %d)", v.Address, status),
 			Next: "an API server answers, which is all that can be seen from here; 'oc get --raw " + v.Path + "' asks as a user"})
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
 		v.notReady(ctx, c)
@@ -51,7 +51,7 @@ func (v *visit) notReady(ctx context.Context, c *http.Client) {
 			v.Ready.Live = status
 		}
 	}
-	what := fmt.Sprintf("%s says that it is not ready (HTTP %d)", v.Address, v.Ready.Status)
+	what := fmt.Sprintf("%s reports that it is not ready (HTTP %d)", v.Address, v.Ready.Status)
 	if len(v.Ready.Failed) > 0 {
 		what += ": " + strings.Join(v.Ready.Failed, ", ")
 	}

@@ -35,14 +35,14 @@ func (v *visit) handshake(ctx context.Context, conn net.Conn) *tls.Conn {
 	case errors.As(err, &record):
 		v.find(codeNoTLS, fmt.Sprintf("%s does not speak TLS", v.Address), noTLSNext)
 	case timedOut(err):
-		v.find(codeHangs, fmt.Sprintf("%s takes the connection and says nothing for %v", v.Address, v.Timeout),
-			"the program behind it hangs, or a load balancer has taken the connection and reaches no API server: look at /readyz of each control-plane node by its own address")
+		v.find(codeHangs, fmt.Sprintf("%s accepts the connection and sends nothing for %v", v.Address, v.Timeout),
+			"the program behind it hangs, or a load balancer has accepted the connection and reaches no API server: look at /readyz of each control-plane node by its own address")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		v.find(codeClosed, fmt.Sprintf("%s takes the connection and ends it", v.Address),
-			"a load balancer in front has no API server that works, or does not forward TLS as it is: look at /readyz of each control-plane node by its own address")
+		v.find(codeClosed, fmt.Sprintf("%s accepts the connection and closes it", v.Address),
+			"a load balancer in front has no API server that works, or does not pass TLS through: look at /readyz of each control-plane node by its own address")
 	case errors.As(err, &alert) && alert.Op == "remote error": // the Op of alerts in crypto/tls
 		v.find(codeTLSFailed, fmt.Sprintf("%s refuses the handshake: %v", v.Address, alert.Err),
-			"the server has no certificate for "+v.ServerName+", or wants other versions of TLS: see its log")
+			"the server has no certificate for "+v.ServerName+", or requires other versions of TLS: see its log")
 	default:
 		v.find(codeTLSFailed, fmt.Sprintf("the handshake with %s fails: %v", v.Address, plain(err)), "see the log of the server")
 	}

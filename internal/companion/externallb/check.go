@@ -28,7 +28,7 @@ func (r *resolver) options() {
 		case n != n.Masked() || n.Addr().Is4In6() || n.Addr().Zone() != "":
 			r.Add(problem.BadNetwork, "--allow", n.String(), "a network in CIDR notation, such as 192.0.2.0/24", "")
 		case n.Bits() == 0:
-			r.Add(problem.BadNetwork, "--allow", n.String(), "networks of the cluster's hosts", "machine configs hold secrets, and this is everybody")
+			r.Add(problem.BadNetwork, "--allow", n.String(), "networks of the cluster's hosts", "machine configs hold secrets, and this is every host")
 		}
 	}
 	names := map[string]bool{}
@@ -135,7 +135,7 @@ func (r *resolver) checkVIPs(external bool) {
 			for _, vip := range g.VIPs {
 				if slices.Contains(r.allVIPs(), vip) {
 					r.Add(problem.VIPTaken, r.fieldOf(vip), vip.String(), "an address that the cluster's nodes do not hold",
-						"both hold it otherwise; spec.loadBalancer.type: External in vipgen.yaml says that they no longer do")
+						"otherwise both hold it; spec.loadBalancer.type: External in vipgen.yaml declares that they no longer do")
 				}
 			}
 		}

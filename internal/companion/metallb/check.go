@@ -33,7 +33,7 @@ func (r *resolver) checkAddress(a netip.Addr) {
 		r.badFlag(problem.BadAddress, flag, a.String(), "an address of a host, this is the network or broadcast address of "+networks[i].String())
 	case i < 0 && r.plan.own && !r.plan.bgp && len(r.q.Interfaces) == 0:
 		r.Warn(problem.VIPOutsideNetwork, flag, a.String(), "an address in "+lists.Join(networks, " or "),
-			"with l2, nodes answer for it in networks that they are in: if this is another one, say so with --interface; a routed address takes --mode bgp")
+			"with l2, nodes answer for it in networks that they are in: for another one, give --interface; a routed address takes --mode bgp")
 	}
 }
 

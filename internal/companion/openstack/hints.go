@@ -211,7 +211,7 @@ func (r *resolver) left(given map[string]bool) {
 		for i := range spec.Groups {
 			if spec.Hosts(&spec.Groups[i], role, nil) {
 				r.Problem(problem.Problem{Severity: problem.Warning, Code: problem.MissingField, Field: "--port",
-					Found: "no port of pool " + role, Expected: "the ports of all nodes that can hold VIPs", Hint: "a VIP at another node is reached by nobody"})
+					Found: "no port of pool " + role, Expected: "the ports of all nodes that can hold VIPs", Hint: "clients do not reach a VIP on another node"})
 				break
 			}
 		}

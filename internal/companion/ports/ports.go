@@ -100,7 +100,7 @@ func Rules(c *render.Cluster, role string) []Rule {
 		if has(pod.Keepalived) {
 			b.vrrp(s.VRRP)
 			if s.VRRP.Target.Mode != v1alpha1.ModeMulticast {
-				b.add(tcp, v1alpha1.ClientsPort, nodes, nil, "keepalived's agent: who the clients of the VIPs are")
+				b.add(tcp, v1alpha1.ClientsPort, nodes, nil, "keepalived's agent: lists of the VIPs' clients")
 			}
 		}
 	}

@@ -181,7 +181,7 @@ func (s *steps) canary(p *Plan) {
 	nodes = cmp.Or(nodes, "NODE")
 	s.title("The canary pool "+name, "step")
 	s.printf("It has workers that are the first to run vipgen. The others keep OpenShift's own")
-	s.printf("keepalived; both elect together. A control-plane node cannot be in a custom pool: of")
+	s.printf("keepalived; both take part in its elections. A control-plane node cannot be in a custom pool: of")
 	s.printf("that pool the first node is the canary, and pausing the pool keeps it the only one.")
 	s.sh(append([]string{"oc apply -f canary", "oc label node " + nodes + " node-role.kubernetes.io/" + name + "="},
 		AwaitPool(name, "30m")...)...)
@@ -205,8 +205,8 @@ func (s *steps) roll(p *Plan) {
 	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`")
 	s.printf("(but `Updating` of a pool without nodes, which never is).")
 	if keepsApart(p) {
-		s.printf("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen")
-		s.printf("do not hear each other: split brain while the pool updates. Take them out first.")
+		s.printf("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen do not")
+		s.printf("receive each other's advertisements: split brain while the pool updates. Take them out first.")
 		return
 	}
 	if p.cluster.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {

@@ -105,7 +105,7 @@ func (c *analysis) cause() Cause {
 			return found.complete()
 		}
 	}
-	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "nothing in the records of the nodes says why"}.complete()
+	return Cause{Code: NotKnown, Sure: Unknown, Node: a.node, Text: "the records of the nodes do not show the cause"}.complete()
 }
 
 // allDown: no node that can hold the VIP ran while it had no holder.
@@ -197,7 +197,7 @@ func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
 		c.addEvidence(ended[0])
 		return &Cause{Code: AgentFailed, Sure: Certain, Node: a.node, Text: "the agent on " + a.node + " failed, and ended: " + ended[0].Why}
 	}
-	text, sure := "the agent on "+a.node+" was told to end: the pod was stopped or replaced", Certain
+	text, sure := "the agent on "+a.node+" received a signal to end: the pod was stopped or replaced", Certain
 	if len(ended) == 0 && !c.recordsUntil(a.node, told[0].when.Add(longestStop)) {
 		sure = Likely // it may have failed, and recorded this last
 	}
@@ -280,9 +280,9 @@ func (c *analysis) agentEnded(a, b *span, leaves time.Time) *Cause {
 		sure = Likely // it may have received a signal without being able to record it
 	}
 	if again.First {
-		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent was not told to end before"}
+		return &Cause{Code: NodeDown, Sure: sure, Node: a.node, Text: a.node + " lost its power, was reset or crashed: it booted later, and its agent received no signal to end before"}
 	}
-	return &Cause{Code: AgentKilled, Sure: sure, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and was not told to end before"}
+	return &Cause{Code: AgentKilled, Sure: sure, Node: a.node, Text: "the agent on " + a.node + " ended by force, and keepalived with it: it started again without a reboot, and received no signal to end before"}
 }
 
 // goodbye returns the records of other nodes of how a holder gave a VIP away: a lower priority,
@@ -290,7 +290,7 @@ func (c *analysis) agentEnded(a, b *span, leaves time.Time) *Cause {
 func (c *analysis) goodbye(node string, leaves time.Time) (out []*event) {
 	for _, name := range c.names {
 		out = append(out, c.eventsIn(name, leaves.Add(-publish), leaves.Add(c.slack(name)), func(e *event) bool {
-			return e.Instance == c.instance && (e.Kind == events.HolderStops || e.Kind == events.LowerHeard && e.Own == 0 && c.at[e.Peer] == node)
+			return e.Instance == c.instance && (e.Kind == events.HolderStops || e.Kind == events.LowerReceived && e.Own == 0 && c.at[e.Peer] == node)
 		})...)
 	}
 	return out
@@ -378,7 +378,7 @@ func (c *analysis) keepalivedFault(a, b *span, leaves time.Time) *Cause {
 func (c *analysis) unheldBefore() Cause {
 	b := c.taking("")
 	if b == nil {
-		return Cause{Code: NotKnown, Sure: Unknown, Text: "nothing in the records of the nodes says why"}.complete()
+		return Cause{Code: NotKnown, Sure: Unknown, Text: "the records of the nodes do not show the cause"}.complete()
 	}
 	why := c.eventsIn(b.node, b.from.Add(-c.slack(b.node)), b.from, c.matching(events.SilentHolder, events.HolderStops, events.State))
 	c.addEvidence(why...)
@@ -386,9 +386,9 @@ func (c *analysis) unheldBefore() Cause {
 	if h := c.knownHolder(b); h != nil {
 		c.addEvidence(h)
 		who := c.hostText(h.Peer, h.Name)
-		text := who + " held the VIP, and was not heard any more; there is no record of it"
+		text := who + " held the VIP, and its advertisements stopped; there is no record of it"
 		if stops {
-			text = "keepalived on " + who + " stopped, and said so; there is no record of it"
+			text = "keepalived on " + who + " announced its stop; there is no record of it"
 		}
 		return Cause{Code: NoRecord, Sure: Unknown, Node: h.Name, Text: text}.complete()
 	}

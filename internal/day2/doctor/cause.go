@@ -38,7 +38,7 @@ const (
 	SettingsChanged Code = "settings-changed" // VRRP settings, as in a migration
 	LeftOut         Code = "left-out"         // the node leaves the VIP out
 	AnotherHost     Code = "another-host"     // not a node of the cluster
-	HeardAgain      Code = "heard-again"      // both nodes that held it received an advertisement: one yields
+	ReceivedAgain   Code = "heard-again"      // both nodes that held it received an advertisement: one yields
 	FirstHolder     Code = "first-holder"     // no node held it before
 	NoRecord        Code = "no-record"        // of the previous holder
 	NotKnown        Code = "unknown"          // no records fit
@@ -76,18 +76,18 @@ func (c *Cause) Planned() bool {
 
 // or maps causes that are likely by their rules to the alternative.
 var or = map[Code]string{
-	AgentKilled:     "the node was cut off or stood still first, and the agent ended later; or it was told to end, and could not record that",
-	NodeDown:        "the node was cut off or stood still first, and was reset for that; or its last events were not written",
+	AgentKilled:     "the node was cut off or paused first, and the agent ended later; or it received a signal to end, and could not record that",
+	NodeDown:        "the node was cut off or paused first, and was reset for that; or its last events were not written",
 	LinkLost:        "the node lost its power or ends, and the link went first, as its record ends here; or a check made keepalived give the VIP up",
 	AllDown:         "a node ran whose record was not read, or that is not back, and could not hold the VIP",
-	AgentStopped:    "the agent failed: its record ends before it says so",
-	CutOff:          "the holder stood still, or keepalived there hung",
+	AgentStopped:    "the agent failed: its record ends before that",
+	CutOff:          "the holder was paused, or keepalived on it hung",
 	NodeLate:        "advertisements were lost on the network",
 	HAProxyDown:     "the redirect was removed, and HAProxy ended later",
 	RedirectMissing: "HAProxy ended, and its own check failed later than the record says",
 	CheckFailed:     "the weights of checks were changed",
 	BetterNode:      "the priority of the holder fell",
-	LeftOut:         "the reason is of another VIP",
+	LeftOut:         "the cause concerns another VIP",
 	FirstHolder:     "a node held it whose record was not read",
 }
 
@@ -95,7 +95,7 @@ var or = map[Code]string{
 var next = map[Code]string{
 	AgentFailed:     "see the log of the keepalived container: crictl logs -p",
 	AgentKilled:     "see why on the node: journalctl -k (out of memory?), the last log of the container: crictl logs -p",
-	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows what was last",
+	NodeDown:        "see the node's console or BMC log; journalctl -b -1 -e on the node shows its last messages",
 	AllDown:         "see what the nodes have in common: power, hypervisor, storage, or a roll-out to all of them at once",
 	KeepalivedDied:  "see the log of the keepalived container around that time, and journalctl -k for a kill",
 	LinkLost:        "see the switch port, the cable or the bond: journalctl -k shows the link",
@@ -108,7 +108,7 @@ var next = map[Code]string{
 	RouterDown:      "see the router pods: oc get pods -n openshift-ingress -o wide",
 	DNSDown:         "see the log of the coredns container on the node",
 	CheckFailed:     "see the log of the keepalived container on the node: it names each check that fails",
-	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists who sends VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
+	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists the senders of VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
 	NoRecord:        "also read the record of that node",
 	NotKnown:        "see the logs of the keepalived containers around that time",
 }

@@ -24,8 +24,8 @@ const jitter = 250 * time.Millisecond
 // match is a possible match of a sent and a received advertisement, with the difference by the
 // nodes' own clocks.
 type match struct {
-	heard int
-	took  time.Duration
+	received int
+	took     time.Duration
 	// early and late bound the delays of the two records.
 	early, late time.Duration
 }
@@ -96,7 +96,7 @@ func (r *records) matches() map[pair][]match {
 		}
 	}
 	out := map[pair][]match{}
-	heard := 0
+	received := 0
 	for _, name := range r.names {
 		list := r.nodes[name]
 		for i := len(list) - 1; i >= 0; i-- {
@@ -105,11 +105,11 @@ func (r *records) matches() map[pair][]match {
 			if !ok || sender == "" || sender == name {
 				continue
 			}
-			heard++
+			received++
 			candidates := sent[s]
 			for _, c := range candidates[max(0, len(candidates)-maxCandidates):] {
 				if p := (pair{sender, name}); len(out[p]) < maxSights {
-					out[p] = append(out[p], match{heard, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
+					out[p] = append(out[p], match{received, e.when.Sub(c.when), c.Delay.Duration(), e.Delay.Duration()})
 				}
 			}
 		}
@@ -145,9 +145,9 @@ func sentState(e *event) (s advertState, ok bool) {
 func receivedState(before []event, e *event, sender string) (s advertState, ok bool) {
 	changed := recentChanges(before, e)
 	switch {
-	case e.Kind == events.HigherHeard && e.Priority > e.Own && changed[events.Effective]: // from a holder whose priority fell
+	case e.Kind == events.HigherReceived && e.Priority > e.Own && changed[events.Effective]: // from a holder whose priority fell
 		return advertState{sender, e.Instance, 0}, true
-	case e.Kind == events.LowerHeard && e.Own == 0 && len(changed) == 0: // by a backup, from a holder whose priority fell
+	case e.Kind == events.LowerReceived && e.Own == 0 && len(changed) == 0: // by a backup, from a holder whose priority fell
 		return advertState{sender, e.Instance, e.Priority}, true
 	}
 	return s, false
@@ -177,14 +177,14 @@ const minMatches = 2
 // clocksAgree reports whether most matches fit right clocks. With many events, or at regular times,
 // some fit another difference, too, by chance.
 func clocksAgree(list []match, most time.Duration) bool {
-	heard, fits := map[int]bool{}, map[int]bool{}
+	received, fits := map[int]bool{}, map[int]bool{}
 	for _, s := range list {
-		heard[s.heard] = true
+		received[s.received] = true
 		if s.fits(most) {
-			fits[s.heard] = true
+			fits[s.received] = true
 		}
 	}
-	return len(fits)*2 >= len(heard)
+	return len(fits)*2 >= len(received)
 }
 
 // agreeingBounds returns the bounds if the clocks are right.
@@ -205,15 +205,15 @@ func bounds(list []match, most time.Duration) (b clockBounds, ok bool) {
 	all := map[int]bool{}
 	best, end, votes, again := 0, 0, 0, false
 	for i := range list {
-		heard, n := map[int]bool{}, i
+		received, n := map[int]bool{}, i
 		for ; n < len(list) && list[n].took <= list[i].took+most; n++ {
-			heard[list[n].heard] = true
+			received[list[n].received] = true
 		}
-		all[list[i].heard] = true
+		all[list[i].received] = true
 		switch {
-		case len(heard) > votes:
-			best, end, votes, again = i, n, len(heard), false
-		case len(heard) == votes && list[i].took > list[best].took+most:
+		case len(received) > votes:
+			best, end, votes, again = i, n, len(received), false
+		case len(received) == votes && list[i].took > list[best].took+most:
 			again = true // others are as many
 		}
 	}

@@ -38,12 +38,12 @@ func describe(e *events.Event) string {
 	case events.SilentHolder:
 		return on + "no advertisement came in time"
 	case events.HolderStops:
-		return on + "the holder says that it stops (priority 0)"
+		return on + "the holder announces its stop (priority 0)"
 	case events.StoppedSending:
-		return on + "says that it stops (priority 0)"
-	case events.HigherHeard:
+		return on + "announces its stop (priority 0)"
+	case events.HigherReceived:
 		return on + fmt.Sprintf("advertisement of %v with priority %d, own %d", e.Peer, e.Priority, e.Own)
-	case events.LowerHeard:
+	case events.LowerReceived:
 		return on + fmt.Sprintf("advertisement of %v with priority %d, which is lower", e.Peer, e.Priority)
 	case events.Link:
 		return "interface " + e.Interface + " is " + e.State
@@ -73,9 +73,9 @@ func describe(e *events.Event) string {
 	case events.Strangers:
 		return fmt.Sprintf("%d VRRP packets of other hosts were dropped", e.Count)
 	case events.Late:
-		return fmt.Sprintf("%s ran %v later than it was to", e.Name, e.For.Duration())
+		return fmt.Sprintf("%s ran %v late", e.Name, e.For.Duration())
 	case events.Throttled:
-		return fmt.Sprintf("the kernel kept the container from the cores for %v", e.For.Duration())
+		return fmt.Sprintf("the kernel throttled the container for %v", e.For.Duration())
 	}
 	return string(e.Kind)
 }

@@ -12,11 +12,11 @@ import (
 // priority: another node had a higher priority than the holder, whose own fell, or its own
 // rose.
 func (c *analysis) priority(a, b *span, leaves time.Time) *Cause {
-	heard := c.eventsIn(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(time.Millisecond), c.matching(events.HigherHeard))
-	if len(heard) == 0 {
+	received := c.eventsIn(a.node, leaves.Add(-c.slack(a.node)), leaves.Add(time.Millisecond), c.matching(events.HigherReceived))
+	if len(received) == 0 {
 		return nil
 	}
-	h := heard[len(heard)-1]
+	h := received[len(received)-1]
 	sender := c.at[h.Peer]
 	if sender == "" && !c.peer(a.node, h) {
 		c.addEvidence(h)
@@ -185,10 +185,10 @@ func (c *analysis) holderSilent(a, b *span, leaves time.Time) *Cause {
 	if both == 0 {
 		return nil
 	}
-	again := c.eventsIn(a.node, b.from, b.from.Add(both+c.slack(a.node)), c.matching(events.HigherHeard, events.LowerHeard))
+	again := c.eventsIn(a.node, b.from, b.from.Add(both+c.slack(a.node)), c.matching(events.HigherReceived, events.LowerReceived))
 	for _, name := range c.names {
 		again = append(again, c.eventsIn(name, b.from, b.from.Add(both+c.slack(name)), func(e *event) bool {
-			return e.Instance == c.instance && c.at[e.Peer] == a.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard)
+			return e.Instance == c.instance && c.at[e.Peer] == a.node && (e.Kind == events.HigherReceived || e.Kind == events.LowerReceived)
 		})...)
 	}
 	c.addEvidence(again...)
@@ -196,11 +196,11 @@ func (c *analysis) holderSilent(a, b *span, leaves time.Time) *Cause {
 	if both >= max(2*down, time.Second) && len(again) > 0 && c.holderRan(a, b, down, both) {
 		sure = Certain
 	}
-	return &Cause{Code: CutOff, Sure: sure, Node: a.node, Text: a.node + " and " + b.node + " both ran, and " + b.node + " heard no advertisement of " + a.node + ": the network between them, or a filter on the way"}
+	return &Cause{Code: CutOff, Sure: sure, Node: a.node, Text: a.node + " and " + b.node + " both ran, and " + b.node + " received no advertisement of " + a.node + ": the network between them, or a filter on the way"}
 }
 
 func paused(node string, late *event, sure Sure) *Cause {
-	return &Cause{Code: NodeLate, Sure: sure, Node: node, Text: node + " stood still, or had no time on its cores: " + describe(&late.Event)}
+	return &Cause{Code: NodeLate, Sure: sure, Node: node, Text: node + " was paused, or had no CPU time: " + describe(&late.Event)}
 }
 
 // holderRan reports whether the holder ran, by the records, while its advertisements were missing,
@@ -270,13 +270,13 @@ func (c *analysis) split(a, b *span, leaves time.Time) *Cause {
 	if len(c.move.From) < 2 {
 		return nil
 	}
-	var heard []*event
+	var received []*event
 	for _, node := range c.move.From {
-		heard = append(heard, c.eventsIn(node, c.first.Add(-publish), c.last.Add(c.slack(node)), c.matching(events.HigherHeard, events.LowerHeard))...)
+		received = append(received, c.eventsIn(node, c.first.Add(-publish), c.last.Add(c.slack(node)), c.matching(events.HigherReceived, events.LowerReceived))...)
 	}
-	if len(heard) == 0 {
+	if len(received) == 0 {
 		return nil
 	}
-	c.addEvidence(heard...)
-	return &Cause{Code: HeardAgain, Sure: Certain, Text: strings.Join(c.move.From, " and ") + " both held the VIP, and hear each other again"}
+	c.addEvidence(received...)
+	return &Cause{Code: ReceivedAgain, Sure: Certain, Text: strings.Join(c.move.From, " and ") + " both held the VIP, and receive each other's advertisements again"}
 }

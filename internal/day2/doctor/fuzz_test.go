@@ -81,7 +81,7 @@ func TestManyEvents(t *testing.T) {
 		case 0:
 			e.Kind, e.State = events.State, events.Master
 		case 1:
-			e.Kind = events.HigherHeard
+			e.Kind = events.HigherReceived
 		case 2:
 			e.Kind, e.Source = events.Instance, addresses[e.Node]
 		case 3:

@@ -125,11 +125,11 @@ func (r *records) settle(instance string, spans []span) {
 		if !s.vague && !s.open {
 			continue
 		}
-		heard := r.lastHeard(s, instance)
+		received := r.lastReceived(s, instance)
 		for k := range spans {
 			o := &spans[k]
 			lag := max(r.lagOf(s.node, s.to), r.lagOf(o.node, o.from))
-			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) || !heard.Before(o.from) {
+			if o.node == s.node || o.from.Before(s.from) || s.to.After(o.from.Add(lag)) || !received.Before(o.from) {
 				continue // it continued
 			}
 			silent := r.silentSince(o, instance)
@@ -145,8 +145,8 @@ func (r *records) settle(instance string, spans []span) {
 	}
 }
 
-// lastHeard returns the last time that another node received the holder of a span.
-func (r *records) lastHeard(s *span, instance string) (last time.Time) {
+// lastReceived returns the last time that another node received the holder of a span.
+func (r *records) lastReceived(s *span, instance string) (last time.Time) {
 	until := s.until
 	if !s.vague {
 		until = s.to.Add(longestMove)
@@ -156,7 +156,7 @@ func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 			continue
 		}
 		for _, e := range r.eventsIn(name, s.from, until, func(e *event) bool { return e.Instance == instance && e.Peer.IsValid() }) {
-			if r.at[e.Peer] == s.node && (e.Kind == events.HigherHeard || e.Kind == events.LowerHeard) {
+			if r.at[e.Peer] == s.node && (e.Kind == events.HigherReceived || e.Kind == events.LowerReceived) {
 				last = later(last, e.when)
 			}
 		}
@@ -165,7 +165,7 @@ func (r *records) lastHeard(s *span, instance string) (last time.Time) {
 }
 
 // silentSince returns the time of the last advertisement at a node that took the VIP, or of the
-// holder's goodbye.
+// announced stop of the holder.
 func (r *records) silentSince(s *span, instance string) time.Time {
 	since := s.from.Add(-r.downTime(s.node))
 	for i := range r.nodes[s.node] {

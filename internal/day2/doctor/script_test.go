@@ -95,7 +95,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(at(i)); return n }
 	switch e.Kind {
-	case events.State, events.SilentHolder, events.HolderStops, events.StoppedSending, events.HigherHeard, events.LowerHeard, events.Effective,
+	case events.State, events.SilentHolder, events.HolderStops, events.StoppedSending, events.HigherReceived, events.LowerReceived, events.Effective,
 		events.Held, events.Lost, events.Instance, events.Holder, events.Priority:
 		e.Instance = "demo_API_0"
 	}
@@ -119,7 +119,7 @@ func more(t testing.TB, e *events.Event, rest []string) {
 		}
 	case events.Held, events.Lost:
 		e.VIP = addresses["vip"]
-	case events.HigherHeard, events.LowerHeard:
+	case events.HigherReceived, events.LowerReceived:
 		e.Peer, e.Priority, e.Own = addresses[at(0)], number(1), number(2)
 	case events.Holder:
 		e.Peer, e.Name = addresses[at(0)], at(1)

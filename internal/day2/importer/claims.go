@@ -123,7 +123,7 @@ func (i *importer) agreedVIPs(what string, c claims[[]netip.Addr]) (claim[[]neti
 				i.loseApart(other.at, fmt.Sprintf("%s: %s besides, which the cluster does not know", what, a),
 					"nothing: announce it in another way, such as MetalLB. Adverts name all addresses of an instance, and keepalived drops those with others than its own")
 			default:
-				i.contradiction(what, a.String(), other.at, lists.Join(first.value, ", "), first.at, "leave out what is no longer so")
+				i.contradiction(what, a.String(), other.at, lists.Join(first.value, ", "), first.at, "leave out what is outdated")
 			}
 		}
 	}

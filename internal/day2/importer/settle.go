@@ -99,7 +99,7 @@ func (i *importer) guessName(domain claim[string]) {
 		return
 	}
 	label, _, _ := strings.Cut(domain.value, ".")
-	why := "the first label of " + domain.value + ", by which OpenShift's own keepalived goes; a rendered keepalived.conf proves it"
+	why := "the first label of " + domain.value + ", which OpenShift's own keepalived uses; a rendered keepalived.conf proves it"
 	if installed, ok := i.name.best(); ok {
 		if installed.value == label {
 			return
@@ -114,7 +114,7 @@ func (i *importer) settlePlatform() string {
 	p, ok := agreed(i, "the platform", i.platform, "leave out what is of another cluster")
 	switch {
 	case !ok && len(i.api) > 0:
-		i.assume("platform", "none", "nothing says which one it is; the VIPs stand in vipgen.yaml")
+		i.assume("platform", "none", "the source does not have it; the VIPs are in vipgen.yaml")
 		return "none"
 	case !ok:
 		return "none"
@@ -155,7 +155,7 @@ func (i *importer) settleVIPs(ic *installFile, vc *v1alpha1.VIPConfig, platform 
 }
 
 // settleLoadBalancer reports whether an external load balancer holds the VIPs. Where keepalived
-// runs all the same, the nodes do.
+// runs nevertheless, the nodes do.
 func (i *importer) settleLoadBalancer() bool {
 	off := i.keepalivedPod && !i.keepalivedRuns
 	lb, said := agreed(i, "the load balancer", i.external, "")

@@ -37,7 +37,7 @@ func (i *importer) settleMode() v1alpha1.Mode {
 	if i.given.Mode != "" {
 		all = append(slices.Clone(all), claim[v1alpha1.Mode]{i.given.Mode, Place{}, byUser})
 	}
-	hint := "nodes that differ do not hear each other: wait until a migration is done, leave out what is no longer so, or give --mode"
+	hint := "nodes that differ do not interoperate: wait until a migration is done, leave out what is outdated, or give --mode"
 	if mode, ok := agreed(i, "the mode", all, hint); ok {
 		i.carry("mode", string(mode.value), mode.at)
 		return mode.value
@@ -47,7 +47,7 @@ func (i *importer) settleMode() v1alpha1.Mode {
 		return mode.value
 	}
 	i.add(problem.Problem{Code: problem.MissingField, Field: "spec.vrrp.mode", Found: "nothing that says whether adverts go by unicast or by multicast",
-		Expected: "a rendered keepalived.conf, or the manifest of keepalived with ENABLE_UNICAST", Hint: "or give --mode; nodes that differ do not hear each other"})
+		Expected: "a rendered keepalived.conf, or the manifest of keepalived with ENABLE_UNICAST", Hint: "or give --mode; nodes that differ do not interoperate"})
 	return v1alpha1.ModeUnicast
 }
 
@@ -108,7 +108,7 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	t, ok := all.best()
 	if !ok {
 		t.value = timing{2, 1000}
-		i.assume("timing", "classic: VRRPv2, an advert every second", "that is what OpenShift's own keepalived has, and nothing says another")
+		i.assume("timing", "classic: VRRPv2, an advert every second", "that is what OpenShift's own keepalived has, and the source has no other")
 		vc.Spec.VRRP.Profile = v1alpha1.ProfileClassic
 		return v1alpha1.ProfileClassic
 	}
@@ -154,7 +154,7 @@ func (i *importer) settleIDs(vc *v1alpha1.VIPConfig, derived v1alpha1.VirtualRou
 		id, ok := agreed(i, what, all, "leave out what is of another cluster")
 		switch {
 		case !ok:
-			i.assume(what, strconv.Itoa(g.want), "derived from the cluster's name as OpenShift derives it; no rendered keepalived.conf says another")
+			i.assume(what, strconv.Itoa(g.want), "derived from the cluster's name as OpenShift derives it; no rendered keepalived.conf has another")
 		default:
 			i.carry(what, strconv.Itoa(id.value), id.at)
 			if id.value != g.want {

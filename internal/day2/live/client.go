@@ -83,7 +83,7 @@ func (f *failure) Error() string {
 	return strings.TrimPrefix(last, "error: ")
 }
 
-// forbidden reports whether a right is missing; kubectl names it.
+// forbidden reports whether a right is missing; kubectl's message names it.
 func (f *failure) forbidden() bool {
 	_, last := f.lines()
 	return strings.HasPrefix(last, "Error from server (Forbidden): ")

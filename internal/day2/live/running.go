@@ -37,7 +37,7 @@ func Running(files []render.File) (*render.Cluster, problem.List) {
 		}
 	}
 	if c.Config == nil {
-		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: "no MachineConfig of vipgen", Expected: "a cluster that runs vipgen", Hint: "'kubectl vipgen adopt' plans how it comes to do so"})
+		list = append(list, problem.Problem{Severity: problem.Error, Code: problem.MissingField, Found: "no MachineConfig of vipgen", Expected: "a cluster that runs vipgen", Hint: "'kubectl vipgen adopt' plans the change to vipgen"})
 	}
 	return c, list
 }

@@ -71,7 +71,7 @@ func running(nodes []node, platform string) []string {
 	out := append([]string{}, others(nodes)...)
 	for _, n := range nodes {
 		if n.reported() == "" && n.mayHold(platform) {
-			out = append(out, fmt.Sprintf("%s does not say what it runs, and may hold a VIP with its old settings: see why its agent is down", n.Metadata.Name))
+			out = append(out, fmt.Sprintf("%s does not report its settings, and may hold a VIP with its old settings: see why its agent is down", n.Metadata.Name))
 		}
 	}
 	return out
@@ -122,7 +122,7 @@ func confirmed(nodes []node, confirmations []string) (off []string, list problem
 		return n.has(v1alpha1.RoleLabel(v1alpha1.RoleMaster)) && !slices.Contains(off, n.Metadata.Name)
 	}
 	if len(off) > 0 && !slices.ContainsFunc(nodes, left) {
-		fail(strings.Join(confirmations, ","), "at least a node of the control plane that is on and says what it runs")
+		fail(strings.Join(confirmations, ","), "at least a node of the control plane that is on and reports its settings")
 	}
 	return off, list
 }

@@ -102,7 +102,7 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 	}
 	nodes := nodesOf(files)
 	if len(nodes) == 0 {
-		fail("no Nodes", "all Nodes of the cluster, whose annotations say what they run", "'vipgen remove --help' says what to export")
+		fail("no Nodes", "all Nodes of the cluster, whose annotations have their settings", "'vipgen remove --help' says what to export")
 	}
 	off, problems := confirmed(nodes, o.Off)
 	list = append(list, problems...)
@@ -200,7 +200,7 @@ func (r *Removal) steps(o *importer.Observed, nodes []node, off []string, option
 		wait.Findings = running(nodes, o.Platform)
 	case fromOutside:
 		wait.Findings = append(wait.Findings, others(nodes)...)
-		wait.Do = append([]string{"when their updates are done, what nodes say is from before the external load balancer: oc annotate node --all vipgen.io/vrrp-"}, wait.Do...)
+		wait.Do = append([]string{"when their updates are done, the reports of nodes are from before the external load balancer: oc annotate node --all vipgen.io/vrrp-"}, wait.Do...)
 	}
 	wait.Findings = append(wait.Findings, updating(nodes)...)
 	vips := Step{Name: "the VIPs have a holder afterwards", Findings: []string{}, Do: []string{
@@ -253,9 +253,9 @@ func split(without, with, match []string, nodes []node) []string {
 	gone := len(with) == 0
 	switch {
 	case !gone && len(match) > 0:
-		return []string{fmt.Sprintf("pool %s runs OpenShift's keepalived, pool %s does not hear it: %s", strings.Join(without, ", "), strings.Join(with, ", "), match[0])}
+		return []string{fmt.Sprintf("pool %s runs OpenShift's keepalived, pool %s does not receive its advertisements: %s", strings.Join(without, ", "), strings.Join(with, ", "), match[0])}
 	case len(other) > 0 && (!gone || len(updating(nodes)) > 0):
-		return []string{fmt.Sprintf("pool %s gets OpenShift's keepalived, and these nodes do not hear it: %s", strings.Join(without, ", "), strings.Join(other, ", "))}
+		return []string{fmt.Sprintf("pool %s gets OpenShift's keepalived, and these nodes do not receive its advertisements: %s", strings.Join(without, ", "), strings.Join(other, ", "))}
 	}
 	return nil
 }
@@ -304,11 +304,11 @@ func (r *Removal) match(operatorVIPs []netip.Addr) (out []string) {
 			switch {
 			case len(g.VIPs) == 0:
 			case want == 0:
-				say("group %s: OpenShift's keepalived does not have its VIPs: take them out of vipgen.yaml when their clients go elsewhere", g.Name)
+				say("group %s: OpenShift's keepalived does not have its VIPs: take them out of vipgen.yaml once their clients use others", g.Name)
 			case g.VirtualRouterID != want:
 				say("group %s: virtual router ID %d, OpenShift's keepalived has %d. IDs do not change together: do it while clients can do without the VIP", g.Name, g.VirtualRouterID, want)
 			case g.Role == v1alpha1.GroupIngress && len(g.NodeSelector) > 0:
-				say("group %s: some nodes are not in it, and OpenShift's keepalived on these would hear no holder", g.Name)
+				say("group %s: some nodes are not in it, and OpenShift's keepalived on these would receive no advertisement of a holder", g.Name)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func TestOrder(t *testing.T) {
 		"fast":                    {append(cluster(t, "", "", both...), all(fast)), remove.Options{}, false, "now waits waits waits waits", "pool master: its files ask for " + fast + ", OpenShift's keepalived has " + classic, false},
 		"asked to migrate":        {append(cluster(t, "profile: classic", "", both...), all(fast)), remove.Options{}, false, "done now waits waits waits", `master-0 runs "` + fast + `"`, false},
 		"one has not migrated":    {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0="+fast)), remove.Options{}, false, "done now waits waits waits", "worker-0 runs", false},
-		"one says nothing":        {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0=")), remove.Options{}, false, "done now waits waits waits", "worker-0 does not say", false},
+		"one reports nothing":     {append(cluster(t, "profile: classic", "", both...), nodes("master-0="+classic, "worker-0=")), remove.Options{}, false, "done now waits waits waits", "worker-0 does not report", false},
 		"it is off":               {quiet, remove.Options{Off: []string{"worker-0-is-off"}}, true, "done done done now waits", "99-master-vipgen is there", false},
 		"a remote worker":         {labelled(`node.openshift.io/remote-worker: ""`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
 		"an arbiter":              {labelled(`node-role.kubernetes.io/arbiter: ""`), remove.Options{}, true, "done done done now waits", "99-master-vipgen is there", false},
@@ -203,7 +203,7 @@ func TestConfirmations(t *testing.T) {
 	if r == nil {
 		t.Fatal(list.Error())
 	}
-	want := []string{"worker-9 does not say what it runs, and may hold a VIP with its old settings: see why its agent is down"}
+	want := []string{"worker-9 does not report its settings, and may hold a VIP with its old settings: see why its agent is down"}
 	if diff := cmp.Diff(want, r.Steps[1].Findings); diff != "" || r.MayDelete || !strings.HasPrefix(r.Steps[3].Do[4], "oc delete node master-0; ") {
 		t.Errorf("%s\n%q", diff, r.Steps[3].Do)
 	}

@@ -26,7 +26,7 @@ func (c *Cluster) judge() {
 		}
 	}
 	c.judgeNodes()
-	c.differ(settingsDiffer, "nodes that run other VRRP settings do not hear each other", func(n *Node) string { return n.Settings })
+	c.differ(settingsDiffer, "nodes with different VRRP settings do not receive each other's advertisements", func(n *Node) string { return n.Settings })
 	c.differ(versionsDiffer, "agents of several versions", func(n *Node) string { return n.Version })
 }
 
@@ -67,19 +67,19 @@ func (c *Cluster) judgeHolders(v *VIP) {
 		c.find(splitBrain, "", vip, "%s hold %s%s", firstNames(v.Holders), v.Instance, c.apart(v.Holders))
 		return
 	}
-	var members, heard []string
+	var members, received []string
 	for _, m := range v.Members {
 		members = append(members, m.Node)
-		if m.Holder != "" && !slices.Contains(heard, m.Holder) {
-			heard = append(heard, m.Holder)
+		if m.Holder != "" && !slices.Contains(received, m.Holder) {
+			received = append(received, m.Holder)
 		}
 	}
-	without := slices.DeleteFunc(slices.Clone(heard), func(name string) bool { return c.read(name) })
+	without := slices.DeleteFunc(slices.Clone(received), func(name string) bool { return c.read(name) })
 	switch {
 	case len(without) > 0:
-		c.find(missingState, "", vip, "%s holds it by what others hear, and its state was not read", firstNames(without))
-	case len(heard) > 0:
-		c.find(noHolder, "", vip, "no node says that it holds %s, although others hear %s%s", v.Instance, firstNames(heard), c.apart(members))
+		c.find(missingState, "", vip, "%s holds it, by the advertisements that others receive, and its state was not read", firstNames(without))
+	case len(received) > 0:
+		c.find(noHolder, "", vip, "no node reports that it holds %s, although others receive advertisements of %s%s", v.Instance, firstNames(received), c.apart(members))
 	default:
 		c.find(noHolder, "", vip, "none of %s holds %s%s", firstNames(members), v.Instance, c.apart(members))
 	}
@@ -149,10 +149,10 @@ func (c *Cluster) judgeKeepalived(n *Node) {
 		}
 	}
 	if k.Wanted && k.PID == 0 {
-		c.find(notRunning, n.Name, "", "keepalived is to run and does not")
+		c.find(notRunning, n.Name, "", "keepalived should run and does not")
 	}
 	if k.Wanted && !k.Guard.InPlace {
-		c.find(guardMissing, n.Name, "", "VRRP packets of strangers reach keepalived: the guard is not in place")
+		c.find(guardMissing, n.Name, "", "VRRP packets of other hosts reach keepalived: the guard is not in place")
 	}
 	c.refused(n, "keepalived", cmp.Or(k.ClusterProblem, k.Problem))
 }

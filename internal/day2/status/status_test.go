@@ -147,12 +147,12 @@ func TestFindings(t *testing.T) {
 			}
 		}, []string{"no-holder  192.0.2.5 none of master-0, master-1, master-2 holds demo_API"}},
 		"a holder that does not know it": {instance("master-0", func(i *state.Instance) { i.Holds = false }),
-			[]string{"no-holder  192.0.2.5 no node says that it holds demo_API, although others hear master-0"}},
+			[]string{"no-holder  192.0.2.5 no node reports that it holds demo_API, although others receive advertisements of master-0"}},
 		"the state of the holder is missing": {func(all map[string]state.Report) { delete(all, "master-0") },
-			[]string{"missing-state  192.0.2.5 1 of the 3 nodes that take part for demo_API were not read", "missing-state  192.0.2.5 master-0 holds it by what others hear, and its state was not read"}},
+			[]string{"missing-state  192.0.2.5 1 of the 3 nodes that take part for demo_API were not read", "missing-state  192.0.2.5 master-0 holds it, by the advertisements that others receive, and its state was not read"}},
 		"other settings": {change("master-2", func(r *state.Report) {
 			r.Keepalived.VRRP = &v1alpha1.VRRPSettings{Profile: v1alpha1.ProfileClassic, Mode: v1alpha1.ModeUnicast, Version: 2, AdvertIntervalMS: 1000}
-		}), []string{"settings-differ   nodes that run other VRRP settings do not hear each other: classic/unicast/v2/1s on master-2; fast/unicast/v3/40ms on master-0, master-1"}},
+		}), []string{"settings-differ   nodes with different VRRP settings do not receive each other's advertisements: classic/unicast/v2/1s on master-2; fast/unicast/v3/40ms on master-0, master-1"}},
 		"other version": {change("master-2", func(r *state.Report) { r.Version = "v1.1.0" }),
 			[]string{"versions-differ   agents of several versions: v1.1.0 on master-2; v1.2.0 on master-0, master-1"}},
 		"stale": {change("master-2", func(r *state.Report) { r.Time = noon.Add(-time.Hour) }),
@@ -163,9 +163,9 @@ func TestFindings(t *testing.T) {
 			r.Keepalived.LeftOut = []string{"api: this node is not registered with the cluster"}
 		}), []string{"left-out master-2  api: this node is not registered with the cluster"}},
 		"left out by intent": {change("master-2", func(r *state.Report) { r.Keepalived.LeftOut = []string{"this node is in no network with a VIP"} }), nil},
-		"keepalived is down": {change("master-2", func(r *state.Report) { r.Keepalived.PID = 0 }), []string{"not-running master-2  keepalived is to run and does not"}},
+		"keepalived is down": {change("master-2", func(r *state.Report) { r.Keepalived.PID = 0 }), []string{"not-running master-2  keepalived should run and does not"}},
 		"no guard": {change("master-2", func(r *state.Report) { r.Keepalived.Guard.InPlace = false }),
-			[]string{"guard-missing master-2  VRRP packets of strangers reach keepalived: the guard is not in place"}},
+			[]string{"guard-missing master-2  VRRP packets of other hosts reach keepalived: the guard is not in place"}},
 		"refused": {change("master-2", func(r *state.Report) { r.HAProxy.Problem = "HAProxy says no\nand more" }),
 			[]string{"config-refused master-2  haproxy continues with an earlier configuration: HAProxy says no"}},
 		"backend": {change("master-2", func(r *state.Report) { r.HAProxy.Backends[0].Up = false }),

@@ -51,13 +51,13 @@ func ingressClients(c *render.Cluster, g *v1alpha1.Group) *Clients {
 	out := &Clients{Names: more, Words: []string{resolves(more)}}
 	if g.Controller == v1alpha1.DefaultIngress {
 		out.ServerName = "*." + usual
-		out.Words = append(out.Words, fmt.Sprintf("As it comes, the routers' certificate covers %s alone. Routes below other domains bring a certificate of "+
+		out.Words = append(out.Words, fmt.Sprintf("By default, the routers' certificate covers %s alone. Routes below other domains bring a certificate of "+
 			"their own, or spec.defaultCertificate of the IngressController %s names one that covers all of them.", out.ServerName, g.Controller))
 	} else {
 		out.Words = append(out.Words, fmt.Sprintf("The routers' certificate covers the spec.domain of the IngressController %s, unless its spec.defaultCertificate names another.", g.Controller))
 	}
 	if slices.Contains(g.Domains, c.AppsDomain) && c.AppsDomain != usual {
-		out.Words = append(out.Words, fmt.Sprintf("Routes that name no host get one below %s while spec.appsDomain of the cluster's Ingress object (ingresses.config.openshift.io) says so.", c.AppsDomain))
+		out.Words = append(out.Words, fmt.Sprintf("Routes that name no host get one below %s while spec.appsDomain of the cluster's Ingress object (ingresses.config.openshift.io) has that domain.", c.AppsDomain))
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func apiClients(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group) *Clients {
 		Names: g.Names, ServerName: usual,
 		Words: []string{
 			resolves(g.Names),
-			fmt.Sprintf("As it comes, the API servers' certificate covers %s, and neither a name nor an address of these VIPs. Clients can verify that name all the same: "+
+			fmt.Sprintf("By default, the API servers' certificate covers %s, and neither a name nor an address of these VIPs. Clients can verify that name all the same: "+
 				"kubectl --server https://%s --tls-server-name %[1]s, or tls-server-name in a kubeconfig.", usual, vip),
 			fmt.Sprintf("https://%s takes a certificate for that name, see below. Addresses cannot be verified: an API server behind HAProxy "+
 				"does not see which one a client asked for.", net.JoinHostPort(g.Names[0], strconv.Itoa(s.Ports.API))),

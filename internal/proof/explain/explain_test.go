@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 150},
 		{fast, "api", "running", "API server restarts", 0},
 		{fast, "ingress", "running", "router dies", 300 + 28},
-		{fast, "ingress", "running", "shuts down in good order", 0},
+		{fast, "ingress", "running", "shuts down gracefully", 0},
 		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 30},
 		{classic, "api", "running", "HAProxy hangs", 100 + 2*100 + 3735},
 		{classic, "ingress", "running", "router dies", 300 + 688},

@@ -61,7 +61,7 @@ func (f *failures) installation() []Failure {
 	}
 	end := Failure{
 		What:  "The bootstrap has finished: its API server has ended, and its provisioning service if it had one",
-		Brief: "lost; new ones fail", Seen: "Connections to its API server are lost. New ones fail until its keepalived says goodbye; the control plane serves them then.",
+		Brief: "lost; new ones fail", Seen: "Connections to its API server are lost. New ones fail until its keepalived announces its stop; the control plane serves them then.",
 	}
 	noticed := verify.OpenShiftsGone
 	if f.cluster.OwnsBootstrap() {
@@ -94,7 +94,7 @@ func (f *failures) api() ([]Failure, error) {
 	}
 	out := []Failure{
 		{"HAProxy crashes on the holder", "lost; new ones are served", "Connections through it are lost. New ones go to the holder's own API server until HAProxy serves again. The VIP moves if that takes more than a second, or if HAProxy crashes again within 10 seconds.", 0, 0},
-		{"HAProxy hangs on the holder", "stand still; new ones wait", "Connections through it stand still. New ones wait until the redirect is withdrawn or the VIP has moved.", 0, after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
+		{"HAProxy hangs on the holder", "hang; new ones wait", "Connections through it hang. New ones wait until the redirect is withdrawn or the VIP has moved.", 0, after(vrrp.HAProxyProbe.Hung(), f.BetterMS)},
 		{"The redirect to HAProxy is flushed on the holder", "nothing", "New connections go to the holder's own API server until the agent has put the redirect back.", 0, 0},
 		{"An API server restarts or ends, on any node", "lost to that server; others stay", fmt.Sprintf("Connections to it are lost, all others stay. HAProxy retries it elsewhere within %v, and leaves the server out after %v; the VIP stays.", lb.connect, lb.out), 0, 0},
 	}
@@ -118,14 +118,14 @@ func (f *failures) api() ([]Failure, error) {
 func (f *failures) ingress() []Failure {
 	out := []Failure{
 		{"The router dies on the holder", "lost; new ones are refused", "Connections through it are lost. New ones are refused until another node with a router has the VIP.", 0, after(vrrp.ServiceProbe.Refused(), f.GoodbyeMS)},
-		{"The router hangs on the holder", "stand still", "Connections stand still until another node with a router has the VIP.", 0, after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
-		{"The router on the holder shuts down in good order", "nothing", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", 0, 0},
+		{"The router hangs on the holder", "hang", "Connections hang until another node with a router has the VIP.", 0, after(vrrp.ServiceProbe.Hung(), f.GoodbyeMS)},
+		{"The router on the holder shuts down gracefully", "nothing", "It stops being ready first and still serves while the VIP moves to a node with a ready one: new connections fail nowhere.", 0, 0},
 		{"No router answers on any node", "time out until one answers", "No node holds the VIP: connections time out.", 0, 0},
-		{"The API is away", "nothing", "Nothing. Nodes keep what it said last about which controller each router is of.", 0, 0},
+		{"The API is away", "nothing", "Nothing. Nodes keep the last known controller of each router.", 0, 0},
 	}
 	if f.setup.Several {
 		out = append(out, Failure{What: "A router of another ingress controller takes the place of this one's on the holder",
-			Brief: "time out until a router has the VIP", Seen: "As soon as the API has its pod there and none of this controller's, the node cannot hold the VIP. It goes to a node with a router of this controller; while there is none, nobody holds it and connections time out, instead of reaching a router that does not know the routes."})
+			Brief: "time out until a router has the VIP", Seen: "As soon as the API has its pod there and none of this controller's, the node cannot hold the VIP. It goes to a node with a router of this controller; while there is none, no node holds it and connections time out, instead of reaching a router that does not know the routes."})
 	}
 	return out
 }

@@ -72,7 +72,7 @@ type view struct {
 // judge runs the checks on a view and returns the first failure, or nil.
 func (v *view) judge() *violation {
 	if bits.OnesCount8(uint8(v.holders)) > 1 {
-		return &violation{OneHolder, "one of them, and no other", v.deafReason()}
+		return &violation{OneHolder, "one of them, and no other", v.unreceivedReason()}
 	}
 	holder := v.only(v.holders)
 	if b := v.bootstrap(); b >= 0 && holder != b {
@@ -80,7 +80,7 @@ func (v *view) judge() *violation {
 	}
 	if holder >= 0 && v.at[holder].quality.never != nil {
 		q := v.at[holder].quality
-		return &violation{*q.never, "nobody, or a node with a router", q.words + " on " + v.unit.nodes[holder].name}
+		return &violation{*q.never, "no node, or a node with a router", q.words + " on " + v.unit.nodes[holder].name}
 	}
 	if x := v.best(); x >= 0 && (holder < 0 || v.at[holder].quality.grade < v.at[x].quality.grade) {
 		check := Serves
@@ -142,13 +142,13 @@ func (v *view) offer(x int) string {
 
 func (v *view) reason(best, holder int) string {
 	if holder < 0 {
-		return v.offer(best) + ", and nobody holds the VIP"
+		return v.offer(best) + ", and no node holds the VIP"
 	}
 	return v.offer(best) + "; " + v.offer(holder)
 }
 
-// deafReason explains why two nodes that hold a VIP do not receive each other's adverts.
-func (v *view) deafReason() string {
+// unreceivedReason explains why two nodes that hold a VIP do not receive each other's adverts.
+func (v *view) unreceivedReason() string {
 	for x := range v.nodes() {
 		for y := range v.nodes() {
 			if x == y || !v.holders.has(x) || !v.holders.has(y) {
@@ -157,12 +157,12 @@ func (v *view) deafReason() string {
 			for i, receives := range v.unit.receives[x][y] {
 				if !receives {
 					a, b := v.unit.nodes[x], v.unit.nodes[y]
-					return fmt.Sprintf("%s does not hear %s: %s", a.name, b.name, difference(&a.instances[i], b, i))
+					return fmt.Sprintf("%s does not receive the advertisements of %s: %s", a.name, b.name, difference(&a.instances[i], b, i))
 				}
 			}
 		}
 	}
-	return "each takes itself for the better one"
+	return "each considers itself the better one"
 }
 
 // difference explains why instance a does not receive the adverts of node b.
@@ -183,10 +183,10 @@ func difference(a *keepalivedconf.Instance, node *player, i int) string {
 	case a.Version == 2 && a.AdvertMS != b.AdvertMS:
 		return fmt.Sprintf("advertisements every %v and every %v", v1alpha1.Millis(a.AdvertMS), v1alpha1.Millis(b.AdvertMS))
 	case len(a.Peers) == 0 || len(b.Peers) == 0:
-		return "one sends to peers, the other to everybody"
+		return "one sends to peers, the other by multicast"
 	case !b.SendsTo(a.Source):
 		return fmt.Sprintf("%s is not a peer of %s", a.Source, node.name)
 	default:
-		return fmt.Sprintf("it takes no adverts from %s, or none with TTL %d", b.Source, b.SentTTL())
+		return fmt.Sprintf("it accepts no adverts from %s, or none with TTL %d", b.Source, b.SentTTL())
 	}
 }

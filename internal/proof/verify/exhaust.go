@@ -244,7 +244,7 @@ func (s *search) check(p *path, f *field, at situation, before mask, out outcome
 		for _, m := range out.endless {
 			all |= m
 		}
-		s.found = p.counterexample(&view{f, at, 0, all}, &violation{NoOscillation, "one of them, for good", "each hears that it is the better one, again and again"})
+		s.found = p.counterexample(&view{f, at, 0, all}, &violation{NoOscillation, "one of them, for good", "each repeatedly finds itself the better one"})
 		return true
 	}
 	for _, m := range out.settled {

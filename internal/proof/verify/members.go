@@ -93,7 +93,7 @@ func (b *builder) pool(role string, labels map[string]string) []member {
 	n, known := b.cluster.Replicas[role]
 	if !known {
 		n = usualNodes
-		b.addNote("nobody says how many nodes pool %s has: %d are looked at", role, n)
+		b.addNote("the number of nodes of pool %s is unknown: %d are examined", role, n)
 	}
 	for i := 0; len(out) < n; i++ {
 		if name := fmt.Sprintf("%s-%d", role, i); !taken[name] {
@@ -126,7 +126,7 @@ func (b *builder) bootstrap() []member {
 		b.addNote("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", vrrp.BootstrapPriority)
 		for _, role := range c.Roles {
 			if role == v1alpha1.RoleArbiter && !c.Config.Spec.Hosts(&b.group, role, nil) {
-				b.addNote("the arbiter takes no part: it would not hear OpenShift's own keepalived")
+				b.addNote("the arbiter takes no part: it would receive no advertisement of OpenShift's own keepalived")
 			}
 		}
 	}

@@ -180,7 +180,7 @@ const (
 var ingressParts = append(slices.Clone(common),
 	part{works: "has a router that answers", fails: "has no router that answers"},
 	part{works: "has a router that is ready", fails: "has no router that is ready"},
-	part{works: "has, as the API said last, a router of this ingress controller", fails: "has, as the API said last, no router of this ingress controller"},
+	part{works: "has, by the last answer of the API, a router of this ingress controller", fails: "has, by the last answer of the API, no router of this ingress controller"},
 )
 
 var ingressKind = &kind{
@@ -196,7 +196,7 @@ var ingressKind = &kind{
 // the controller's own.
 var shardKind = &kind{
 	parts: append(slices.Clone(ingressParts),
-		part{works: "has no router of another ingress controller in its place", fails: "has, as the API said last, a router of another ingress controller in its place"}),
+		part{works: "has no router of another ingress controller in its place", fails: "has, by the last answer of the API, a router of another ingress controller in its place"}),
 	runs: up, serves: func(state) bool { return false },
 	health: func(s state, api bool) vrrp.Health {
 		h := ingressKind.health(s, api)
@@ -226,9 +226,9 @@ func ingressQuality(s state, _ bool) quality {
 	case here:
 		return quality{rank: 2, grade: 2, words: "a router of this ingress controller that is not ready"}
 	case ready:
-		return quality{rank: 1, words: "a ready router of which nobody said whose it is"}
+		return quality{rank: 1, words: "a ready router of an unknown ingress controller"}
 	}
-	return quality{words: "a router that is not ready, of which nobody said whose it is"}
+	return quality{words: "a router of an unknown ingress controller that is not ready"}
 }
 
 const partDNS = firstOwn

@@ -54,7 +54,7 @@ func (h *Host) awaitSocket(path string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.t.Fatalf("nobody listens at %s of %s", path, h.Name)
+			h.t.Fatalf("no program listens at %s of %s", path, h.Name)
 		}
 	}
 }

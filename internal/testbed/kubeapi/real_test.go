@@ -156,8 +156,8 @@ func requestList() []request {
 	}
 }
 
-// said holds the compared part of an answer.
-type said struct {
+// replied holds the compared part of an answer.
+type replied struct {
 	Status     int
 	Kind       string
 	Reason     string
@@ -167,7 +167,7 @@ type said struct {
 	Labels     map[string]string
 	Addresses  []string
 	Conditions []string
-	Items      []said
+	Items      []replied
 }
 
 // answerObject is the common structure of the API's answers.
@@ -182,8 +182,8 @@ type answerObject struct {
 	Items  []answerObject
 }
 
-func (o answerObject) said() said {
-	s := said{
+func (o answerObject) replied() replied {
+	s := replied{
 		Kind: o.Kind, Reason: o.Reason, Message: o.Message,
 		Name: o.Metadata.Name, Namespace: o.Metadata.Namespace, Labels: o.Metadata.Labels,
 	}
@@ -200,9 +200,9 @@ func (o answerObject) said() said {
 	}
 	for _, item := range o.Items {
 		item.Kind = "" // items of a list may omit it
-		s.Items = append(s.Items, item.said())
+		s.Items = append(s.Items, item.replied())
 	}
-	slices.SortFunc(s.Items, func(a, b said) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Items, func(a, b replied) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
@@ -215,7 +215,7 @@ var details = []string{
 }
 
 // ask sends the requests and returns the answers.
-func (p *pair) ask(list []request) (out []said) {
+func (p *pair) ask(list []request) (out []replied) {
 	p.t.Helper()
 	clients := map[string]*http.Client{}
 	for user, group := range groups {
@@ -242,7 +242,7 @@ func (p *pair) ask(list []request) (out []said) {
 		if json.Unmarshal(text, &o) != nil {
 			o = answerObject{Message: string(text)}
 		}
-		s := o.said()
+		s := o.replied()
 		s.Status = resp.StatusCode
 		for _, detail := range details {
 			s.Message = strings.TrimSuffix(s.Message, detail)
@@ -276,7 +276,7 @@ func TestAsReal(t *testing.T) {
 // happened is an event of a watch.
 type happened struct {
 	Type   string
-	Object said
+	Object replied
 	// Ended marks the end of the initial list.
 	Ended bool
 }
@@ -308,7 +308,7 @@ func (p *pair) events(query string, do func(), last func(happened) bool) (out []
 			Object answerObject
 		}
 		p.must(d.Decode(&e))
-		h := happened{e.Type, e.Object.said(), e.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"}
+		h := happened{e.Type, e.Object.replied(), e.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"}
 		out = append(out, h)
 		if last(h) {
 			return out

@@ -76,7 +76,7 @@ func (p *Process) Freeze() error {
 	p.Signal(syscall.SIGSTOP)
 	for deadline := time.Now().Add(freezeTime); !p.frozen(); time.Sleep(time.Millisecond) {
 		if p.Ended() || time.Now().After(deadline) {
-			return fmt.Errorf("%s does not stand still", p.name)
+			return fmt.Errorf("%s does not stop", p.name)
 		}
 	}
 	return nil

@@ -90,8 +90,8 @@ func (w *worker) holds() bool {
 	return slices.ContainsFunc(have, func(p netip.Prefix) bool { return p.Addr() == netip.MustParseAddr("192.0.2.6") })
 }
 
-// said waits until keepalived's container has printed a text.
-func (w *worker) said(text string) {
+// awaitOutput waits until keepalived's container has printed a text.
+func (w *worker) awaitOutput(text string) {
 	w.t.Helper()
 	testkit.Await(w.t, fmt.Sprintf("%q from %s", text, w.Name), func() bool {
 		c, err := w.kubelet.Container("keepalived", "keepalived")
@@ -115,8 +115,8 @@ func TestIngress(t *testing.T) {
 			return first.holds() == onFirst && second.holds() == onSecond
 		})
 	}
-	first.said("VRRP_Script(chk_default_ingress) succeeded")
-	second.said("VRRP_Script(chk_default_ingress) failed")
+	first.awaitOutput("VRRP_Script(chk_default_ingress) succeeded")
+	second.awaitOutput("VRRP_Script(chk_default_ingress) failed")
 	// At equal priority, the higher address would hold it.
 	holders(true, false)
 	first.router.Config.Close()
