@@ -80,7 +80,7 @@ rmdir /.old
 # As systemd has it: containers see later mounts of the machine where they ask for it.
 mount --make-rshared /
 if [ -n "$init" ]; then
-	# Where it cannot be written to, udev does not run and nobody waits for it: its
+	# Where it cannot be written to, udev does not run and no program waits for it: its
 	# devices are this machine's.
 	mount -o remount,bind,ro /sys
 	rm /dev/kmsg # the kernel's messages are this machine's
