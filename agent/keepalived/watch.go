@@ -45,10 +45,15 @@ func (j *Job) watch(ctx context.Context) {
 
 // observe records the addresses of the node. It reports whether keepalived lost an
 // address at which it receives adverts, or peers will send them to another one: it would
-// acquire the VIP within a few adverts.
+// acquire the VIP within a few adverts; or whether it acquired a VIP while no API server
+// lists the node, which another host may have.
 func (j *Job) observe() bool {
 	d := j.decided.Load()
-	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
+	lost, stale := false, false
+	if d != nil && j.Source.Nodes != nil {
+		listed := j.Source.Nodes.Current()
+		lost, stale = membership.Lost(&d.cluster.Spec, d.self, listed.Self, d.conf.Instances), listed.Stale
+	}
 	list, err := nodeAddresses()
 	if err != nil {
 		return lost // the next change or resync tries again
@@ -65,7 +70,7 @@ func (j *Job) observe() bool {
 	j.neighbours.Announce(acquired)
 	j.tickler.Observe(held, acquired)
 	j.record.Moves(instances, before, held)
-	return lost || membership.LostSource(instances, held)
+	return lost || stale && len(acquired) > 0 || membership.LostSource(instances, held)
 }
 
 func (j *Job) publish() {

@@ -99,7 +99,7 @@ func TestAnnounced(t *testing.T) {
 		vip, notified := netip.MustParseAddr("192.0.2.5"), 0
 		l := &claimListener{}
 		c := Claims{changed: func() { notified++ }, listeners: map[netip.Addr]*claimListener{vip: l}}
-		c.record(l, true)
+		c.record(l, true, true)
 		time.Sleep(time.Minute)
 		since := time.Now()
 		if got := c.Announced(vip, since); !got.IsZero() {
@@ -108,7 +108,7 @@ func TestAnnounced(t *testing.T) {
 		time.Sleep(time.Second)
 		first := time.Now()
 		for range 100 {
-			c.record(l, true)
+			c.record(l, true, true)
 			time.Sleep(100 * time.Millisecond)
 		}
 		if got := c.Announced(vip, since); !got.Equal(first) {

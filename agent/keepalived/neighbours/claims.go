@@ -43,6 +43,7 @@ type claimListener struct {
 	// node whose keepalived hangs makes none.
 	announced time.Time
 	latest    time.Time // of announcements
+	seen      time.Time // of the last claim by another host, also in answer to Ask
 	notified  time.Time // last call of changed
 }
 
@@ -116,6 +117,33 @@ func (c *Claims) AnnouncedAfter(vip netip.Addr, at time.Time) bool {
 	return l != nil && !l.latest.Before(at)
 }
 
+// Forget forgets the announcements of a VIP.
+func (c *Claims) Forget(vip netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.listeners[vip]; l != nil {
+		l.announced = time.Time{}
+	}
+}
+
+// ClaimedAfter reports whether another host claimed a VIP at that time or later.
+func (c *Claims) ClaimedAfter(vip netip.Addr, at time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.listeners[vip]
+	return l != nil && !l.seen.Before(at)
+}
+
+// Ask asks the hosts of a link for the VIP of an instance, which this node has: only another host that
+// has it, too, answers.
+func (c *Claims) Ask(i keepalived.Instance) {
+	link, err := net.InterfaceByName(i.Interface)
+	if err == nil && len(link.HardwareAddr) == 6 { // not Ethernet: no neighbours
+		err = arpnd.Ask(link, i.Source, i.VIP.Addr())
+	}
+	c.failing.Warn(c.log, err, "cannot ask the link for a VIP of this node", "link asked again for a VIP of this node")
+}
+
 // listen waits for claims of a VIP until ctx ends.
 func (c *Claims) listen(ctx context.Context, vip netip.Addr, l *claimListener) error {
 	link, err := net.InterfaceByName(l.link)
@@ -141,7 +169,7 @@ func (c *Claims) listen(ctx context.Context, vip netip.Addr, l *claimListener) e
 				// A switch may send back what this node has sent.
 				by := net.HardwareAddr(bytes.Clone(at.Addr[:min(int(at.Halen), len(at.Addr))]))
 				other := !bytes.Equal(by, link.HardwareAddr)
-				c.record(l, claim.Unsolicited && other)
+				c.record(l, other, claim.Unsolicited && other)
 				if c.answer != nil && other {
 					c.answer(vip, l.link, by)
 				}
@@ -151,11 +179,15 @@ func (c *Claims) listen(ctx context.Context, vip netip.Addr, l *claimListener) e
 	return nil
 }
 
-func (c *Claims) record(l *claimListener, announcement bool) {
+// record records a claim by this or another host, which may be an announcement.
+func (c *Claims) record(l *claimListener, other, announcement bool) {
 	now := time.Now()
 	c.mu.Lock()
 	notify := !l.claimed
 	l.claimed = true
+	if other {
+		l.seen = now
+	}
 	if announcement {
 		if l.latest = now; l.announced.IsZero() {
 			l.announced = now
