@@ -61,11 +61,12 @@ const (
 // oddEvents replaces a node's record of events by something that no agent could have written.
 func (a *act) oddEvents(context.Context) (undo, error) {
 	path := a.node().Path(filepath.Join("/etc/keepalived", events.FileName))
-	if err := os.Remove(path); err != nil {
+	odd := path + ".odd" // the agent may make the file anew at any moment
+	if _, err := os.Lstat(path); err != nil {
 		return nil, errors.Join(errNoEffect, err)
 	}
 	if a.fault.What == eventsLarge {
-		return nil, errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, 1<<30))
+		return nil, errors.Join(os.WriteFile(odd, nil, 0o644), os.Truncate(odd, 1<<30), os.Rename(odd, path))
 	}
 	return func(context.Context) error {
 		info, err := os.Lstat(path)
@@ -73,5 +74,5 @@ func (a *act) oddEvents(context.Context) (undo, error) {
 			return os.Remove(path)
 		}
 		return nil
-	}, unix.Mkfifo(path, 0o644)
+	}, errors.Join(unix.Mkfifo(odd, 0o644), os.Rename(odd, path))
 }
