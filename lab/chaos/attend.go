@@ -18,8 +18,9 @@ const (
 	// logWindow is the shortest time that a log is measured over: starts log much at once.
 	logWindow = 10 * time.Second
 	// logLimit is the limit of a container's log in bytes per second. The agent limits a daemon's
-	// output to 4 KiB per second (agent/supervise, LogLimit).
-	logLimit = 10_000
+	// output to 4 KiB per second (agent/supervise, LogLimit), and Go lists all goroutines of an agent
+	// that cannot start a thread, about 100 kB.
+	logLimit = 20_000
 )
 
 // attend probes the agents and measures the logs of all nodes, until ctx ends.
