@@ -184,12 +184,11 @@ golden-trees: # all files of every golden case, which golden/ keeps as differenc
 test-e2e: e2e-tools golden-trees ## Test pods with kubelet's code, MetalLB's objects with MetalLB, and nodes that boot with systemd, two of which are a control plane (needs root)
 	$(LIVE) -C lab/e2e/pods $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
 	$(LIVE) -C lab/e2e/metallb $(NOVET) -count 1 $(TIMEOUT) $(TESTFLAGS) ./...
-	$(LIVE) -C lab $(NOVET) -count 1 -p 1 -timeout 28m $(TESTFLAGS) ./e2e/machine ./e2e/firstboot
+	$(LIVE) -C lab $(NOVET) -count 1 -p 1 -timeout 28m $(TESTFLAGS) ./e2e/firstboot
 
 e2e: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Run a cluster of real nodes and break all of it; two hours (needs root)
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 20m -v -run Registry ./e2e/firstboot -args -away 3m
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 2h -v -run HardCase43 ./e2e/firstboot -args -shutdowns 5
-	VIPGEN_TESTS=e2e go -C lab test -count 1 -timeout 20m -v -run '^TestRemove$$' ./e2e/firstboot
 	VIPGEN_TESTS=all go -C lab test -count 1 -timeout 4h -v ./e2e/cluster -args -workers 2 -faults '$(FAULTS)' -reports '$(abspath $(E2EREPORTS))'
 
 e2e-life: e2e-tools $(CLUSTER_TOOLS:%=$(BIN)/%) ## Take a cluster of real nodes from OpenShift's own keepalived to vipgen, through updates of both, and back; half an hour, from a clone with its history (needs root)

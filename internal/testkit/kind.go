@@ -39,11 +39,11 @@ import (
 //	variants  the same, and the variants of live tests
 //	measured  measured tests, and tests that declare no kind
 //	all       every test but those of Only
-//	e2e       every test, and those of Only(t, "e2e"); likewise for other targets
+//	e2e-life  every test, and those of Only(t, "e2e-life"); likewise for other targets
 const variable = "VIPGEN_TESTS"
 
 // targets are the values of the variable that add the tests of a target of the Makefile.
-var targets = []string{"e2e", "e2e-life", "lab-upgrade", "release-check"}
+var targets = []string{"e2e-life", "lab-upgrade", "release-check"}
 
 // inCI is set by .ci/run, whose machine runs every test.
 const inCI = "VIPGEN_CI"

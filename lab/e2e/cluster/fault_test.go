@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -12,14 +13,12 @@ import (
 
 // fault is a fault of a cluster under load.
 type fault struct {
-	name, what string
-	do         func() // returns when the fault is in effect
-	over       func() // waits for its consequences, in addition to the client's answers
-	mend       func() // ends it
+	name string
+	do   func() // returns when the fault is in effect
+	over func() // waits for its consequences, in addition to the client's answers
+	mend func() // ends it
 	// stays is set if the VIP must not move.
 	stays bool
-	// lossless is set if the client must get every answer.
-	lossless bool
 	// at is the affected node; no other may become not ready.
 	at func() *node
 }
@@ -28,16 +27,14 @@ type fault struct {
 // running HAProxy time out (docs/concepts.md).
 const haproxyLate = 2 * 100 * time.Millisecond
 
-// during injects a fault into a healthy cluster, and ends it.
-func (c *cluster) during(f fault) row {
+// during injects a fault into a healthy cluster, ends it, and reports what the clients saw.
+func (c *cluster) during(r *report, f fault) {
 	c.t.Helper()
 	c.log("%s", f.name)
-	r := row{Name: f.name, What: f.what}
 	machine := testkit.StartStopwatch()
 	c.t.Cleanup(func() { machine.End() })
 	l := c.startLoad(c.vip)
 	l.answers()
-	began := time.Now()
 	f.do()
 	l.answers()
 	if f.over != nil {
@@ -49,23 +46,19 @@ func (c *cluster) during(f fault) row {
 	}
 	c.settle()
 	l.answers()
-	r.Seen = l.end()
-	but := ""
+	s := l.end()
 	if f.at != nil {
-		but = f.at().Name
-	}
-	if r.Seen.Beat, r.Seen.Unready = l.beats.read(but); f.at != nil && len(r.Seen.Unready) > 0 {
-		c.t.Errorf("%s: besides %s these nodes were not ready: %v; the longest time between two heartbeats of one was %v", f.name, but, r.Seen.Unready, r.Seen.Beat)
+		at := f.at().Name
+		s.Unready = slices.DeleteFunc(s.Unready, func(name string) bool { return name == at })
+		if len(s.Unready) > 0 {
+			c.t.Errorf("%s: besides %s these nodes were not ready: %v", f.name, at, s.Unready)
+		}
 	}
 	late := machine.End()
-	if f.lossless {
-		testkit.Promise(c.t, f.name+": requests without an answer", r.Seen.API.Lost, 0, r.Seen.API.Of/10, late)
+	if f.stays && len(s.Holders) != 1 {
+		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, s.Holders), late, haproxyLate)
 	}
-	if f.stays && len(r.Seen.Holders) != 1 {
-		testkit.Explained(c.t, fmt.Sprintf("%s: the VIP was on %v one after the other, and should have stayed", f.name, r.Seen.Holders), late, haproxyLate)
-	}
-	c.log("%s: over after %s: %s without an answer, held by %v", f.name, short(time.Since(began)), r.Seen.API, r.Seen.Holders)
-	return r
+	r.add(f.name, s)
 }
 
 // settle waits until everything is healthy: every pod, node, API server and load balancer, and

@@ -37,11 +37,11 @@ func (n *node) replaced(pod, container string, old corev1.ContainerStatus) {
 }
 
 // kill kills containers of a pod, with all of their processes at once.
-func (c *cluster) kill(name, what, pod string, on func() *node, containers ...string) fault {
+func (c *cluster) kill(name, pod string, on func() *node, containers ...string) fault {
 	var n *node
 	old := map[string]corev1.ContainerStatus{}
 	return fault{
-		name: name, what: what,
+		name: name,
 		do: func() {
 			n = on()
 			for _, container := range containers {
@@ -70,24 +70,22 @@ func names(pod *corev1.Pod) (out []string) {
 func (c *cluster) faults() []fault {
 	holder := func() *node { return c.holder(c.vip) }
 	list := []fault{c.powerLoss(),
-		c.stopped("kubelet", "containers go on", func(ctx context.Context, n *node) error { return n.Kubelet.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
+		c.stopped("kubelet", func(ctx context.Context, n *node) error { return n.Kubelet.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
 			n.Kubelet, err = n.StartKubelet(ctx, n.config)
 			return err
 		}),
-		c.stopped("containerd", "containers go on, and kubelet cannot see them", func(ctx context.Context, n *node) error { return n.Containerd.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
+		c.stopped("containerd", func(ctx context.Context, n *node) error { return n.Containerd.Stop(ctx) }, func(ctx context.Context, n *node) (err error) {
 			n.Containerd, err = n.StartContainerd(ctx, rig.ToolsImage)
 			return err
 		}),
 	}
 	for _, container := range names(c.masters[0].pods["keepalived"]) {
-		list = append(list, c.kill("keepalived pod: container "+container+" killed",
-			"All processes of a container of the keepalived pod on the holder of the API VIP are killed; kubelet starts it again.", "keepalived", holder, container))
+		list = append(list, c.kill("keepalived pod: container "+container+" killed", "keepalived", holder, container))
 	}
 	list = append(list,
-		c.kill("HAProxy pod killed", "All processes of all containers of the HAProxy pod on the holder are killed; kubelet starts them again.",
-			"haproxy", holder, names(c.masters[0].pods["haproxy"])...),
-		c.kill("API server killed", "The kube-apiserver on the holder is killed; kubelet starts it again.", apiServer, holder, apiServer),
-		c.kill("etcd leader killed", "The etcd that leads is killed; kubelet starts it again.", etcd, c.etcdLeader, etcd),
+		c.kill("HAProxy pod killed", "haproxy", holder, names(c.masters[0].pods["haproxy"])...),
+		c.kill("API server killed", apiServer, holder, apiServer),
+		c.kill("etcd leader killed", etcd, c.etcdLeader, etcd),
 	)
 	return append(list, c.busy(), c.hang(daemons), c.hang(agents), c.drained(), c.rotated())
 }
@@ -96,7 +94,6 @@ func (c *cluster) powerLoss() fault {
 	var n *node
 	return fault{
 		name: "power loss",
-		what: "The holder of the API VIP loses its power: all of its processes are killed and its link is cut. It boots again when the API has found out.",
 		do: func() {
 			n = c.holder(c.vip)
 			n.powerOff()
@@ -108,11 +105,10 @@ func (c *cluster) powerLoss() fault {
 }
 
 // stopped stops a service of the holder until the API reports the node as not ready.
-func (c *cluster) stopped(service, consequence string, stop, start func(context.Context, *node) error) fault {
+func (c *cluster) stopped(service string, stop, start func(context.Context, *node) error) fault {
 	var n *node
 	return fault{
 		name: service + " stopped", stays: true,
-		what: service + " on the holder is stopped: " + consequence + ". It is started again when the API has found out.",
 		do: func() {
 			n = c.holder(c.vip)
 			c.patiently(func(ctx context.Context) error { return stop(ctx, n) })
@@ -126,11 +122,10 @@ func (c *cluster) stopped(service, consequence string, stop, start func(context.
 // busyFor is the time for which all cores are busy.
 const busyFor = time.Minute
 
-// busy keeps all cores busy. Containers have the weight of their requests, and no more.
+// busy keeps all cores busy, with twice as many loops. Containers have the weight of their requests, and no more.
 func (c *cluster) busy() fault {
 	return fault{
 		name: "all cores busy for " + short(busyFor), stays: true,
-		what: "Twice as many busy loops as there are cores, outside of all containers. Nothing is wrong with the cluster.",
 		do: func() {
 			ctx, cancel := context.WithTimeout(c.t.Context(), busyFor)
 			defer cancel()
@@ -156,7 +151,6 @@ func (c *cluster) hang(processes map[string]string) fault {
 	what := slices.Sorted(maps.Values(processes))
 	return fault{
 		name: strings.Join(slices.Compact(what), ", ") + " hang",
-		what: "Of every container of vipgen's pods on the holder these processes are stopped (SIGSTOP). Kubelet's liveness probes fail, and it starts the containers again.",
 		do: func() {
 			n = c.holder(c.vip)
 			before = n.awaitPods()
@@ -179,7 +173,6 @@ func (c *cluster) drained() fault {
 	var n *node
 	return fault{
 		name: "drained and restarted",
-		what: "The holder is drained; its containers are asked to end (SIGTERM) and given 60 s, as systemd does when a node shuts down; it boots again, and is uncordoned.",
 		do: func() {
 			n = c.holder(c.vip)
 			c.kubectl("drain", n.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=60s")
@@ -194,7 +187,8 @@ func (c *cluster) drained() fault {
 	}
 }
 
-// rotated waits until every kubelet has another certificate.
+// rotated waits until every kubelet has another certificate, and restarts all API servers, so that every
+// agent connects with it.
 func (c *cluster) rotated() fault {
 	current := func(n *node) string {
 		target, err := os.Readlink(n.Path("/var/lib/kubelet/pki/kubelet-client-current.pem"))
@@ -203,7 +197,6 @@ func (c *cluster) rotated() fault {
 	}
 	return fault{
 		name: "certificates rotated", stays: true,
-		what: "Every kubelet gets another client certificate, with which the agents on its node ask as well: certificates are valid for " + certificateLifetime + ". Then all API servers are asked to end one after the other, so that every agent connects anew.",
 		do: func() {
 			before := map[*node]string{}
 			for _, n := range c.nodes() {

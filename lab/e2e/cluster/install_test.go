@@ -67,11 +67,7 @@ func (c *cluster) install(r *report, workers int) {
 	}
 	l.answers()
 	c.log("all nodes are ready")
-	joined := row{
-		Name: "nodes join", What: "The bootstrap host holds the API VIP alone; kubelets of three control-plane nodes and the workers register by it; etcd grows from one member to four; API servers start on the control plane.",
-		Seen: l.end(),
-	}
-	r.rows = append(r.rows, joined)
+	r.add("nodes join", l.end())
 	c.handOver(r)
 }
 
@@ -82,9 +78,8 @@ func masterAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, by
 // handOver ends the bootstrap host like an installer: its API server first, gracefully.
 func (c *cluster) handOver(r *report) {
 	b := c.bootstrap
-	r.rows = append(r.rows, c.during(fault{
+	c.during(r, fault{
 		name: "handover",
-		what: "The API server of the bootstrap host is shut down properly (/readyz says so for 10 s, and all else is served); the VIP moves; the bootstrap leaves etcd, of which others are told, and its power goes.",
 		do: func() {
 			b.endStatic(controllerManager)
 			b.endStatic(apiServer)
@@ -97,7 +92,7 @@ func (c *cluster) handOver(r *report) {
 			b.powerOff()
 			c.bootstrap = nil
 		},
-	}))
+	})
 }
 
 const bootstrapAnnotation = "alpha.installer.openshift.io/etcd-bootstrap"

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -19,10 +22,11 @@ import (
 )
 
 const (
-	beatEvery = 250 * time.Millisecond
 	// directEvery is the interval of requests to each API server without the VIP.
 	directEvery = 250 * time.Millisecond
-	timeout     = 2 * time.Second
+	// readyEvery is the interval of requests for the nodes that are not ready.
+	readyEvery = time.Second
+	timeout    = 2 * time.Second
 )
 
 // load holds the clients that use the cluster by its VIPs from the client's host, and the
@@ -38,14 +42,13 @@ type load struct {
 	direct   []*probe.Probe          // to each API server
 	servers  []*kubernetes.Clientset // of each API server
 	holders  *watch.Watch
-
-	beats *heartbeats
+	unready  map[string]bool // nodes that were not ready at some time
 }
 
 // startLoad begins to use the cluster by this VIP.
 func (c *cluster) startLoad(vip netip.Addr) *load {
 	c.t.Helper()
-	l := &load{c: c, since: time.Now(), vip: vip, beats: newHeartbeats()}
+	l := &load{c: c, since: time.Now(), vip: vip, unready: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	start := func(url string, every time.Duration) *probe.Probe {
@@ -77,15 +80,26 @@ func (c *cluster) startLoad(vip netip.Addr) *load {
 	return l
 }
 
-// every calls f repeatedly until ctx ends.
-func every(ctx context.Context, step time.Duration, f func()) {
-	for tick := time.NewTicker(step); ; {
-		f()
+// watchNodes asks any API server that answers for nodes that are not ready, and not through the VIP.
+func (l *load) watchNodes(ctx context.Context) {
+	for ctx.Err() == nil {
+		for _, s := range l.servers {
+			nodes, err := s.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+			if err != nil {
+				continue
+			}
+			for _, n := range nodes.Items {
+				if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+					return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+				}) {
+					l.unready[n.Name] = true
+				}
+			}
+			break
+		}
 		select {
-		case <-tick.C:
 		case <-ctx.Done():
-			tick.Stop()
-			return
+		case <-time.After(readyEvery):
 		}
 	}
 }
@@ -118,7 +132,7 @@ func (l *load) answers() {
 func (l *load) end() seen {
 	l.c.t.Helper()
 	l.cancel()
-	s := seen{VIP: l.vip, API: figures(l.api.End())}
+	s := seen{API: figures(l.api.End())}
 	if l.web != nil {
 		s.Web = figures(l.web.End())
 	}
@@ -138,27 +152,12 @@ func (l *load) end() seen {
 	testkit.Check(l.c.t, err)
 	s.Holders, s.Two = timeline.Holders(l.vip, crossing), timeline.SplitBrain(crossing)
 	l.done.Wait()
+	s.Unready = slices.Sorted(maps.Keys(l.unready))
 	return s
 }
 
-// figures returns the figures of a probe.
 func figures(r probe.Result) probed {
-	p := probed{Outage: r.Outage(), Lost: r.Lost(), Of: len(r.Requests), Pause: r.Pause()}
-	next := 0
-	for _, s := range r.Spells() {
-		if !s.OK {
-			p.Losses = append(p.Losses, fmt.Sprintf("%s after %s: %s", requests(s.Requests), short(s.From), r.Requests[next].Err))
-		}
-		next += s.Requests
-	}
-	return p
-}
-
-func requests(n int) string {
-	if n == 1 {
-		return "1 request"
-	}
-	return fmt.Sprintf("%d requests", n)
+	return probed{r.Outage(), r.Lost(), len(r.Requests)}
 }
 
 // crossing is how long two nodes may both have a VIP during a failover.

@@ -32,7 +32,7 @@ func (r release) image(name string) string { return "registry.example.com/" + na
 func (c *cluster) makeImages(r release) {
 	c.t.Helper()
 	for name, g := range map[string]daemon.Generation{r.image("keepalived"): r.keepalived, r.image("haproxy"): r.haproxy} {
-		c.images[name] = rig.OperatorsArchiveOf(c.t, name, g.Root(c.t))
+		c.images[name] = rig.OperatorsArchive(c.t, name, g.Root(c.t))
 	}
 	dns, err := image.Program(r.image("coredns"), rig.Tool(c.t, "coredns"), rig.Made)
 	c.images[r.image("coredns")] = rig.Archive(c.t, dns, err)

@@ -11,19 +11,19 @@ var (
 	faultNames = flag.String("faults", "power loss", "beginnings of the names of faults that happen, separated by commas; all for every one of them")
 	workers    = flag.Int("workers", 1, "number of workers")
 	local      = flag.String("local", "", "spec.apiServer.local of the cluster, if not the default")
-	reports    = flag.String("reports", "", "directory for reports in Markdown")
+	reports    = flag.String("reports", "", "directory for the logs of containers")
 )
 
 // TestCluster installs a cluster like an installer, and injects faults while a client uses it.
 func TestCluster(t *testing.T) {
 	c := newCluster(t, "UserManaged")
-	r := newReport(t, "e2e-run.md", "A run on real nodes")
+	r := newReport(t)
 	c.install(r, *workers)
 	c.checkPods()
 	c.checkPlugin()
 	for _, f := range c.faults() {
 		if chosen(f.name) {
-			r.rows = append(r.rows, c.during(f))
+			c.during(r, f)
 		}
 	}
 	c.checkPods()

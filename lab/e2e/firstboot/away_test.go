@@ -61,6 +61,5 @@ func testAway(t *testing.T, failure string, times int, soon time.Duration, leave
 	n.awaitKubelet(nodeAddr + " " + nodeAddr)
 	n.await("/etc/resolv.conf", resolvConf(nodeAddr, "site.example", siteAddr))
 	took := time.Since(back)
-	t.Logf("kubelet was started %v after the registry was back, which was away for %v", took, back.Sub(began))
 	testkit.Promise(t, "kubelet after the registry's return", took, soon, testkit.Patience, watch.End())
 }

@@ -101,6 +101,14 @@ func (n *node) run(name string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
+// mustRun runs a program on the node.
+func (n *node) mustRun(name string, args ...string) {
+	n.t.Helper()
+	if out, err := n.Output(n.t.Context(), name, args...); err != nil {
+		n.t.Fatalf("%s: %s %s: %v: %s", n.Name, name, strings.Join(args, " "), err, out)
+	}
+}
+
 // read returns a file of the node, even one in memory.
 func (n *node) read(path string) string { return n.run("cat", path) }
 

@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/image"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/e2e/rig"
-	"github.com/vipgen/vipgen/lab/testbed/reference"
 )
 
 // apiVIP is the API VIP of installConfig.
@@ -37,8 +35,7 @@ type controlPlane struct {
 	*site
 	nodes    []*node
 	booted   map[*node]time.Time // when last
-	out      string              // the directory of what vipgen rendered
-	rendered []byte              // the part of it for the nodes
+	rendered []byte              // what vipgen rendered for the nodes
 }
 
 // newControlPlane boots the nodes and returns when each could hold the VIP. spec are lines of
@@ -55,8 +52,8 @@ func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane
 	}
 	list, err := json.Marshal(images)
 	c.must(err)
-	c.out = c.renderAll(install, append(spec, "images: "+string(list))...)
-	c.rendered, err = os.ReadFile(filepath.Join(c.out, "ignition/master.ign"))
+	out := c.renderAll(install, append(spec, "images: "+string(list))...)
+	c.rendered, err = os.ReadFile(filepath.Join(out, "ignition/master.ign"))
 	c.must(err)
 	archives := c.archives()
 	for i, name := range []string{"master-0", "master-1"} {
@@ -72,7 +69,7 @@ func newControlPlane(t *testing.T, install string, spec ...string) *controlPlane
 	for _, name := range []string{"openshift-etcd", "openshift-kni-infra"} {
 		c.kubectl("create", "namespace", name)
 	}
-	c.kubectl("apply", "-f", filepath.Join(c.out, "manifests"))
+	c.kubectl("apply", "-f", filepath.Join(out, "manifests"))
 	c.awaitBoth()
 	for _, n := range c.nodes {
 		n.checkScopes()
@@ -206,24 +203,4 @@ func (c *controlPlane) awaitBoth() {
 			return strings.HasSuffix(strings.TrimSpace(said), want)
 		}, func() string { return said })
 	}
-}
-
-// operatorsImage has all programs of the operator's pods.
-const operatorsImage = "localhost/operators:1"
-
-// installOperators writes the files of the operator's keepalived and HAProxy, and their pods'
-// manifests, to a node.
-func (c *controlPlane) installOperators(n *node, i int) {
-	c.t.Helper()
-	data, err := n.Read(v1alpha1.ClusterConfigPath)
-	c.must(err)
-	config, err := v1alpha1.LoadClusterConfig(v1alpha1.ClusterConfigPath, data)
-	c.must(err)
-	other := 1 - i
-	facts := &v1alpha1.Node{
-		Name: n.Name, Role: v1alpha1.RoleMaster,
-		Interfaces: []v1alpha1.Interface{{Name: n.Link, Addresses: []netip.Prefix{netip.PrefixFrom(controlAddr(i), 24)}, DefaultRoute4: true}},
-		Peers:      []v1alpha1.Peer{{Name: c.nodes[other].Name, Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{controlAddr(other)}}},
-	}
-	c.must(reference.Install(n.Host, config, facts, v1alpha1.Images{Keepalived: operatorsImage, HAProxy: operatorsImage}))
 }

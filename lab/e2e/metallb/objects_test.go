@@ -60,18 +60,3 @@ func moduleDir(t *testing.T, module string) string {
 	testkit.Must(testkit.In(t, module), err)
 	return strings.TrimSpace(string(out))
 }
-
-// first returns an object of a kind: of the case with routers, a list of nodes, and a
-// certificate.
-func first(t *testing.T, cases map[string][]*unstructured.Unstructured, kind string) *unstructured.Unstructured {
-	t.Helper()
-	for _, name := range []string{"bgp", "hostnames"} {
-		for _, o := range cases[name] {
-			if o.GetKind() == kind {
-				return o
-			}
-		}
-	}
-	t.Fatalf("no %s", kind)
-	return nil
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +19,7 @@ func TestKubeletTakes(t *testing.T) {
 	count := 0
 	for _, pool := range slices.Sorted(maps.Keys(all)) {
 		t.Run(pool, func(t *testing.T) {
-			taken, complaint := kubelet.read(t, all[pool])
+			taken := kubelet.read(t, all[pool])
 			for _, name := range slices.Sorted(maps.Keys(all[pool])) {
 				count++
 				for _, problem := range compare(t, all[pool][name], taken) {
@@ -30,15 +29,11 @@ func TestKubeletTakes(t *testing.T) {
 			if len(taken) != len(all[pool]) {
 				t.Errorf("%d manifests became %d pods", len(all[pool]), len(taken))
 			}
-			if t.Failed() {
-				t.Logf("output of kubelet:\n%s", complaint)
-			}
 		})
 	}
 	if count == 0 {
 		t.Error("no case has a pod")
 	}
-	t.Logf("%d pods of %d pools", count, len(all))
 }
 
 // compare returns the differences between a manifest and the pod that kubelet read from it.
@@ -127,13 +122,13 @@ func differences(path string, want, got any) (out []string) {
 // Kubelet rejects an invalid pod, or the comparison detects it.
 func TestKubeletRefuses(t *testing.T) {
 	good := pools(t)["baremetal-usermanaged/master"]["keepalived.yaml"]
-	tests := []struct{ name, old, new, complaint string }{
-		{"no YAML", "kind: Pod", "kind: Pod\n\tx", "couldn't parse as pod"},
-		{"no name", "  name: keepalived\n  namespace", "  namespace", "name is needed"},
-		{"another priority", "priority: 2000001000", "priority: 2000000000", ""},
-		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", "volumeMounts[6].name: Not found"},
-		{"privilege that contradicts", "allowPrivilegeEscalation: false\n      readOnlyRootFilesystem: true\n      capabilities:\n        drop: [ALL]\n        #", "allowPrivilegeEscalation: false\n      privileged: true\n      capabilities:\n        drop: [ALL]\n        #", "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"},
-		{"field that kubelet does not know", "hostNetwork: true", "hostNetwerk: true", ""},
+	tests := []struct {
+		name, old, new string
+		pods           int // that kubelet makes of it
+	}{
+		{"another priority", "priority: 2000001000", "priority: 2000000000", 1},
+		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", 0},
+		{"field that kubelet does not know", "hostNetwork: true", "hostNetwerk: true", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,15 +136,9 @@ func TestKubeletRefuses(t *testing.T) {
 				t.Fatalf("the pod has no %q:\n%s", tt.old, good)
 			}
 			bad := bytes.Replace(good, []byte(tt.old), []byte(tt.new), 1)
-			taken, complaint := kubelet.read(t, map[string][]byte{"keepalived.yaml": bad})
-			if tt.complaint == "" {
-				if len(taken) != 1 || len(compare(t, bad, taken)) == 0 {
-					t.Errorf("%d pods, and no difference is found", len(taken))
-				}
-				return
-			}
-			if len(taken) != 0 || !strings.Contains(complaint, tt.complaint) {
-				t.Errorf("kubelet reads %d pods and logs %q, want %q", len(taken), complaint, tt.complaint)
+			taken := kubelet.read(t, map[string][]byte{"keepalived.yaml": bad})
+			if len(taken) != tt.pods || len(compare(t, bad, taken)) == 0 {
+				t.Errorf("kubelet reads %d pods, and no difference is found", len(taken))
 			}
 		})
 	}

@@ -1,18 +1,14 @@
 package pods
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/config"
 	kubetypes "k8s.io/kubernetes/pkg/kubelet/types"
 )
@@ -33,7 +29,6 @@ const patience = 2 * time.Minute
 type source struct {
 	link    string
 	updates chan any
-	log     *log
 }
 
 // TestMain creates the source.
@@ -43,7 +38,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	empty := filepath.Join(dir, "empty")
-	kubelet = source{link: filepath.Join(dir, "manifests"), updates: make(chan any), log: captureLog()}
+	kubelet = source{link: filepath.Join(dir, "manifests"), updates: make(chan any)}
 	if err := errors.Join(os.Mkdir(empty, 0o700), os.Symlink(empty, kubelet.link)); err != nil {
 		panic(err)
 	}
@@ -55,9 +50,9 @@ func TestMain(m *testing.M) {
 
 var kubelet source
 
-// read returns the pods that kubelet reads from the files of a directory, and its messages
-// about the files that it rejects.
-func (s source) read(t *testing.T, files map[string][]byte) (pods []*corev1.Pod, complaint string) {
+// read returns the pods that kubelet reads from the files of a directory. It prints what it says of
+// files that it rejects.
+func (s source) read(t *testing.T, files map[string][]byte) []*corev1.Pod {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
@@ -71,12 +66,8 @@ func (s source) read(t *testing.T, files map[string][]byte) (pods []*corev1.Pod,
 	if err := os.Rename(s.link+".new", s.link); err != nil {
 		t.Fatal(err)
 	}
-	// The channel has no buffer: at most one update has the previous files. While the second
-	// one is awaited, the log may be cut short.
-	s.update(t)
-	s.log.reset()
-	s.update(t)
-	return s.update(t), s.log.text()
+	s.update(t) // the channel has no buffer: at most one update has the previous files
+	return s.update(t)
 }
 
 func (s source) update(t *testing.T) []*corev1.Pod {
@@ -85,45 +76,9 @@ func (s source) update(t *testing.T) []*corev1.Pod {
 	case u := <-s.updates:
 		return u.(kubetypes.PodUpdate).Pods
 	case <-time.After(patience):
-		t.Fatalf("kubelet does not read its directory: %s", s.log.text())
+		t.Fatal("kubelet does not read its directory")
 		return nil
 	}
-}
-
-// log holds kubelet's log.
-type log struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func captureLog() *log {
-	l := &log{}
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	flags.Set("logtostderr", "false")
-	flags.Set("stderrthreshold", "FATAL")
-	klog.SetOutput(l)
-	return l
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.data.Write(p)
-}
-
-func (l *log) text() string {
-	klog.Flush()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.data.String()
-}
-
-func (l *log) reset() {
-	klog.Flush()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.data.Reset()
 }
 
 // trees has all files of every golden case, as written by `make test-e2e`.

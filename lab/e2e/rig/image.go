@@ -37,7 +37,7 @@ func Archive(t testing.TB, i *image.Image, err error) string {
 // for the sandbox of each pod, which ends on a signal.
 func ToolsArchive(t testing.TB) string {
 	t.Helper()
-	i, err := image.Debian(ToolsImage, Made, "/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/cat", "/usr/bin/touch")
+	i, err := image.Debian(ToolsImage, Made, "/usr/bin/dash", "/usr/bin/sleep")
 	if err == nil {
 		i.Config.User = ""
 		i.Config.Entrypoint = []string{"/usr/bin/dash", "-c", "trap 'exit 0' TERM; sleep infinity & wait"}
@@ -59,15 +59,9 @@ var operatorsTools = []string{
 }
 
 // OperatorsArchive returns an archive of an image for the operator's keepalived and HAProxy, as in
-// package lab/testbed/reference, and their scripts.
-func OperatorsArchive(t testing.TB, name string) string {
-	t.Helper()
-	return OperatorsArchiveOf(t, name, "/")
-}
-
-// OperatorsArchiveOf is OperatorsArchive with the daemons of another Debian at root (see
-// testkit/daemon.Generation); the scripts' tools are this machine's.
-func OperatorsArchiveOf(t testing.TB, name, root string) string {
+// package lab/testbed/reference, with the daemons of the Debian at root (see
+// testkit/daemon.Generation), and their scripts with tools of this machine.
+func OperatorsArchive(t testing.TB, name, root string) string {
 	t.Helper()
 	programs := operatorsTools
 	if root == "/" {
