@@ -211,16 +211,6 @@ func TestHAProxy(t *testing.T) {
 	testkit.Lacks(t, rendered(t, cluster(nil), blind)[v1alpha1.HAProxyConf], "::")
 }
 
-// A change of VIPs and peers changes no manifest, so that no pod restarts.
-func TestManifestsStay(t *testing.T) {
-	before := rendered(t, cluster(nil), masterNode)
-	after := rendered(t, cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].VIPs = testkit.Addrs("192.0.2.8", "2001:db8::8") }), node("master", 10, "master:13", "master:14"))
-	for _, pod := range []string{"keepalived", "haproxy"} {
-		path := v1alpha1.ManifestDir + "/" + pod + ".yaml"
-		testkit.Equal(testkit.In(t, path), before[path], after[path])
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	hostile := node("master", 10, "master:11")
 	hostile.Interfaces[0].Name = "eth0 }"
