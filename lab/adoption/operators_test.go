@@ -251,7 +251,6 @@ func (m *mixed) judge() watch.Timeline {
 		}
 	}
 	testkit.Promise(m.t, fmt.Sprintf("both %s and %s hold %v", longest.Nodes[0], longest.Nodes[1], longest.VIP), longest.Length(), preemption, lateSplitBrain, late)
-	m.t.Logf("split brain for %v at the longest; this machine was late by %v at most", longest.Length(), late)
 	return timeline
 }
 
@@ -276,6 +275,5 @@ func (m *mixed) neverNone(timeline watch.Timeline, from time.Time, bound time.Du
 			}
 		}
 		testkit.Promise(m.t, fmt.Sprintf("%v is on no node", vip), longest, bound, bound+lateSplitBrain, m.machine.End())
-		m.t.Logf("%v was on no node for %v at the longest", vip, longest)
 	}
 }

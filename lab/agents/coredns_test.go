@@ -3,7 +3,6 @@ package agents
 import (
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/coredns"
@@ -96,35 +94,6 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	}
 }
 
-// On a single node without VIPs, the names of the API and of routes resolve to the node's own
-// address, and follow its changes, with one CoreDNS only; nothing else serves at the old
-// address.
-func TestNamesOfASingleNodeFollowItsAddress(t *testing.T) {
-	cluster := testkit.ReadFile(t, "../../golden/cases/single-node-without-vips/expected/cluster.yaml")
-	r := resolver{jobService[state.CoreDNS]{newContainer(newNode(t, "192.0.2.10/24", "2001:db8:0:1::10/64"), pod.CoreDNS, pod.CoreDNS, readNodes)}}
-	r.put(v1alpha1.ClusterConfigPath, string(cluster))
-	r.start()
-	names := []string{"api.sno.example.com", "api-int.sno.example.com", "console.apps.sno.example.com"}
-	for _, name := range names {
-		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.10")
-		r.answers("192.0.2.10", name, dns.TypeAAAA, "2001:db8:0:1::10")
-	}
-	r.alive()
-	before := r.awaitState("CoreDNS to serve", serving)
-
-	r.address("192.0.2.77/24")
-	testkit.Run(t, r.Command(t.Context(), "ip", "address", "del", "192.0.2.10/24", "dev", "eth0"))
-	// The kernel removes the later addresses of a network along with the first.
-	r.Command(t.Context(), "ip", "address", "add", "192.0.2.77/24", "dev", "eth0").Run()
-	for _, name := range names {
-		r.answers("127.0.0.1", name, dns.TypeA, "192.0.2.77")
-		r.answers("192.0.2.77", name, dns.TypeAAAA, "2001:db8:0:1::10")
-	}
-	if s := r.awaitState("CoreDNS to serve", serving); s.PID != before.PID || s.Restarts != 0 {
-		t.Errorf("CoreDNS was started again: %+v, before %+v", s, before)
-	}
-}
-
 func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
@@ -153,35 +122,4 @@ func TestCoreDNSKeepsTheLastGoodConfiguration(t *testing.T) {
 	}
 	r.put(v1alpha1.CorefileTemplate, template.Template)
 	r.awaitState("no problem", func(s state.CoreDNS) bool { return s.Problem == "" && s.Serving })
-}
-
-func TestHardCase24KilledAgentTakesCoreDNSAlong(t *testing.T) {
-	r := newResolver(t)
-	r.restartBelowShell()
-	r.awaitState("CoreDNS to serve", serving)
-	r.signal("vipgen-agent", syscall.SIGKILL)
-	r.await("CoreDNS to end", func() bool { return len(r.pids("coredns")) == 0 })
-	r.kill()
-	r.start()
-	r.awaitState("CoreDNS to serve", serving)
-	testkit.Equal(t, command.OK, r.stop())
-	testkit.Empty(t, r.pids("coredns"))
-	if _, code := r.probe(); code != command.Finding {
-		t.Errorf("liveness probe without a running agent: %d", code)
-	}
-}
-
-func TestHardCase25CoreDNSWithoutIPv6(t *testing.T) {
-	r := newResolver(t)
-	r.answers("::1", "api.dual.example.com", dns.TypeAAAA, "2001:db8:0:1::5")
-	r.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
-	r.await("a Corefile without IPv6", func() bool {
-		data, err := r.Read(v1alpha1.Corefile)
-		bind, _, _ := strings.Cut(string(data), "    errors\n")
-		return err == nil && !strings.Contains(bind, "::")
-	})
-	r.kill()
-	r.await("CoreDNS to end", func() bool { return len(r.pids("coredns")) == 0 })
-	r.start()
-	r.answers("127.0.0.1", "api.dual.example.com", dns.TypeAAAA, "2001:db8:0:1::5")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -63,6 +64,7 @@ func (s *service) isolated(daemon string) {
 	testkit.Must(s.t, os.Chmod(s.Path("/var/lib/kubelet/kubeconfig"), 0o600))
 	s.put("/var/lib/kubelet/pods/other/secret", "secret")
 	s.put(v1alpha1.TrackDir+"/lb-path", "0")
+	asDaemon := []string{"setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--"}
 	for _, try := range []struct {
 		name   string
 		asRoot bool
@@ -81,15 +83,13 @@ func (s *service) isolated(daemon string) {
 	} {
 		command := []string{"sh", "-c", try.script}
 		if !try.asRoot {
-			id := strconv.Itoa(supervise.DaemonUser)
-			command = append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}, command...)
+			command = append(slices.Clone(asDaemon), command...)
 		}
 		if out, code, err := s.running.Exec(s.t.Context(), command...); err != nil || code == 0 {
 			s.t.Errorf("%s: %s is within reach: %s (%v)", daemon, try.name, out, err)
 		}
 	}
-	id := strconv.Itoa(supervise.DaemonUser)
-	if out, code, err := s.running.Exec(s.t.Context(), "setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--", "true"); err != nil || code != 0 {
-		s.t.Errorf("nothing can be tried as %s: %s (%v)", id, out, err)
+	if out, code, err := s.running.Exec(s.t.Context(), append(asDaemon, "true")...); err != nil || code != 0 {
+		s.t.Errorf("nothing can be tried as %s: %s (%v)", user, out, err)
 	}
 }

@@ -2,15 +2,12 @@ package agents
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -25,8 +22,6 @@ func newPublisher(t *testing.T, network *netns.Network, name string, addresses .
 	return publisher{newContainer(nodeIn(t, network, name, addresses...), pod.MDNS, pod.MDNS)}
 }
 
-func announced(s state.MDNS) bool { return s.Announced }
-
 // finds returns a predicate for a host found with exactly these addresses.
 func finds(host string, want ...string) func(state.MDNS) bool {
 	return func(s state.MDNS) bool {
@@ -38,29 +33,6 @@ func finds(host string, want ...string) func(state.MDNS) bool {
 		}
 		return got == strings.Join(want, " ")
 	}
-}
-
-// cluster.yaml may appear and change at any time.
-func TestMDNSFollowsTheCluster(t *testing.T) {
-	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "192.0.2.10/24", "198.51.100.10/24")
-	data, err := p.Read(v1alpha1.ClusterConfigPath)
-	testkit.Must(t, err)
-	cluster := string(data)
-	p.put(v1alpha1.ClusterConfigPath, "nonsense: [")
-	p.start()
-	p.awaitState("the problem", func(s state.MDNS) bool { return s.Problem != "" && !s.Announced })
-	if errOut, code := p.probe(); code != command.OK || !strings.Contains(errOut, "not published") {
-		t.Errorf("liveness probe: %d: %s", code, errOut)
-	}
-	p.put(v1alpha1.ClusterConfigPath, cluster)
-	has := func(want string) func(state.MDNS) bool {
-		return func(s state.MDNS) bool {
-			return s.Announced && job.Addresses(s.Addresses) == want && s.Problem == ""
-		}
-	}
-	p.awaitState("the address", has("192.0.2.10"))
-	p.put(v1alpha1.ClusterConfigPath, strings.ReplaceAll(cluster, "192.0.2.", "198.51.100."))
-	p.awaitState("the address in the other network", has("198.51.100.10"))
 }
 
 // Before the API is up, CoreDNS takes the neighbours from mDNS; afterwards from the API.
@@ -108,21 +80,4 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	if now.Reloads != s.Reloads {
 		t.Errorf("%d reloads for names of nodes", now.Reloads-s.Reloads)
 	}
-}
-
-// The probe of a stuck agent fails within kubelet's time limit.
-func TestMDNSProbeOfAStuckAgent(t *testing.T) {
-	testkit.Live(t)
-	t.Parallel()
-	p := newPublisher(t, daemon.NewNetwork(t), "master-0", "2001:db8:0:1::10/64")
-	p.start()
-	p.awaitState("the name", announced)
-	p.alive()
-	p.signalInit(syscall.SIGSTOP)
-	p.await("a probe that gets no answer", func() bool {
-		errOut, code := p.probe()
-		return code == command.Finding && strings.Contains(errOut, "the mdns job does not answer")
-	})
-	p.signalInit(syscall.SIGCONT)
-	p.await("a probe that gets its answer", func() bool { _, code := p.probe(); return code == command.OK })
 }

@@ -98,14 +98,6 @@ func (s *service) start() {
 	s.startAs(s.cfg.Args...)
 }
 
-// restartBelowShell restarts the agent as a process that can end alone: when the container's
-// first process ends, the kernel ends all others.
-func (s *service) restartBelowShell() {
-	s.t.Helper()
-	s.kill()
-	s.startAs(append([]string{"sh", "-c", `"$@"; while sleep 1; do :; done`, "sh"}, s.cfg.Args...)...)
-}
-
 func (s *service) startAs(args ...string) {
 	s.t.Helper()
 	cfg := s.cfg

@@ -2,15 +2,12 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
 	"github.com/vipgen/vipgen/lab/testbed/host"
@@ -111,25 +108,6 @@ func TestNodeIPHint(t *testing.T) {
 	}
 }
 
-// TestNodeIPRegistered: without kubelet's drop-in, as on platform external before 4.17, a
-// running node keeps the address of its Node object (hard case 47).
-func TestNodeIPRegistered(t *testing.T) {
-	t.Parallel()
-	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
-	ca, err := authority.New("kubelet-serving")
-	testkit.Must(t, err)
-	pair, err := ca.Serving("worker-0", "198.51.100.10")
-	testkit.Must(t, err)
-	u.put(v1alpha1.NodeIPDir+"/kubelet-server.crt", string(pair.Cert))
-	cfg := u.cfg
-	cfg.Env = []string{"NODEIP_HINT=192.0.2.1"}
-	if _, said, code := u.node.run(cfg); code != command.OK {
-		t.Fatalf("exit code %d: %s", code, said)
-	}
-	u.expect(v1alpha1.NodeIPDir+"/primary-ip", "198.51.100.10")
-	u.expect(v1alpha1.NodeIPDir+"/ipv6", "2001:db8:0:1::10")
-}
-
 func TestNodeIPShow(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t, "192.0.2.10/24"), "nodeip-configuration.service")
@@ -144,29 +122,5 @@ func TestNodeIPShow(t *testing.T) {
 	out, errOut, code = show()
 	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != command.OK || errOut != "" {
 		t.Errorf("printed %q, logged %q, exit code %d", out, errOut, code)
-	}
-	out, _, code = show("-o", "json")
-	var c nodeip.Choice
-	if err := json.Unmarshal([]byte(out), &c); err != nil || code != command.OK {
-		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
-	}
-	if len(c.IPs()) != 2 || c.RemoteWorker || c.Addresses[0].Why != "in the network of VIP 192.0.2.5" || len(c.Interfaces) != 1 {
-		t.Errorf("logged %s", out)
-	}
-}
-
-// TestSIGTERMEndsAtOnce: a unit that waits for an address can be stopped, and leaves no partial
-// file.
-func TestSIGTERMEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	u := newUnit(newNode(t), "nodeip-configuration.service")
-	u.start()
-	u.await("the first line", func() bool { return strings.Contains(u.output(), "\n") })
-	if line, _, _ := strings.Cut(u.output(), "\n"); !strings.Contains(line, "waiting for an address") {
-		t.Errorf("logged %q", line)
-	}
-	testkit.Equal(t, command.Failed, u.stop())
-	if left, _ := os.ReadDir(u.Path(v1alpha1.NodeIPDir)); len(left) > 0 {
-		t.Errorf("left %v", left)
 	}
 }

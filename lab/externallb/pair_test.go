@@ -28,9 +28,7 @@ import (
 type outside struct {
 	t       *testing.T
 	network *netns.Network
-	masters []*netns.Node
 	apis    map[string]*standIn
-	configs map[string]*standIn
 	hosts   map[string]*balancer
 	// inside is a client in the machine networks, beyond one that is not.
 	inside, beyond *netns.Node
@@ -57,19 +55,11 @@ var allVIPs = []string{apiVIP, apiVIP6, ingressVIP, ingressVIP6, blueVIP, blueVI
 // newCluster makes an installed cluster, and clients.
 func newCluster(t *testing.T) *outside {
 	t.Helper()
-	o := newOutside(t)
-	for _, node := range o.masters {
-		o.startControl(node)
-	}
-	return o
-}
-
-// newOutside makes a cluster without a control plane, and clients.
-func newOutside(t *testing.T) *outside {
-	t.Helper()
-	o := &outside{t: t, network: daemon.NewNetwork(t), apis: map[string]*standIn{}, configs: map[string]*standIn{}, hosts: map[string]*balancer{}}
+	o := &outside{t: t, network: daemon.NewNetwork(t), apis: map[string]*standIn{}, hosts: map[string]*balancer{}}
 	for i := range 3 {
-		o.masters = append(o.masters, o.node(fmt.Sprintf("master-%d", i), 10+i))
+		node := o.node(fmt.Sprintf("master-%d", i), 10+i)
+		o.apis[node.Name] = o.serve(node, 6443, true, "/readyz")
+		o.serve(node, 22623, true, "/healthz")
 	}
 	for _, host := range []struct {
 		name         string
@@ -86,13 +76,6 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// startControl starts the services of a control-plane host, or of the bootstrap host.
-func (o *outside) startControl(node *netns.Node) {
-	o.t.Helper()
-	o.apis[node.Name] = o.serve(node, 6443, true, "/readyz")
-	o.configs[node.Name] = o.serve(node, 22623, true, "/healthz")
-}
-
 // balance starts the pair, keepalived after the proxies, so that no VIP moves later.
 func (o *outside) balance(flags ...string) {
 	o.t.Helper()
@@ -102,15 +85,6 @@ func (o *outside) balance(flags ...string) {
 		o.awaitReady(b.Name)
 		b.run("keepalived")
 	}
-}
-
-// balanceAlone starts HAProxy of the first host, and no keepalived: clients use the host's own
-// address, and no machine is too slow to keep a VIP in place.
-func (o *outside) balanceAlone(flags ...string) *balancer {
-	o.t.Helper()
-	b := o.host(0, pairConfigs(o.t, flags...)[0])
-	b.proxy = b.run("haproxy")
-	return b
 }
 
 // host adds a host of the pair, with the files that the real Ignition writes from its config.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -60,15 +59,6 @@ func (o *outside) serve(node *netns.Node, port int, secure bool, health string) 
 func (s *standIn) kill() {
 	s.listener.Kill()
 	s.server.Close()
-}
-
-// end answers pending requests, and ends.
-func (s *standIn) end(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	testkit.Must(t, s.server.Shutdown(ctx))
-	s.kill()
 }
 
 // get sends one request over a new connection and returns the server that answered.
