@@ -18,7 +18,6 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/pod"
 	"github.com/vipgen/vipgen/templates/manifest"
@@ -64,25 +63,18 @@ type connection struct {
 func (c *cluster) connect(t *testing.T) (conn connection) {
 	t.Helper()
 	testkit.Await(t, "a connection to the API VIP", func() bool {
-		var err error
-		conn, err = connectFrom(t, c.Client, api)
-		return err == nil
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+		defer cancel()
+		raw, err := c.Client.DialContext(ctx, "tcp", netip.AddrPortFrom(api, 6443).String())
+		if err != nil {
+			return false
+		}
+		t.Cleanup(func() { raw.Close() })
+		secure := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
+		conn = connection{secure, bufio.NewReader(secure)}
+		return true
 	})
 	return conn
-}
-
-// connectFrom connects to port 6443 of a VIP.
-func connectFrom(t *testing.T, from *netns.Node, vip netip.Addr) (connection, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	raw, err := from.DialContext(ctx, "tcp", netip.AddrPortFrom(vip, 6443).String())
-	if err != nil {
-		return connection{}, err
-	}
-	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true})
-	t.Cleanup(func() { raw.Close() })
-	return connection{conn, bufio.NewReader(conn)}, nil
 }
 
 // ask makes a request to the API over the connection.

@@ -42,7 +42,6 @@ func servingExpired(t *testing.T, c *cluster, n *node) func() {
 	c.awaitBackend(t, n.backend(false))
 	c.must(n.API.Launch())
 	return func() {
-		show(t, n.Name+"$ vipgen-agent status", n.metric("vipgen_nodes_stale"))
 		for file, data := range whole {
 			testkit.WriteFile(t, file, data)
 		}
@@ -97,7 +96,6 @@ func clientExpired(t *testing.T, c *cluster, n *node) func() {
 	c.awaitBackend(t, n.backend(false))
 	n.startAPI()
 	return func() {
-		show(t, n.Name+"$ vipgen-agent status", n.metric("vipgen_nodes_stale"))
 		for _, m := range c.nodes {
 			c.must(m.credentials())
 		}
@@ -112,7 +110,6 @@ func aBackup(t *testing.T, c *cluster, _ *node) *node   { return c.backup(t) }
 func agentStopped(of func(*testing.T, *cluster, *node) *node) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
 		n = of(t, c, n)
-		before := c.restarts()
 		signal := func(s syscall.Signal) (err error) {
 			for _, in := range [][2]string{{pod.Keepalived, "keepalived"}, {pod.HAProxy, "haproxy"}, {pod.HAProxy, "firewall"}, {pod.CoreDNS, "coredns"}} {
 				err = errors.Join(err, n.Signal(t.Context(), in[0], in[1], "vipgen-agent", s))
@@ -120,14 +117,7 @@ func agentStopped(of func(*testing.T, *cluster, *node) *node) func(*testing.T, *
 			return err
 		}
 		c.must(signal(syscall.SIGSTOP))
-		return func() {
-			_ = signal(syscall.SIGCONT) // liveness probes have restarted them
-			for name, k := range c.restarts() {
-				if k > before[name] {
-					show(t, name, fmt.Sprintf("%d restarts", k-before[name]))
-				}
-			}
-		}
+		return func() { _ = signal(syscall.SIGCONT) } // liveness probes have restarted them
 	}
 }
 
@@ -193,7 +183,6 @@ func noInodes(t *testing.T, c *cluster, n *node) func() {
 	c.awaitBackend(t, holder.backend(false))
 	holder.startAPI()
 	return func() {
-		show(t, holder.Name+"$ vipgen-agent status", holder.status())
 		for _, dir := range smallDisks(c, n) {
 			c.must(os.RemoveAll(filepath.Join(dir, "full")))
 		}

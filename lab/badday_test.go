@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab/testbed/container"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 	"github.com/vipgen/vipgen/templates/pod"
@@ -82,14 +84,8 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 	c.must(err)
 	r := p.End()
 	two := timeline.In(watch.Addresses).SplitBrain(0)
-	text := fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
-		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), lists.Map(moved, func(n *node) string { return n.Name }), next.Name)
-	for _, s := range timeline.In(watch.Addresses) {
-		if s.VIP == api {
-			text += fmt.Sprintf("\n%s from %v to %v", s.Node, s.From.Round(10*time.Millisecond), s.To.Round(10*time.Millisecond))
-		}
-	}
-	show(t, day.name+" on "+n.Name, text)
+	show(t, day.name+" on "+n.Name, fmt.Sprintf("lost %d of %d, longest time between two answers %v; split brain %v; held by %v, then by %s",
+		r.Lost(), len(r.Requests), r.Gap().Round(10*time.Millisecond), two.Round(10*time.Millisecond), lists.Map(moved, func(n *node) string { return n.Name }), next.Name))
 	p.expect(t, day.lost)
 	testkit.Promise(t, "split brain", two, time.Second, 3*time.Second, p.machine.End())
 }
@@ -98,11 +94,7 @@ func (day *badDay) run(t *testing.T, c *cluster) {
 func halfAPI(t *testing.T, c *cluster, n *node) func() {
 	restore, err := n.HalfAPI()
 	c.must(err)
-	began := time.Now()
-	return func() {
-		show(t, n.Name+"$ vipgen-agent status", fmt.Sprintf("after %v: %s", time.Since(began).Round(time.Second), n.metric("vipgen_nodes_stale")))
-		c.must(restore(t.Context()))
-	}
+	return func() { c.must(restore(t.Context())) }
 }
 
 // metric returns the line of a metric of the keepalived job.
@@ -129,7 +121,6 @@ func etcdReadOnly(t *testing.T, c *cluster, _ *node) func() {
 	if err == nil {
 		t.Error("etcd takes an object")
 	}
-	show(t, "kubectl create namespace bad-day", fmt.Sprint(err))
 	return func() { c.must(c.API.RefuseWrites(t.Context(), false)) }
 }
 
@@ -164,17 +155,10 @@ func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 		// A leak in the container, which ends before the processes that are to be killed.
 		hog := exec.Command("bash", "-c", "echo $$ > "+group+"/cgroup.procs; echo 999 > /proc/self/oom_score_adj; head -c 200M /dev/zero | tail")
 		c.must(hog.Start())
-		err = hog.Wait()
-		ended := func() (n int) {
-			for _, p := range list {
-				if p.Name == name && syscall.Kill(p.PID, 0) == syscall.ESRCH {
-					n++
-				}
-			}
-			return n
-		}
-		testkit.AwaitWithin(t, 10*time.Second, "the kernel to kill a process "+name, func() bool { return ended() > 0 })
-		show(t, fmt.Sprintf("%s: %d bytes for the container of %s", n.Name, limit, podName), fmt.Sprintf("%d processes %s killed; the leak: %v", ended(), name, err))
+		_ = hog.Wait()
+		testkit.AwaitWithin(t, 10*time.Second, "the kernel to kill a process "+name, func() bool {
+			return slices.ContainsFunc(list, func(p container.Process) bool { return p.Name == name && syscall.Kill(p.PID, 0) == syscall.ESRCH })
+		})
 		_ = os.WriteFile(group+"/memory.limit_in_bytes", []byte("-1"), 0) // gone with its container, if that ended
 		return func() {}
 	}
@@ -191,15 +175,9 @@ func noPIDs(t *testing.T, c *cluster, n *node) func() {
 		}
 		lifts = append(lifts, lift)
 	}
-	before := c.restarts()
 	return func() {
 		for _, lift := range lifts {
 			lift()
-		}
-		for name, k := range c.restarts() {
-			if k > before[name] {
-				show(t, name, fmt.Sprintf("%d restarts", k-before[name]))
-			}
 		}
 	}
 }
@@ -216,7 +194,6 @@ func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
 	c.create(path, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"master-9","labels":{"node-role.kubernetes.io/master":"","node-role.kubernetes.io/control-plane":""}}}`)
 	c.patch(path+"/master-9/status", `{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.19"},{"type":"InternalIP","address":"2001:db8::19"}]}}`)
 	return func() {
-		show(t, n.Name+"$ vipgen-agent status", n.status())
 		for _, restore := range restores {
 			c.must(restore())
 		}
@@ -225,21 +202,12 @@ func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
 	}
 }
 
-// status returns the output of vipgen-agent, which may report a problem.
-func (n *node) status() string {
-	out, code, err := n.container(pod.Keepalived, "keepalived").Exec(n.cluster.t.Context(), "/vipgen/vipgen-agent", "status")
-	return fmt.Sprintf("%s\nexit code %d, %v", out, code, err)
-}
-
 // clusterFile replaces cluster.yaml on a node.
 func clusterFile(change func(*testing.T, string) string) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
 		whole := n.read(v1alpha1.ClusterConfigPath)
 		n.write(v1alpha1.ClusterConfigPath, change(t, whole))
-		return func() {
-			show(t, n.Name+"$ vipgen-agent status", n.status())
-			n.write(v1alpha1.ClusterConfigPath, whole)
-		}
+		return func() { n.write(v1alpha1.ClusterConfigPath, whole) }
 	}
 }
 
@@ -259,7 +227,6 @@ func eventsFile(put func(path string) error) func(*testing.T, *cluster, *node) f
 		return func() {
 			info, err := os.Lstat(path)
 			c.must(err)
-			show(t, n.Name+"$ ls -l "+events.FileName, fmt.Sprintf("%v, %d bytes", info.Mode(), info.Size()))
 			if !info.Mode().IsRegular() { // the agent reports it, and keeps events in memory
 				c.must(os.Remove(path))
 			} else if info.Size() > 1<<20 {

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -22,10 +21,9 @@ import (
 // diagnosed is a lab in which the causes of faults are known.
 type diagnosed struct {
 	*Cluster
-	t    *testing.T
-	ctx  context.Context
-	vip  netip.Addr
-	list []events.Event // the nodes' records
+	t   *testing.T
+	ctx context.Context
+	vip netip.Addr
 }
 
 // fault is a fault of the holder of the API VIP; do returns a function that ends it, unless it
@@ -176,14 +174,8 @@ func (d *diagnosed) breaks(f fault) {
 		d.must(heal())
 	}
 	d.settles()
-	if d.named(f, h.Name, began) {
-		return
-	}
-	d.t.Errorf("%s: not named", f.name)
-	for _, e := range d.list { // for a test of doctor alone
-		if line, err := json.Marshal(e); !e.Time.Before(began) && err == nil {
-			d.t.Logf("%s", line)
-		}
+	if !d.named(f, h.Name, began) {
+		d.t.Errorf("%s: not named", f.name)
 	}
 }
 
@@ -251,7 +243,7 @@ func (d *diagnosed) diagnose() *doctor.Report {
 	}
 	files, err := doctor.Files(dirs)
 	d.must(err)
-	d.list, _, err = doctor.ReadFiles(files, nil)
+	list, _, err := doctor.ReadFiles(files, nil)
 	d.must(err)
-	return doctor.Diagnose(d.list)
+	return doctor.Diagnose(list)
 }

@@ -137,7 +137,7 @@ func (x *exchanged) reboots() {
 	defer cancel()
 	var ending sync.WaitGroup
 	if x.API != nil {
-		ending.Go(func() { errorOf(x.cluster.t, x.API.Stop(ctx)) })
+		ending.Go(func() { testkit.Check(x.cluster.t, x.API.Stop(ctx)) })
 	}
 	terminate(x.cluster.t, x.Node, false)
 	testkit.Await(x.cluster.t, "the VIPs to leave "+x.Name, func() bool {

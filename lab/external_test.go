@@ -1,12 +1,10 @@
 package lab
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/companion/externallb"
@@ -153,12 +151,10 @@ func (m *balancerChange) serves(n *exchanged) bool {
 // change installs the rendered files of a node's pool, and reboots the node.
 func (m *balancerChange) change(x *exchanged, to map[string]tree) {
 	m.t.Helper()
-	since := time.Now()
 	x.give(to[x.Role])
 	x.runsManifests()
 	x.reboots()
 	testkit.Await(m.t, "the external load balancer to use "+x.Name, func() bool { return m.serves(x) })
-	show(m.t, x.Name+" is changed and reboots", fmt.Sprintf("its pods are %v; %v", x.files.pods(), time.Since(since).Round(100*time.Millisecond)))
 }
 
 // outside checks that nothing of the load balancer is left on the nodes, and that all of them

@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
-	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // twoControllers is the demo with one control-plane node and three workers.
@@ -53,8 +52,6 @@ func TestHardCase21IngressControllers(t *testing.T) {
 			c.awaitDNS(t, n.Address(), k.host, "AAAA", k.vips[1].String())
 		}
 	}
-	at := c.node("worker-1")
-	show(t, at.Name+"$ vipgen-agent status", at.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
 	clients := map[*vipProbe]controller{}
 	for _, k := range controllers {
 		for _, vip := range k.vips {
@@ -99,7 +96,6 @@ func (p vipProbe) answeredBy(t *testing.T, controller string) {
 	if own == 0 {
 		t.Errorf("at %v of %s: no answers", p.vip, controller)
 	}
-	show(t, fmt.Sprintf("all the while: while :; do curl -H 'Host: ...' %s & sleep 0.02; done", p.url), fmt.Sprintf("%d answers of routers of %s, %d requests without one", own, controller, r.Lost()))
 }
 
 // Routers of several controllers need separate nodes.
@@ -118,28 +114,19 @@ func TestPlanOfIngressControllers(t *testing.T) {
 // none. layout names the controller of each worker, "-" for none.
 func (c *cluster) placed(t *testing.T, layout string) {
 	t.Helper()
-	var lines []string
 	for _, k := range controllers {
 		own := slices.Contains(strings.Fields(layout), k.name)
 		for _, vip := range k.vips {
 			if !own {
 				testkit.Await(t, fmt.Sprintf("no node to hold %v", vip), func() bool { return len(c.holders(vip)) == 0 })
-				lines = append(lines, fmt.Sprintf("%v of %s: no node", vip, k.name))
 				continue
 			}
-			var h *node
 			testkit.Await(t, fmt.Sprintf("%v on a worker with a router of %s", vip, k.name), func() bool {
 				now := c.holders(vip)
-				if len(now) != 1 || now[0].Router(k.name) == nil {
-					return false
-				}
-				h = now[0]
-				return true
+				return len(now) == 1 && now[0].Router(k.name) != nil
 			})
-			lines = append(lines, fmt.Sprintf("%v of %s: %s", vip, k.name, h.Name))
 		}
 	}
-	show(t, "routers on workers 0, 1, 2: "+layout, strings.Join(lines, "\n"))
 }
 
 // place moves routers until each worker has one of the named controller: all that must move are

@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/reference"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // managed is the demo with the operator's load balancer.
@@ -75,7 +74,6 @@ func TestHardCase23Migration(t *testing.T) {
 	o.settles(t)
 	const bound = 1120 * time.Millisecond
 	o.ends(t, "the cluster migrates by itself", bound, bound)
-	show(t, master.Name+"$ vipgen-agent status", firstLines(master.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 }
 
 // installOperators installs the operator's pods on the bootstrap host.

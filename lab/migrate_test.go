@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,32 +114,20 @@ func (o observed) settles(t *testing.T) {
 
 // ends prints the observations, and compares the longest time without an answer, and the
 // longest split brain, with the promised ones.
-func (o observed) ends(t *testing.T, what string, outage, two time.Duration) {
-	t.Helper()
-	sawOutage, sawTwo := o.end(t, what)
-	late := o.machine.End()
-	testkit.Promise(t, what+", no answer", sawOutage, outage+neighbour+slack, outage+neighbour+busy, late)
-	testkit.Promise(t, what+", split brain", sawTwo, two+slack, two+busy, late)
-}
-
-// end prints the observations and returns the longest time without an answer, and the longest
-// split brain.
-func (o observed) end(t *testing.T, what string) (outage, two time.Duration) {
+func (o observed) ends(t *testing.T, what string, mostOutage, mostTwo time.Duration) {
 	t.Helper()
 	seen := o.probe.End()
 	timeline, err := o.watch.End()
 	testkit.Check(t, err)
-	outage, two = seen.Outage(), timeline.SplitBrain(0)
-	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v (the client's own pauses %v); split brain for %v", len(seen.Requests), seen.Lost(),
-		outage.Round(time.Millisecond), seen.Pause().Round(time.Millisecond), two.Round(time.Millisecond))
+	outage, two := seen.Outage(), timeline.SplitBrain(0)
+	lines := fmt.Sprintf("%d requests, %d without an answer; longest time without one %v; split brain for %v", len(seen.Requests), seen.Lost(), outage, two)
 	for _, s := range timeline.In(watch.Addresses) {
-		lines += fmt.Sprintf("\n%v: %s from %v to %v", s.VIP, s.Node, s.From.Round(time.Millisecond), s.To.Round(time.Millisecond))
-	}
-	for _, x := range timeline.Overlaps(0) {
-		lines += fmt.Sprintf("\n%v: %s and %s, %v (%s)", x.VIP, x.Nodes[0], x.Nodes[1], x.Length().Round(time.Millisecond), x.View)
+		lines += fmt.Sprintf("\n%v: %s from %v to %v", s.VIP, s.Node, s.From, s.To)
 	}
 	show(t, what, lines)
-	return outage, two
+	late := o.machine.End()
+	testkit.Promise(t, what+", no answer", outage, mostOutage+neighbour+slack, mostOutage+neighbour+busy, late)
+	testkit.Promise(t, what+", split brain", two, mostTwo+slack, mostTwo+busy, late)
 }
 
 // migrated makes all nodes migrate by a mode file, under a client's load, and checks the
@@ -163,7 +152,6 @@ func (c *cluster) migrated(t *testing.T, from, to v1alpha1.VRRPSettings) {
 			t.Errorf("%s: %+v, %+v", n.Name, s.Migration, s.Migrations)
 		}
 	}
-	show(t, c.nodes[0].Name+"$ vipgen-agent status", firstLines(c.nodes[0].exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 6))
 }
 
 const (
@@ -175,11 +163,6 @@ const (
 	// busy is a bound for any load.
 	busy = 10 * time.Second
 )
-
-func firstLines(s string, n int) string {
-	lines := strings.SplitAfter(s, "\n")
-	return strings.Join(lines[:min(n, len(lines))], "")
-}
 
 // five makes a cluster of three control-plane nodes and two workers, with real API servers,
 // which decide what a node may write to its Node.
@@ -234,13 +217,8 @@ func TestMigration(t *testing.T) {
 // waiting waits until a node reports a reason to wait.
 func (n *node) waiting(reason string) {
 	n.cluster.t.Helper()
-	last := ""
-	defer func() { show(n.cluster.t, n.Name+" waits", last) }()
 	testkit.Await(n.cluster.t, n.Name+" to wait for "+reason, func() bool {
 		_, s := n.vrrp()
-		if s.Migration != nil {
-			last = s.Migration.WaitsFor
-		}
 		return s.Migration != nil && strings.Contains(s.Migration.WaitsFor, reason)
 	})
 }
@@ -256,7 +234,6 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	c.operator(last, "Working")
 	last.write(v1alpha1.UserModeFile, "mode: multicast\n")
 	first.waiting(last.Name + ": its update is not done (state Working)")
-	show(t, first.Name+"$ vipgen-agent status", firstLines(first.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"), 3))
 	for _, s := range c.settings() {
 		if s != now.String() {
 			t.Errorf("a node has the settings %s", s)
@@ -296,7 +273,6 @@ func (c *cluster) returnsLater(t *testing.T, from, to v1alpha1.VRRPSettings) {
 	}
 	o.settles(t)
 	o.ends(t, off.Name+" returns", 0, 0)
-	show(t, off.Name+"$ cat .vipgen-vrrp.json   # "+from.String()+" before", off.read("/etc/keepalived/.vipgen-vrrp.json"))
 }
 
 // agreed waits until all nodes have agreed on an instant.
@@ -305,4 +281,33 @@ func (c *cluster) agreed(t *testing.T) {
 	testkit.Await(t, "all to agree", func() bool {
 		return !slices.ContainsFunc(c.nodes, func(n *node) bool { _, s := n.vrrp(); return s.Migration == nil || !s.Migration.Agreed })
 	})
+}
+
+// All have agreed, and the agent of a node stops working before the instant: the others
+// migrate, receive advertisements with the previous settings, and roll back.
+func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSettings, bound time.Duration) {
+	o := c.observe()
+	c.modeFile(fmt.Sprintf("mode: %s\nprofile: %s\n", to.Mode, to.Profile), c.nodes...)
+	c.agreed(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
+	back := 0
+	testkit.Await(t, "the others on the control plane to migrate and roll back", func() bool {
+		back = 0
+		for _, n := range c.masters() {
+			if settings, s := n.vrrp(); n.Name != broken.Name && s.Migrations.RolledBack > 0 && settings == from.String() {
+				back++
+			}
+		}
+		return back == 2
+	})
+	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
+	for _, vip := range c.vips {
+		if slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip) {
+			c.holder(t, vip)
+		}
+	}
+	most := time.Duration(from.AdvertIntervalMS+3*to.AdvertIntervalMS) * time.Millisecond
+	o.ends(t, "the agent of "+broken.Name+" does not migrate", most, bound)
 }

@@ -61,9 +61,6 @@ func testObserved(t *testing.T, c *cluster) {
 	}
 }
 
-// levelChanged is the message with which a job logs a change of its level.
-const levelChanged = `msg="log level changed"`
-
 // heldByMetrics returns the nodes that hold the VIP by their metrics.
 func (c *cluster) heldByMetrics(vip netip.Addr) (out []string) {
 	c.t.Helper()

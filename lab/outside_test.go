@@ -147,7 +147,6 @@ func (c *Cluster) await(t *testing.T, ctx context.Context, vip netip.Addr) *Node
 		out, err := c.Client.Command(ctx, "curl", "-sk", "--max-time", "2", fmt.Sprintf("https://%v:6443/readyz", vip)).Output()
 		return err == nil && string(out) == "ok"
 	})
-	t.Logf("%v is held by %s", vip, n.Name)
 	return n
 }
 

@@ -18,7 +18,6 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	runSteps(t, []clusterStep{
 		{"EveryBackendServes", testEveryBackendServes},
-		{"OwnConnections", testOwnConnections},
 		{"Names", testNames},
 		{"Observed", testObserved},
 		{"Ports", testPorts},
@@ -34,8 +33,6 @@ func TestCluster(t *testing.T) {
 		{"HardCase22Refused", testRefused},
 		{"HardCase24AgentKilled", testAgentKilled},
 		{"ProberHangs", testProberHangs},
-		{"Handover", testHandover},
-		{"ManifestsGo", testManifestsGo},
 		{"PowerLoss", testPowerLoss},
 		{"HardCase19APIAway", testAPIAway},
 		{"AdditionalAPIVIPs", testAdditionalAPIVIPs},

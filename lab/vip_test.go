@@ -183,58 +183,15 @@ func testProberHangs(t *testing.T, c *cluster) {
 	p.expect(t, inFlight+20) // HAProxy hangs until the keepalived job has detected it
 }
 
-// A pod that is stopped gives its VIPs up.
-func testHandover(t *testing.T, c *cluster) {
-	n := c.holder(t, api)
-	k := n.container(pod.Keepalived, "keepalived")
-	before := k.Status().Restarts
-	p := c.startProbe(t, api)
-	testkit.Must(t, k.Signal(syscall.SIGTERM))
-	next := c.otherHolder(t, api, n)
-	p.answers(t, 10)
-	testkit.Await(t, "the container to be started again", func() bool { s := k.Status(); return s.Running && s.Restarts == before+1 })
-	s := k.Status()
-	show(t, n.Name+"$ kill -TERM 1   # in the keepalived container", fmt.Sprintf("exit code %d; the VIP moved from %s to %s", s.LastExit, n.Name, next.Name))
-	testkit.Equal(t, 0, s.LastExit)
-	p.expect(t, inFlight)
-}
-
-// Removing pods from a node, as for a change of its role, leaves nothing there.
-func testManifestsGo(t *testing.T, c *cluster) {
-	n := c.holder(t, api)
-	p := c.startProbe(t, api)
-	restoreHAProxy := n.removePod(pod.HAProxy)
-	c.otherHolder(t, api, n) // without its load balancer
-	restoreKeepalived := n.removePod(pod.Keepalived)
-	p.answers(t, 10)
-	for _, vip := range c.vips {
-		if n.holds(vip) {
-			t.Errorf("%v is still on %s", vip, n.Name)
-		}
-	}
-	out, err := n.Command(t.Context(), "nft", "list", "ruleset").CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("rules are left: %v\n%s", err, out)
-	}
-	show(t, n.Name+"$ rm /etc/kubernetes/manifests/{haproxy,keepalived}.yaml; ip -brief address; nft list ruleset", n.listAddresses()+"\n"+string(out))
-	p.expect(t, inFlight)
-	restoreHAProxy()
-	restoreKeepalived()
-	n.container(pod.Keepalived, "keepalived")
-	n.container(pod.HAProxy, "firewall")
-}
-
 func testPowerLoss(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	p := c.startProbe(t, api)
 	// The client's kernel keeps an entry learned by ARP for a second, regardless of
 	// announcements (arp(7), locktime). A client from before keeps it longer.
 	p.answersFor(t, 2*time.Second)
-	watches := c.node("worker-0").startWatches(t)
 	n.powerOff()
 	next := c.otherHolder(t, api, n)
 	p.answers(t, 20)
-	watches.without(t, n)
 	show(t, n.Name+"   # loses power", "the VIP moved to "+next.Name)
 	n.powerOn()
 	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
