@@ -105,7 +105,6 @@ func checkClients(t *testing.T, all []report.Client) {
 		if c.Count != 3 || c.Longest <= 0 || c.Stuck > 0 {
 			t.Errorf("%+v", c)
 		}
-		t.Logf("%+v", c)
 	}
 	var want []string
 	for _, place := range []string{"control plane", "workers", "outside"} {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
@@ -48,13 +46,6 @@ func TestPhase(t *testing.T) {
 	if phase(1, 2, 3) != phase(1, 2, 3) || phase(1, 2, 3) == phase(2, 2, 3) {
 		t.Error("the seed does not decide")
 	}
-}
-
-func TestTurns(t *testing.T) {
-	b := &bench{cfg: &Config{Runs: 2, Profiles: make([]Profile, 2)}, room: 2}
-	testkit.Equal(t, []turn{{0, 0}, {0, 1}, {1, 0}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{}))
-	b.room = 1
-	testkit.Equal(t, []turn{{0, 0}, {1, 0}, {0, 1}, {1, 1}}, b.turns(2), cmp.AllowUnexported(turn{}))
 }
 
 func TestEffective(t *testing.T) {

@@ -65,21 +65,14 @@ func (r jsonRun) run() Run {
 	return out
 }
 
-// TestRecorded: a measured benchmark is read and written again without loss, and its page
-// states what it measured.
+// TestRecorded: a measured benchmark is read and written again without loss.
 func TestRecorded(t *testing.T) {
 	r := recorded(t, "testdata/recorded.json")
 	want, err := os.ReadFile("testdata/recorded.json")
 	testkit.Must(t, err)
-	var again, out bytes.Buffer
+	var again bytes.Buffer
 	if err := r.WriteJSON(&again); err != nil || again.String() != string(want) {
 		t.Errorf("read and written again it differs: %v", err)
-	}
-	testkit.Must(t, r.WriteHTML(&out))
-	text := testkit.CheckPage(t, out.Bytes())
-	for _, want := range []string{"Power loss of the holder", "fast", "reference", "130 ms", "3511 ms", "27x shorter", "met", "Keepalived v2.2.7 (01/16,2022)",
-		"master-2 has the VIP", "the client gets no answer", "the client gets answers again", "Median run:", "Worst run:"} {
-		testkit.Contains(testkit.In(t, want), text, want+"\n")
 	}
 }
 

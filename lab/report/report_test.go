@@ -2,13 +2,11 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/vipgen/vipgen/internal/page/timeline"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -88,68 +86,6 @@ func TestGolden(t *testing.T) {
 			testkit.Kept(t, filepath.Join("testdata", tt.file), got.Bytes(), *update)
 		})
 	}
-}
-
-func TestTableIsNarrowAndPlain(t *testing.T) {
-	var out bytes.Buffer
-	testkit.Must(t, sample().WriteTable(&out))
-	for line := range strings.Lines(out.String()) {
-		line = strings.TrimSuffix(line, "\n")
-		if n := utf8.RuneCountInString(line); n > tableWidth {
-			t.Errorf("%d columns: %s", n, line)
-		}
-		if line != plain(line) && strings.ContainsFunc(line, func(r rune) bool { return r < ' ' }) {
-			t.Errorf("control characters: %q", line)
-		}
-	}
-}
-
-func TestJSON(t *testing.T) {
-	for name, r := range map[string]*Report{"sample": sample(), "empty": {}} {
-		var out bytes.Buffer
-		testkit.Must(t, r.WriteJSON(&out))
-		var doc any
-		testkit.Check(testkit.In(t, name), json.Unmarshal(out.Bytes(), &doc))
-		if bytes.Contains(out.Bytes(), []byte("null")) {
-			t.Errorf("%s: null in\n%s", name, &out)
-		}
-	}
-}
-
-func TestStatistics(t *testing.T) {
-	r := sample()
-	s := r.Scenarios[0]
-	classic, fast, none := s.Results[0], s.Results[1], s.Results[2]
-	if m, ok := classic.median(); !ok || m.Outage != 2951*ms1 {
-		t.Errorf("median of classic %v", m.Outage)
-	}
-	if m, ok := fast.median(); !ok || m.Outage != 342*ms1 { // the longer of the two
-		t.Errorf("median of fast %v", m.Outage)
-	}
-	if w, ok := fast.worst(); !ok || w.Outage != 364*ms1 || fast.Lost() != 36 {
-		t.Errorf("worst of fast %v, %d lost", w.Outage, fast.Lost())
-	}
-	if _, ok := none.median(); ok {
-		t.Error("a result without runs has a median")
-	}
-	if ratio, ok := r.ratio(s, fast); !ok || ratio != 342.0/2951 {
-		t.Errorf("ratio %v, %v", ratio, ok)
-	}
-	if _, ok := r.ratio(s, classic); ok {
-		t.Error("the reference is compared with itself")
-	}
-	if v, ok := s.Verdict(fast); !ok || !v.met() {
-		t.Errorf("fast: %+v, %v", v, ok)
-	}
-	if v, ok := s.Verdict(classic); ok {
-		t.Errorf("classic has no aim, but %+v", v)
-	}
-	p := r.Scenarios[1]
-	if v, ok := p.Verdict(p.Results[1]); !ok || v != (Verdict{Median: 20 * ms1, Worst: 10 * ms1, Lost: 10}) {
-		t.Errorf("partition with fast: %+v, %v", v, ok)
-	}
-	testkit.Equal(t, 288*ms1, p.Results[1].splitBrain())
-	testkit.Equal(t, 1, len(p.Results[0].Failed()))
 }
 
 func TestAgainst(t *testing.T) {
