@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/netdump"
@@ -30,14 +30,16 @@ import (
 // layout is the network of a cluster and the golden case with what vipgen renders
 // for it.
 type layout struct {
-	golden          string
-	hosts           string // with a placeholder for the number
-	apiVIP, ingress netip.Addr
+	golden string
+	hosts  string // with a placeholder for the number
+	apiVIP netip.Addr
 }
 
 var (
-	ipv4 = layout{"baremetal-usermanaged", "192.168.111.%d/24", netip.MustParseAddr("192.168.111.5"), netip.MustParseAddr("192.168.111.4")}
-	ipv6 = layout{"ipv6", "2001:db8:1::%d/64", netip.MustParseAddr("2001:db8:1::5"), netip.MustParseAddr("2001:db8:1::4")}
+	ipv4 = layout{"baremetal-usermanaged", "192.168.111.%d/24", netip.MustParseAddr("192.168.111.5")}
+	ipv6 = layout{"ipv6", "2001:db8:1::%d/64", netip.MustParseAddr("2001:db8:1::5")}
+
+	families = map[string]layout{"IPv4": ipv4, "IPv6": ipv6}
 )
 
 // apiVIP is the API VIP of most clusters in tests.
@@ -93,13 +95,7 @@ func newClusterOf(t *testing.T, l layout) *cluster {
 // and an API server. It is neither registered nor running an agent yet.
 func (c *cluster) add(name, role string, n int) *node {
 	c.t.Helper()
-	return c.addAt(name, role, c.host(n))
-}
-
-// addAt is add with explicit addresses, the node's own first.
-func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
-	c.t.Helper()
-	ns, err := c.net.AddNode(name, addresses...)
+	ns, err := c.net.AddNode(name, c.host(n))
 	testkit.Must(c.t, err)
 	host := daemon.NewHost(c.t, ns)
 	host.Bind(testkit.Agent(c.t), "/vipgen/vipgen-agent")
@@ -107,14 +103,17 @@ func (c *cluster) addAt(name, role string, addresses ...netip.Prefix) *node {
 	host.Write("/etc/hosts", []byte("127.0.0.1 localhost\n")) // as kubelet mounts it into pods
 	host.Write(v1alpha1.ModeFile, c.read(c.t, "every-pool"+v1alpha1.ModeFile))
 	host.Write(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
-	node := &node{Host: host, t: c.t, name: name, role: role, address: addresses[0]}
-	node.join(c.list)
+	node := &node{Host: host, t: c.t, name: name, role: role, address: c.host(n)}
+	node.api = c.list.Serve(host, name)
 	c.nodes[name] = node
 	return node
 }
 
-// fastUnicast are the settings that a node recorded last.
-const fastUnicast = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`
+// Settings that a node recorded last.
+const (
+	fastUnicast = `{"profile":"fast","mode":"unicast","version":3,"advertIntervalMS":100}`
+	classicKept = `{"profile":"classic","mode":"unicast","version":2,"advertIntervalMS":1000}`
+)
 
 // controlPlane adds and starts registered control-plane nodes cp-1 to cp-n that took part
 // before, and so skip the join delay.
@@ -131,14 +130,6 @@ func (c *cluster) controlPlane(n int) {
 	}
 }
 
-// awaitRunning waits until keepalived runs on all nodes.
-func (c *cluster) awaitRunning() {
-	c.t.Helper()
-	for _, name := range c.all() {
-		c.nodes[name].awaitState("it runs", running)
-	}
-}
-
 func (c *cluster) register(n *node) { c.list.SetNode(n.name, n.role, n.address.Addr().String()) }
 
 func read(t *testing.T, path string) []byte {
@@ -146,49 +137,22 @@ func read(t *testing.T, path string) []byte {
 	return ipv4.read(t, path)
 }
 
-// commandOf is a command line of the rendered keepalived pod.
-func commandOf(t *testing.T, role string, probe bool) []string {
-	t.Helper()
-	var pod struct {
-		Spec struct {
-			Containers []struct {
-				Command       []string `json:"command"`
-				LivenessProbe struct {
-					Exec struct {
-						Command []string `json:"command"`
-					} `json:"exec"`
-				} `json:"livenessProbe"`
-			} `json:"containers"`
-		} `json:"spec"`
-	}
-	testkit.Must(t, yaml.Unmarshal(read(t, role+"/etc/kubernetes/manifests/keepalived.yaml"), &pod))
-	if probe {
-		return pod.Spec.Containers[0].LivenessProbe.Exec.Command
-	}
-	return pod.Spec.Containers[0].Command
-}
-
-// start starts the agent.
+// start starts the agent by the command line of the rendered keepalived pod.
 func (n *node) start() {
 	n.t.Helper()
-	n.agent = n.Start([]string{"NODE_NAME=" + n.name}, commandOf(n.t, n.role, false)...)
-}
-
-// probe runs the pod's liveness probe.
-func (n *node) probe() (string, error) { return n.Run(nil, commandOf(n.t, n.role, true)...) }
-
-// dir is the directory that the node's jobs share.
-func (n *node) dir() *state.Dir {
-	n.t.Helper()
-	d, err := state.Open(n.Path(v1alpha1.RunDir))
-	testkit.Must(n.t, err)
-	return d
+	var pod struct {
+		Spec struct{ Containers []struct{ Command []string } }
+	}
+	testkit.Must(n.t, yaml.Unmarshal(read(n.t, n.role+"/etc/kubernetes/manifests/keepalived.yaml"), &pod))
+	n.agent = n.Start([]string{"NODE_NAME=" + n.name}, pod.Spec.Containers[0].Command...)
 }
 
 // state returns the published state of the job; alive is false while it does not run.
 func (n *node) state() (s state.Keepalived, alive bool) {
 	n.t.Helper()
-	p, err := state.Read[state.Keepalived](n.dir())
+	dir, err := state.Open(n.Path(v1alpha1.RunDir))
+	testkit.Must(n.t, err)
+	p, err := state.Read[state.Keepalived](dir)
 	testkit.Must(n.t, err)
 	if p == nil {
 		return s, false
@@ -231,16 +195,6 @@ func (n *node) linksWith(a netip.Addr) (found []string) {
 	return found
 }
 
-// serve answers every request to a port of loopback with 200, until it is stopped.
-func (n *node) serve(port int) (stop func()) {
-	n.t.Helper()
-	l := listen(n.t, n.Node, fmt.Sprintf("127.0.0.1:%d", port))
-	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
-	go s.Serve(l)
-	n.t.Cleanup(func() { s.Close() })
-	return func() { s.Close() }
-}
-
 // processes returns the processes in the node's network.
 func (n *node) processes() []string {
 	n.t.Helper()
@@ -262,22 +216,6 @@ func (n *node) awaitProcesses(want int) {
 	}, func() string { return fmt.Sprintf("there are %v", are) })
 }
 
-// workers returns the children of a process.
-func workers(t *testing.T, pid int) (out []int) {
-	t.Helper()
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	testkit.Must(t, err)
-	for _, l := range lists {
-		data, _ := os.ReadFile(l)
-		for _, f := range strings.Fields(string(data)) {
-			child, err := strconv.Atoi(f)
-			testkit.Must(t, err)
-			out = append(out, child)
-		}
-	}
-	return out
-}
-
 // others are the nodes but one.
 func (c *cluster) others(name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.nodes)), func(n string) bool { return n == name })
@@ -296,21 +234,6 @@ func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
 	return l
 }
 
-// join replaces the node's API server and credentials.
-func (n *node) join(a *daemon.API) {
-	n.t.Helper()
-	if n.api != nil {
-		n.api.Kill()
-	}
-	n.api = a.Serve(n.Host, n.name)
-}
-
-// launch starts the node's API server again.
-func (n *node) launch() {
-	n.t.Helper()
-	testkit.Must(n.t, n.api.Launch())
-}
-
 // unready makes the node's API server report its shutdown at /readyz and serve all else, until
 // ready restarts it.
 func (n *node) unready() {
@@ -327,5 +250,88 @@ func (n *node) ready() {
 	n.t.Helper()
 	n.stopping()
 	n.stopping = nil
-	n.launch()
+	testkit.Must(n.t, n.api.Launch())
+}
+
+// settled is the time without a change after which an election is over.
+const settled = time.Second
+
+// holders are the nodes with the VIP, sorted.
+func (c *cluster) holders() (out []string) {
+	c.t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		if len(c.nodes[name].linksWith(c.vip)) > 0 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// holder waits until one of the nodes holds the VIP alone, after the first checks of all nodes:
+// the first result about an API server moves the VIP once more.
+func (c *cluster) holder(among ...string) string {
+	c.t.Helper()
+	last, since := "", time.Now()
+	deadline := since.Add(testkit.Patience)
+	for {
+		now := strings.Join(c.holders(), ",")
+		unchecked := slices.DeleteFunc(c.all(), func(name string) bool { return c.nodes[name].checked() })
+		if now != last || len(unchecked) > 0 {
+			last, since = now, time.Now()
+		}
+		if slices.Contains(among, last) && time.Since(since) >= settled {
+			return last
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("no single holder of %v among %v within %v; now: [%s]; unlike their API servers: %v", c.vip, among, testkit.Patience, last, unchecked)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// checked reports whether a node in the election of the API VIP has checked its API
+// server.
+func (n *node) checked() bool {
+	n.t.Helper()
+	s, alive := n.state()
+	if !alive || !running(s) {
+		return true
+	}
+	i := slices.IndexFunc(s.Facts, func(f state.Fact) bool { return f.Name == health.FactAPI })
+	if i < 0 {
+		return false
+	}
+	if n.stopping != nil {
+		return !s.Facts[i].OK
+	}
+	if s.Facts[i].OK {
+		return true
+	}
+	conn, err := n.DialContext(n.t.Context(), "tcp", "127.0.0.1:6443")
+	if err == nil {
+		conn.Close()
+	}
+	return err != nil // the agent is stopped
+}
+
+// migrateSoon plans a migration on all nodes, and waits until they agree. Nodes of a busy machine
+// that could not agree in time get a later time, as the agent demands.
+func (c *cluster) migrateSoon(file string) {
+	c.t.Helper()
+	missed := true
+	for lead := 25 * time.Second; missed; lead *= 2 {
+		missed = false
+		at := time.Now().Add(lead).UTC().Truncate(time.Second)
+		text := at.Format(time.RFC3339)
+		for _, n := range c.nodes {
+			n.Write(v1alpha1.UserModeFile, fmt.Appendf(nil, "%stime: %s\n", file, text))
+		}
+		for _, n := range c.nodes {
+			n.awaitState("all have agreed on "+text, func(s state.Keepalived) bool {
+				m := s.Migration
+				missed = missed || m != nil && strings.Contains(m.WaitsFor, text+" passed before all nodes had agreed")
+				return s.Migrations.Migrated > 0 || m != nil && m.Agreed && m.At.Equal(at) || missed
+			})
+		}
+	}
 }

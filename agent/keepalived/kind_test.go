@@ -3,6 +3,7 @@ package keepalived
 import (
 	"context"
 	"log/slog"
+	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/agent/tickle"
 	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/process"
@@ -114,4 +121,37 @@ func TestWroteState(t *testing.T) {
 	} {
 		testkit.Equal(testkit.In(t, line), want, wroteState([]byte(line)))
 	}
+}
+
+// Metrics have the values of the state published last.
+func TestMetrics(t *testing.T) {
+	j := &Job{tickler: tickle.New(0, slog.New(slog.DiscardHandler)), record: &record.Record{}}
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(j)
+	metrics := func(s *state.Keepalived) string {
+		j.publisher.last.Store(s)
+		w := httptest.NewRecorder()
+		promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return w.Body.String()
+	}
+	testkit.Equal(t, "", metrics(nil))
+	classic := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
+	text := metrics(&state.Keepalived{
+		Wanted: true, VRRP: &classic, LeftOut: []string{"why", "why"}, ClusterProblem: "spec: [", Daemon: state.Daemon{Refused: 3},
+		Guard:     state.Guard{InPlace: true, Dropped: []state.Dropped{{Interface: "eth0", Family: "IPv4", RouterID: 7, Packets: 9}}},
+		Migration: &state.Migration{Target: classic, Ready: true, Agreed: true, At: time.Unix(8, 0)}, Migrations: state.Migrations{Migrated: 1, RolledBack: 2, Refused: 4},
+		Instances: []state.Instance{{Name: "a", VIP: apiVIP, Holds: true, Priority: 45, Base: 40, Fault: true, Clients: 6,
+			Peers: testkit.Addrs("192.0.2.12", "192.0.2.13"), Terms: []state.Term{{Name: "lb-or-api", Points: 5, On: true}}}},
+	})
+	const vip = `{vip="192.168.111.5",vrrp_instance="a"} `
+	testkit.Contains(t, text, "vipgen_takes_part 1\n", `vipgen_left_out{reason="why"} 1`, `vipgen_config_refused_total{daemon="keepalived"} 3`,
+		`vipgen_config_current{daemon="keepalived"} 0`, "vipgen_vrrp_guard_in_place 1\n", `vipgen_vrrp_dropped_total{family="IPv4",interface="eth0",router_id="7"} 9`,
+		`vipgen_vrrp_settings{mode="unicast",profile="classic",version="2"} 1`, "vipgen_migration_pending 1\n", "vipgen_migration_ready 1\n",
+		"vipgen_migration_planned_timestamp_seconds 8\n", `vipgen_migrations_total{outcome="moved"} 1`, `vipgen_migrations_total{outcome="back"} 2`,
+		"vipgen_mode_file_refused_total 4\n", "vipgen_vip_held"+vip+"1\n", "vipgen_vip_priority"+vip+"45\n", "vipgen_vip_priority_base"+vip+"40\n",
+		"vipgen_vip_fault"+vip+"1\n", "vipgen_vip_clients_known"+vip+"6\n", "vipgen_vip_peers"+vip+"2\n", "vipgen_vip_taken_total"+vip+"0\n",
+		`vipgen_vip_term_on{term="lb-or-api",vip="192.168.111.5",vrrp_instance="a"} 1`, `vipgen_vip_term_points{term="lb-or-api",vip="192.168.111.5",vrrp_instance="a"} 5`)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	testkit.Must(t, err)
+	testkit.Empty(t, problems)
 }

@@ -77,7 +77,7 @@ func (f *failures) installation() []Failure {
 func (f *failures) anyHolder() []Failure {
 	return []Failure{
 		{"The holder loses power, or the network", "lost; new ones wait", "Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},
-		// Hard case 38, TestHardCase38CrashLoop.
+		// Hard case 38, TestHardCase38AfterTheEnd.
 		{"keepalived is killed on the holder", "lost; new ones wait", "The agent removes the VIP from the interface at once. Connections through it are lost. New ones wait until another node has taken the VIP.", f.DeadMS, 0},
 		// Its daemon ends with it (hard case 24).
 		{"The agent of keepalived is killed on the holder", "lost; new ones wait", "keepalived ends with it. The address stays until another node has taken the VIP, or kubelet has started the agent again; connections through the old holder break then.", f.DeadMS, 0},

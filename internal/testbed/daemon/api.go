@@ -45,34 +45,11 @@ func (a *API) Serve(h *Host, name string) kubeapi.Server {
 	server, err := a.plane.Server(h.Node, netip.MustParseAddr("127.0.0.1")) // a port that no test uses
 	testkit.Must(a.t, err)
 	testkit.Must(a.t, server.Launch())
-	a.Admit(h, name)
-	return server
-}
-
-// credentialDirs are the directories of credentials on nodes, and on the bootstrap host.
-var credentialDirs = []string{"/var/lib/kubelet", "/etc/kubernetes"}
-
-// Admit writes valid credentials for a node.
-func (a *API) Admit(h *Host, name string) {
-	a.t.Helper()
-	for _, dir := range credentialDirs {
+	for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} { // of nodes, and of the bootstrap host
 		_, err := kubeapi.WriteKubeconfig(h.Path("/"), dir, a.plane.CA(), name, "api-int.demo.example.com:6443")
 		testkit.Must(a.t, err)
 	}
-}
-
-// Expire replaces a node's credentials with expired ones: 401.
-func (a *API) Expire(h *Host, name string) {
-	a.t.Helper()
-	testkit.Must(a.t, kubeapi.ExpireKubeconfig(h.Path("/"), credentialDirs[0], a.plane.CA(), name))
-}
-
-// Refuse replaces a node's credentials with ones to which RBAC grants nothing: 403.
-func (a *API) Refuse(h *Host, name string) {
-	a.t.Helper()
-	pair, err := a.plane.CA().Client("system:node:" + name) // in no group
-	testkit.Must(a.t, err)
-	h.Write(credentialDirs[0]+"/pki/kubelet-client-current.pem", pair.Both())
+	return server
 }
 
 // Create creates an object in a collection, and reports whether it is new.
@@ -94,12 +71,6 @@ func (a *API) Patch(path string, o Object) {
 	data, err := json.Marshal(o)
 	testkit.Must(a.t, err)
 	testkit.Must(a.t, a.plane.Patch(a.t.Context(), path, data))
-}
-
-// Delete removes an object.
-func (a *API) Delete(path string) {
-	a.t.Helper()
-	testkit.Must(a.t, a.plane.Delete(a.t.Context(), path))
 }
 
 // SetNode registers a node or changes it.
@@ -125,7 +96,7 @@ func (a *API) SetNode(name, role string, addresses ...string) {
 // RemoveNode deletes a Node.
 func (a *API) RemoveNode(name string) {
 	a.t.Helper()
-	a.Delete(NodesPath + "/" + name)
+	testkit.Must(a.t, a.plane.Delete(a.t.Context(), NodesPath+"/"+name))
 }
 
 // SetBootstrap sets the address of the bootstrap host; an empty one means that it is gone.
