@@ -113,31 +113,6 @@ func TestHardCase10InNamespaces(t *testing.T) {
 	})
 }
 
-func TestHardCase11InNamespaces(t *testing.T) {
-	testkit.Live(t)
-	const machines = "192.0.2.0/24"
-	h := newHost(t, "192.0.0.10/16")
-	h.expect("192.0.2.5", machines, "192.0.0.10/16 eth0")
-
-	h.link("bond0.7", "192.0.2.10/24")
-	h.expect("192.0.2.5", machines, "192.0.2.10/24 bond0.7")
-	h.ip("link", "set", "bond0.7", "down")
-	h.expect("192.0.2.5", machines, "192.0.0.10/16 eth0")
-
-	h.link("eth2", "198.51.100.10/24", "2001:db8:2::10/64")
-	h.link("eth3", "203.0.113.10/24", "2001:db8:3::10/64")
-	h.ip("route", "add", "default", "via", "198.51.100.1", "metric", "100")
-	h.ip("route", "add", "default", "via", "203.0.113.1", "metric", "200")
-	h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth2", "metric", "2048")
-	h.ip("route", "add", "default", "via", "fe80::1", "dev", "eth3", "metric", "1024")
-	h.ip("route", "add", "unreachable", "default", "metric", "1")
-	h.expect("10.0.0.5 2001:db8::5", "10.0.0.0/8 2001:db8::/64", "198.51.100.10/24 eth2, 2001:db8:3::10/64 eth3")
-	h.ip("route", "delete", "default", "via", "198.51.100.1")
-	h.expect("10.0.0.5 2001:db8::5", "10.0.0.0/8 2001:db8::/64", "203.0.113.10/24 eth3, 2001:db8:3::10/64 eth3")
-	h.ip("route", "replace", "default", "metric", "50", "nexthop", "via", "198.51.100.1", "nexthop", "via", "203.0.113.1")
-	h.expect("10.0.0.5", "10.0.0.0/8", "198.51.100.10/24 eth2")
-}
-
 // TestHardCase04Watch moves the node's address as OVN-Kubernetes and bonds do,
 // and expects every step to be reported.
 func TestHardCase04Watch(t *testing.T) {

@@ -2,7 +2,6 @@ package nodeip
 
 import (
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,18 +50,6 @@ func TestPreference(t *testing.T) {
 			testkit.Equal(t, tt.want, picked(c))
 			testkit.Equal(t, false, c.RemoteWorker) // whatever is chosen: its VIPs bind elsewhere
 		})
-	}
-}
-
-// The hint names another network than that of the VIP and of the node's address.
-func TestHardCase47(t *testing.T) {
-	s := network(t, "link eth0\naddr 192.168.111.30/24\nroute default via 192.168.111.1\nlink eth1\naddr 172.22.0.30/24")
-	for _, platform := range []string{"baremetal", "vsphere", "none"} {
-		spec := cluster("192.168.111.5", "192.168.111.0/24")
-		spec.Platform = platform
-		if got := picked(Choose(s, spec, Preference{Hints: addresses("172.22.0.1"), Kept: addresses("192.168.111.30")})); got != "192.168.111.30/24 eth0" {
-			t.Errorf("%s: the node moves to %s", platform, got)
-		}
 	}
 }
 
@@ -141,36 +128,6 @@ func TestReadHints(t *testing.T) {
 		})
 		if !slices.Equal(got, addresses(tt.want)) || (err == nil) != (tt.fails == "") || err != nil && !strings.HasPrefix(err.Error(), tt.fails) {
 			t.Errorf("%q, %q: %v, %v", tt.hint, tt.older, got, err)
-		}
-	}
-}
-
-// TestKeptOverAReboot: the recorded choice is kept while the node has the address, and no
-// longer.
-func TestKeptOverAReboot(t *testing.T) {
-	root := t.TempDir()
-	spec := cluster("192.0.2.5", "")
-	look := func(text string) string {
-		t.Helper()
-		kept, err := ReadKept(root)
-		testkit.Must(t, err)
-		c := Choose(network(t, text), spec, Preference{Kept: kept})
-		if _, err := Write(root, c); err != nil {
-			t.Fatal(err)
-		}
-		return picked(c)
-	}
-	const first = "link eth1\naddr 198.51.100.10/24\nroute default via 198.51.100.1\n"
-	for _, step := range []struct{ name, network, want string }{
-		{"installed", first, "198.51.100.10/24 eth1"},
-		{"another interface, in the VIP's network", "link eth0\naddr 192.0.2.10/24\n" + first, "198.51.100.10/24 eth1"},
-		{"on a bridge", "link br-ex\naddr 198.51.100.10/24\nlink eth0\naddr 192.0.2.10/24", "198.51.100.10/24 br-ex"},
-		{"given back", "link eth0\naddr 192.0.2.10/24", "192.0.2.10/24 eth0"},
-		{"back again", "link eth0\naddr 192.0.2.10/24\n" + first, "192.0.2.10/24 eth0"},
-	} {
-		testkit.Equal(testkit.In(t, step.name), step.want, look(step.network))
-		if err := os.RemoveAll(filepath.Join(root, "run")); err != nil { // the node reboots
-			t.Fatal(err)
 		}
 	}
 }
