@@ -38,7 +38,6 @@ type racks struct {
 	t      *testing.T
 	client *netns.Node
 	nodes  map[string]*rackNode
-	logs   []string // of the routers' BGP
 }
 
 // rackNode is a node with services behind the VIPs, and the agent that announces these.
@@ -110,7 +109,6 @@ func (l *racks) frr(n *netns.Node, conf string) {
 	dir := l.shared(n.Name)
 	path := filepath.Join(dir, "frr.conf")
 	testkit.Must(l.t, os.WriteFile(path, []byte(conf), 0o644))
-	l.logs = append(l.logs, filepath.Join(dir, "bgpd.log"))
 	for _, name := range []string{"zebra", "bfdd", "bgpd"} {
 		args := []string{"-r", "1", "/usr/lib/frr/" + name, "-f", path, "-i", filepath.Join(dir, name+".pid"), "-z", filepath.Join(dir, "zserv"),
 			"--vty_socket", dir, "-P", "0", "--log", "file:" + filepath.Join(dir, name+".log")}
@@ -179,10 +177,8 @@ func (l *racks) serve(n *rackNode) {
 }
 
 // ServeHTTP answers with the name of the node.
-func (n *rackNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != kept {
-		w.Header().Set("Connection", "close")
-	}
+func (n *rackNode) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Connection", "close")
 	io.WriteString(w, n.Name)
 }
 
