@@ -2,8 +2,6 @@ package firewall
 
 import (
 	"net/netip"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -68,68 +66,6 @@ func TestHardCase06EveryVIPBothHooksBothFamilies(t *testing.T) {
 	l.do(remove) // nothing to do
 }
 
-// foreign are tables of other programs, among them one at a later priority of the same hooks,
-// and one of the same name in another family.
-const foreign = `
-table ip nat {
-	chain PREROUTING { type nat hook prerouting priority dstnat; policy accept; tcp dport 22623 accept; }
-	chain POSTROUTING { type nat hook postrouting priority srcnat; policy accept; meta mark 0x4000 masquerade; }
-	chain OUTPUT { type nat hook output priority -100; policy accept; }
-}
-table ip vipgen {
-	chain input { type filter hook input priority filter; policy accept; }
-}
-table ip6 nat {
-	chain POSTROUTING { type nat hook postrouting priority srcnat; policy accept; meta mark 0x4000 masquerade; }
-}
-table inet ovn-kubernetes {
-	set s { type ipv4_addr; elements = { 192.0.2.99 }; }
-	chain prerouting { ip daddr @s drop; }
-}
-`
-
-func TestOthersTablesStay(t *testing.T) {
-	l := newLab(t)
-	l.load(foreign)
-	before := l.nft("list", "ruleset")
-	l.ensure(api)
-	l.reaches(l.client, vips[0], 6443, "9445")
-	l.reaches(l.client, vips[0], 22623, "22623")
-	l.ensure(Redirect{VIPs: vips[:1], From: 443, To: 8443})
-	if with := l.nft("list", "ruleset"); !strings.HasPrefix(with, before) {
-		t.Errorf("before:\n%s\nwith the redirect:\n%s", before, with)
-	}
-	l.do(remove)
-	testkit.Equal(t, before, l.nft("list", "ruleset"))
-}
-
-func TestRulesAsNftPrintsThem(t *testing.T) {
-	l := newLab(t)
-	l.ensure(Redirect{VIPs: []netip.Addr{vips[3], vips[2], vips[1], vips[0]}, From: 6443, To: 9445, Local: map[netip.Addr]netip.Addr{
-		vips[0]: local[vips[0]], vips[2]: local[vips[2]],
-	}})
-	const rules = `
-		ip daddr 192.0.2.10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip to 192.0.2.1:9445
-		ip daddr 192.0.2.11 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
-		ip6 daddr 2001:db8::10 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat ip6 to [2001:db8::1]:9445
-		ip6 daddr 2001:db8::11 tcp dport 6443 tcp flags syn / fin,syn,rst,ack fib daddr type local dnat to :9445
-		ct state new
-	}
-`
-	want := `table inet vipgen {
-	chain output {
-		type nat hook output priority -111; policy accept;` + rules + `
-	chain prerouting {
-		type nat hook prerouting priority -111; policy accept;` + rules + `}
-`
-	got := l.nft("list", "table", "inet", "vipgen")
-	testkit.Equal(t, want, got)
-	l.load("flush ruleset\n" + want) // the expected state can be saved and loaded
-	if got := l.nft("list", "table", "inet", "vipgen"); got == "" {
-		t.Error("nothing was loaded")
-	}
-}
-
 func TestHardCase06PresentComparesExactly(t *testing.T) {
 	tests := []struct {
 		name string
@@ -165,28 +101,5 @@ func TestHardCase06PresentComparesExactly(t *testing.T) {
 				t.Errorf("not in place again:\n%s", l.nft("list", "ruleset"))
 			}
 		})
-	}
-}
-
-func TestPresentDependsOnTheRedirect(t *testing.T) {
-	l := newLab(t)
-	l.ensure(api)
-	reversed := slices.Clone(vips)
-	slices.Reverse(reversed)
-	tests := []struct {
-		name string
-		in   Redirect
-		want bool
-	}{
-		{"the same", api, true},
-		{"other order", Redirect{VIPs: reversed, From: 6443, To: 9445, Local: local}, true},
-		{"fewer VIPs", Redirect{VIPs: vips[:3], From: 6443, To: 9445, Local: local}, false},
-		{"other client port", Redirect{VIPs: vips, From: 443, To: 9445, Local: local}, false},
-		{"other HAProxy port", Redirect{VIPs: vips, From: 6443, To: 7443, Local: local}, false},
-		{"no address of the node", Redirect{VIPs: vips, From: 6443, To: 9445}, false},
-		{"none", Redirect{}, false},
-	}
-	for _, tt := range tests {
-		testkit.Equal(testkit.In(t, tt.name), tt.want, l.present(tt.in))
 	}
 }

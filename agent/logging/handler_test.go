@@ -154,19 +154,3 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%d changes are logged, want 6\n%s", got, out.String())
 	}
 }
-
-func TestGet(t *testing.T) {
-	dir := t.TempDir()
-	if _, set, err := Level(dir, ""); set || err != nil {
-		t.Errorf("with nothing there: %v, %v", set, err)
-	}
-	testkit.Check(t, ResetLevel(dir, ""))
-	testkit.Must(t, SetLevel(dir, "mdns", slog.LevelInfo))
-	if level, set, err := Level(dir, "mdns"); level != slog.LevelInfo || !set || err != nil {
-		t.Errorf("got %v, %v, %v", level, set, err)
-	}
-	info, err := os.Stat(file(dir, "mdns"))
-	if err != nil || info.Mode().Perm() != 0o644 {
-		t.Errorf("%v, %v: want 0644, so that root alone writes", info.Mode(), err)
-	}
-}

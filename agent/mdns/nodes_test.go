@@ -2,47 +2,13 @@ package mdns
 
 import (
 	"errors"
-	"net"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/miekg/dns"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
-
-func TestNodesFindEachOther(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	a := l.add("a", "192.0.2.1/24", "2001:db8::1/64")
-	b := l.add("b", "192.0.2.2/24", "2001:db8::2/64")
-	early := l.resolve(a, testkit.Addrs("192.0.2.1"))
-	first := l.publish(a, "master-0", testkit.Addrs("192.0.2.1", "2001:db8::1"))
-	second := l.publish(b, "master-1", testkit.Addrs("192.0.2.2"))
-	late := l.resolve(b, testkit.Addrs("192.0.2.2"))
-	for _, resolver := range []*runner{early, late} {
-		testkit.Await(t, "the first", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")...) })
-		testkit.Await(t, "the second", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.2")...) })
-	}
-
-	l.ip(b, "address", "add", "192.0.2.22/24", "dev", "eth0")
-	second.addresses <- testkit.Addrs("192.0.2.22")
-	for _, resolver := range []*runner{early, late} {
-		testkit.Await(t, "the other address", func() bool { return resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) })
-	}
-	first.end()
-	for _, resolver := range []*runner{early, late} {
-		testkit.AwaitWithin(t, hostTTL*time.Second/2, "goodbye, before it expires", func() bool { return resolver.hasHost("master-0") })
-		if !resolver.hasHost("master-1", testkit.Addrs("192.0.2.22")...) {
-			t.Error("one's goodbye took the other along")
-		}
-	}
-}
 
 func TestHardCase04LinkChanges(t *testing.T) {
 	t.Parallel()
@@ -72,57 +38,6 @@ func TestHardCase04LinkChanges(t *testing.T) {
 	}
 	resolver := l.resolve(b, testkit.Addrs("192.0.2.2"))
 	testkit.Await(t, "the host", func() bool { return resolver.hasHost("master-0", testkit.Addrs("192.0.2.1")...) })
-}
-
-// A plain resolver is not aware of Multicast DNS (RFC 6762 section 6.7): it sends from any port
-// and waits for the answer to its one question.
-func TestPlainResolversGetAnswers(t *testing.T) {
-	l := newLab(t)
-	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
-	l.ip(b, "route", "add", "224.0.0.0/4", "dev", "eth0")
-	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
-	testkit.Await(t, "the publisher", publisher.published)
-	var conn net.PacketConn
-	err := b.Do(func() (err error) {
-		conn, err = net.ListenPacket("udp4", "192.0.2.2:0")
-		return err
-	})
-	testkit.Must(t, err)
-	defer conn.Close()
-	tests := []struct{ name, kind, want string }{
-		{"master-0.local.", "A", "master-0.local. 10 IN A 192.0.2.1"},
-		{"_workstation._tcp.local.", "PTR", "_workstation._tcp.local. 10 IN PTR master-0._workstation._tcp.local."},
-		{"master-0._workstation._tcp.local.", "SRV", "master-0._workstation._tcp.local. 10 IN SRV 0 0 9 master-0.local."},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name+" "+tt.kind, func(t *testing.T) {
-			query := new(dns.Msg).SetQuestion(tt.name, dns.StringToType[tt.kind])
-			testkit.Await(t, "an answer", func() bool {
-				response := ask(t, conn, query)
-				return response != nil && response.Id == query.Id && slices.Equal(response.Question, query.Question) &&
-					slices.Equal(lines(response.Answer), []string{tt.want})
-			})
-		})
-	}
-}
-
-// ask returns the next response that arrives within a second.
-func ask(t *testing.T, conn net.PacketConn, query *dns.Msg) *dns.Msg {
-	t.Helper()
-	data, err := query.Pack()
-	testkit.Must(t, err)
-	if _, err := conn.WriteTo(data, net.UDPAddrFromAddrPort(netip.AddrPortFrom(group4, port))); err != nil {
-		t.Fatal(err)
-	}
-	conn.SetReadDeadline(time.Now().Add(time.Second))
-	buf := make([]byte, maxMessage)
-	n, _, err := conn.ReadFrom(buf)
-	if err != nil {
-		return nil
-	}
-	msg := new(dns.Msg)
-	testkit.Must(t, msg.Unpack(buf[:n]))
-	return msg
 }
 
 // Two nodes have the same name by mistake: the second one gets it when the first one ends.

@@ -123,15 +123,6 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-func TestSettled(t *testing.T) {
-	v := three()
-	v.running, v.unready = fastSettings, "whatever"
-	a := agreement{at: at, agreed: true}
-	if got := a.evaluate(v); !got.settled || got.agreed || got.waits != "" || got.announcement.Running != fastSettings.String() {
-		t.Errorf("%+v", got)
-	}
-}
-
 // An excluded node blocks no other one: neither by missing settings, nor by an older kubelet as
 // the first of the list, nor by its announcements.
 func TestWithout(t *testing.T) {

@@ -24,20 +24,6 @@ func testRecords() []*record {
 	}
 }
 
-func TestState(t *testing.T) {
-	want := state{Version: stateVersion, Cluster: "demo", Nodes: testRecords(), Bootstrap: Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}}
-	data, err := want.encode(maxStateBytes)
-	testkit.Must(t, err)
-	path := filepath.Join(t.TempDir(), "nodes.json")
-	if got, err := readState(path, "demo"); got.Nodes != nil || err != nil {
-		t.Errorf("no file: %v, %v", got, err)
-	}
-	testkit.Must(t, os.WriteFile(path, data, 0o600))
-	got, err := readState(path, "demo")
-	testkit.Must(t, err)
-	testkit.Equal(t, want, got, compareAddrs)
-}
-
 func TestStateRefused(t *testing.T) {
 	for name, in := range map[string]string{
 		"empty":     ``,

@@ -207,25 +207,6 @@ func TestHardCase05LocalServerFirst(t *testing.T) {
 	testkit.Equal(t, 0, h.log.lines("api-int.demo.example.com"))
 }
 
-// A node leaves a server that hangs before a node whose address changed takes part again, even
-// if the kernel accepts connections for it.
-func TestServerHangs(t *testing.T) {
-	c := newCluster(t)
-	first := c.api.Replica("127.0.0.1")
-	second := c.api.Replica("127.0.0.2")
-	h := newHost(t, first)
-	h.opts.Cluster.Spec.Peers = []v1alpha1.Peer{{Name: "master-1", Role: "master", Addresses: testkit.Addrs("127.0.0.2")}}
-	w, _ := h.run()
-	h.awaitPeers(w, false)
-	await(t, h.log, "a watch", func() bool { reachable, _ := w.client.contacted(); return reachable })
-
-	first.Freeze()
-	defer first.Thaw()
-	c.set("worker-0", "192.0.2.20", "")
-	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	testkit.Equal(t, "https://"+second.Addr.String(), w.server())
-}
-
 // A server that does not answer vouches for nothing: client-go returns a watch for it, without an error.
 func TestSilentServer(t *testing.T) {
 	c := newCluster(t)
@@ -400,20 +381,6 @@ func stat(t *testing.T, path string) os.FileInfo {
 	return info
 }
 
-func TestStateCannotBeWritten(t *testing.T) {
-	c := newCluster(t)
-	c.set("worker-0", "192.0.2.20", "")
-	h := newHost(t, c.api.Replica("127.0.0.1"))
-	h.opts.StateFile = filepath.Join(h.dir, "missing", "nodes.json")
-	w, _ := h.run()
-	for i := range 3 {
-		addr := fmt.Sprintf("192.0.2.%d", 21+i)
-		c.move("worker-0", addr)
-		h.awaitPeers(w, false, "worker-0="+addr)
-	}
-	h.awaitLines("cannot store the last known state", 1)
-}
-
 func TestHardCase22Refused(t *testing.T) {
 	c := newCluster(t)
 	c.set("worker-0", "192.0.2.20", "")
@@ -431,14 +398,6 @@ func TestHardCase22Refused(t *testing.T) {
 	h.awaitPeers(w, false, "worker-0=192.0.2.21")
 	for _, want := range []string{"the API server refuses", "list and watch nodes again", `user=system:node:master-0`, "manifests/clusterrole.yaml", `verbs [get list watch]`} {
 		h.awaitLines(want, 1)
-	}
-}
-
-func TestOptionsChecked(t *testing.T) {
-	for _, o := range []Options{{Node: "a"}, {Node: "a", Role: "master", Kubeconfig: "x"}} {
-		if _, err := New(o); err == nil {
-			t.Errorf("accepted: %+v", o)
-		}
 	}
 }
 

@@ -47,11 +47,9 @@ func (value) JobName() string { return "firewall" }
 
 // word replaces value by another type, unfit by one that JSON cannot represent.
 type (
-	word  string
 	unfit struct{ F func() }
 )
 
-func (word) JobName() string  { return value{}.JobName() }
 func (unfit) JobName() string { return value{}.JobName() }
 
 func open(t *testing.T, path string) *Dir {
@@ -224,24 +222,5 @@ func TestWatch(t *testing.T) {
 	}
 	if _, err := (&Dir{path: "/no/such/directory"}).Watch(t.Context(), value{}); err == nil {
 		t.Error("a directory that is not there is watched")
-	}
-}
-
-// Hard case 27: modification times, which steps of the clock change, are ignored.
-func TestHardCase27FileTimes(t *testing.T) {
-	d := open(t, t.TempDir())
-	d.Publish(value{true, 1})
-	for _, year := range []int{1970, 2100} {
-		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-		testkit.Must(t, os.Chtimes(d.file("firewall"), when, when))
-		expect(t, d, true, value{true, 1})
-	}
-}
-
-func TestReadRubbish(t *testing.T) {
-	d := open(t, t.TempDir())
-	d.Publish(word("a word"))
-	if v, err := Read[value](d); v != nil || err == nil {
-		t.Errorf("%+v, error %v", v, err)
 	}
 }

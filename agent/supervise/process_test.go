@@ -139,19 +139,6 @@ func childrenOf(pid int) (out []int) {
 	return out
 }
 
-func TestHardCase24ThreadsComeAndGo(t *testing.T) {
-	p, _ := shell(t, "echo; exec sleep 1000", Command{})
-	churn(200)
-	select {
-	case <-p.Done():
-		t.Fatalf("the daemon ended with the thread of a goroutine: %v", p.Err())
-	default:
-	}
-	if gone(p.PID()) {
-		t.Fatal("the daemon is gone")
-	}
-}
-
 func TestStop(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
