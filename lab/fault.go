@@ -67,7 +67,7 @@ func (n *Node) gone() bool {
 }
 
 // Stall pauses the node, as a hypervisor pauses a virtual machine: all its containers and its API
-// server. It returns an upper bound of the time that they stood still. Packets that arrive
+// server. It returns an upper bound of the time that they were paused. Packets that arrive
 // meanwhile are queued in the node's kernel, which is not paused; with drop they are lost, and so
 // are the kernel's answers. Stand-ins for routers and machine config servers are not paused: no
 // process of the node forwards anything to them.

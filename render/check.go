@@ -314,7 +314,7 @@ func (r *resolver) checkNames() {
 	}
 }
 
-// checkLoadBalancer reports settings that leave open who holds the VIPs.
+// checkLoadBalancer reports settings that leave the holder of the VIPs open.
 func (r *resolver) checkLoadBalancer() {
 	vip := &r.in.VIP.Spec
 	if r.external() {

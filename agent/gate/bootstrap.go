@@ -29,7 +29,7 @@ type Lifetime struct {
 
 	mu      sync.Mutex // guards the fields below: written by the watch, read by the loop too
 	over    bool
-	resumed bool // it was over and is not any more
+	resumed bool // the lifetime was over and continues
 }
 
 func NewLifetime(marker string, log *slog.Logger) *Lifetime {

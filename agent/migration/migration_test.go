@@ -34,8 +34,8 @@ func TestMigrationOrder(t *testing.T) {
 		name           string
 		from, to       v1alpha1.VRRPSettings
 		holder, backup time.Duration // delay after the instant if no advertisement is received
-		holderReceives    bool          // migrates at once when it receives advertisements
-		backupReceives    bool
+		holderReceives bool          // migrates at once when it receives advertisements
+		backupReceives bool
 	}{
 		{"faster", classicSettings, fastSettings, 0, time.Second, false, true},
 		{"at the same pace", classicSettings, vrrp3(classicSettings), 0, time.Second, false, true},

@@ -167,8 +167,8 @@ const (
 
 // VRRP configures the election of a VIP's holder.
 type VRRP struct {
-	// "fast" (VRRPv3, an advert every 40 ms), "virtual" (VRRPv3, every 200 ms, so
-	// that a virtual machine which stands still for half a second keeps its VIPs),
+	// "fast" (VRRPv3, an advertisement every 40 ms), "virtual" (VRRPv3, every 200 ms, so
+	// that a virtual machine that is paused for half a second keeps its VIPs),
 	// "classic" (VRRPv2, every second, as OpenShift's own keepalived) or "custom".
 	// By default "virtual" on platforms vsphere, openstack, nutanix and ovirt, whose
 	// nodes are virtual machines, and "fast" on all others.
@@ -177,7 +177,7 @@ type VRRP struct {
 	Mode Mode `json:"mode,omitempty"`
 	// VRRP version, 2 or 3; with profile custom only. IPv6 is always 3.
 	Version int `json:"version,omitempty"`
-	// Time between adverts, such as "50ms"; with profile custom only. VRRPv3
+	// Time between advertisements, such as "50ms"; with profile custom only. VRRPv3
 	// carries 10ms to 40.95s in steps of 10ms (RFC 9568 section 5.2.7), VRRPv2
 	// 1s to 255s in whole seconds (RFC 3768 section 5.3.7).
 	AdvertInterval Duration `json:"advertInterval,omitzero"`

@@ -40,7 +40,7 @@ func TestVirtualToleratesStalls(t *testing.T) {
 	for priority := IngressPriority; priority <= most; priority++ {
 		down := DownInterval(3, interval, priority)
 		if stall := down - interval; stall < (v1alpha1.VirtualStallMS+30)*time.Millisecond {
-			t.Errorf("a backup of priority %d takes over from a holder that stands still for %v", priority, stall)
+			t.Errorf("a backup of priority %d takes over from a holder that is paused for %v", priority, stall)
 		}
 		if down > 800*time.Millisecond {
 			t.Errorf("a backup of priority %d waits %v for a dead holder", priority, down)

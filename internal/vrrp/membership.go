@@ -77,7 +77,7 @@ func Join(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, v 
 // allKnown reports whether all senders of adverts are among the peers. The bootstrap
 // knows the control plane, but the control plane may not know the address of the
 // bootstrap, or only the one of one family that the etcd operator publishes, and must
-// receive its adverts all the same.
+// receive its adverts nevertheless.
 func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group, bind v1alpha1.Binding, peers []v1alpha1.Peer) bool {
 	return !s.Hosts(g, v1alpha1.RoleBootstrap, nil) || n.Role == v1alpha1.RoleBootstrap || n.BootstrapGone ||
 		slices.ContainsFunc(peers, func(p v1alpha1.Peer) bool {

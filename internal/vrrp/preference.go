@@ -7,7 +7,7 @@ import "github.com/vipgen/vipgen/api/v1alpha1"
 type Preference int
 
 // Preferences. A node that cannot serve at all withdraws; one that serves worse than others
-// may announces all the same, so that one does if all are alike (hard case 45).
+// announces nevertheless, so that one does if all are alike (hard case 45).
 const (
 	Withdrawn Preference = iota - 1
 	Preferred

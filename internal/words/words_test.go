@@ -71,10 +71,13 @@ var inComments = phrases([][2]string{
 	{`\bsays? (so|that|what|which|how|who)\b`, "reports, names"},
 	{`\bis looked\b|\blooks again\b`, "polls, reads"},
 	{`\bfor ever\b`, "forever"},
+	{`\ball the same\b`, "nevertheless"},
+	{`\bwho (holds?|has|reads?|sends?|elects?)\b`, "the holder, the reader, the sender"},
+	{`\b(stands?|stood) still\b`, "is paused, suspended, hangs"},
 })
 
-// said are phrases that logs and the help of metrics do not have either.
-var said = phrases([][2]string{
+// logged are phrases that logs and the help of metrics do not have either.
+var logged = phrases([][2]string{
 	{`\b(some|no|every)body\b|\bwhoever\b`, "another host, no node"},
 	{`\bgoes on\b`, "continues"},
 	{`\bof (its|their|one's) own\b`, "own"},
@@ -100,6 +103,9 @@ var onPages = phrases([][2]string{
 	{`\badverts?\b`, "advertisement"},
 	{`\b(some|no|every)body\b|\bwhoever\b`, "the node, no client, everything that"},
 	{`\bgo(es)? on\b`, "continue"},
+	{`\bhears?\b|\bheard\b`, "receive"},
+	{`\b(is|are|was|were) told\b`, "is notified, gets a signal"},
+	{`\b(stands?|stood) still\b`, "is paused, suspended, hangs"},
 	{`\bof (its|their|your|one's) own([^ \w]|$| and | on )`, "own"},
 	{`\bbeside\b`, "next to, compared with"},
 	{`\b(arrival|strange|displaced|tenure|haste|calm|stray)\b`, "the field's word"},
@@ -240,7 +246,7 @@ func checkGo(t *testing.T, path, name string) {
 			}
 			if logs(n) && !strings.HasSuffix(name, "_test.go") {
 				for _, a := range n.Args {
-					check(t, name, line(a.Pos()), text(a), said)
+					check(t, name, line(a.Pos()), text(a), logged)
 				}
 			}
 		case *ast.Ident:

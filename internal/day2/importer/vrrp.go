@@ -46,7 +46,7 @@ func (i *importer) settleMode() v1alpha1.Mode {
 		i.carry("mode", string(mode.value), mode.at)
 		return mode.value
 	}
-	i.add(problem.Problem{Code: problem.MissingField, Field: "spec.vrrp.mode", Found: "nothing that says whether adverts go by unicast or by multicast",
+	i.add(problem.Problem{Code: problem.MissingField, Field: "spec.vrrp.mode", Found: "nothing that shows whether advertisements are unicast or multicast",
 		Expected: "a rendered keepalived.conf, or the manifest of keepalived with ENABLE_UNICAST", Hint: "or give --mode; nodes that differ do not interoperate"})
 	return v1alpha1.ModeUnicast
 }
@@ -108,7 +108,7 @@ func (i *importer) settleTiming(vc *v1alpha1.VIPConfig) v1alpha1.Profile {
 	t, ok := all.best()
 	if !ok {
 		t.value = timing{2, 1000}
-		i.assume("timing", "classic: VRRPv2, an advert every second", "that is what OpenShift's own keepalived has, and the source has no other")
+		i.assume("timing", "classic: VRRPv2, an advertisement every second", "that is what OpenShift's own keepalived has, and the source has no other")
 		vc.Spec.VRRP.Profile = v1alpha1.ProfileClassic
 		return v1alpha1.ProfileClassic
 	}

@@ -187,6 +187,6 @@ func difference(a *keepalivedconf.Instance, node *player, i int) string {
 	case !b.SendsTo(a.Source):
 		return fmt.Sprintf("%s is not a peer of %s", a.Source, node.name)
 	default:
-		return fmt.Sprintf("it accepts no adverts from %s, or none with TTL %d", b.Source, b.SentTTL())
+		return fmt.Sprintf("it accepts no advertisements from %s, or none with TTL %d", b.Source, b.SentTTL())
 	}
 }

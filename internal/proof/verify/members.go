@@ -123,7 +123,7 @@ func (b *builder) bootstrap() []member {
 		return nil
 	}
 	if !c.OwnsBootstrap() {
-		b.addNote("the bootstrap runs OpenShift's own keepalived: priority %d, adverts to the control-plane nodes alone", vrrp.BootstrapPriority)
+		b.addNote("the bootstrap runs OpenShift's own keepalived: priority %d, advertisements to the control-plane nodes alone", vrrp.BootstrapPriority)
 		for _, role := range c.Roles {
 			if role == v1alpha1.RoleArbiter && !c.Config.Spec.Hosts(&b.group, role, nil) {
 				b.addNote("the arbiter takes no part: it would receive no advertisement of OpenShift's own keepalived")

@@ -9,7 +9,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 )
 
-// Parse parses a keepalived.conf. It is strict: an unknown statement may change who holds a
+// Parse parses a keepalived.conf. It is strict: an unknown statement may change the holder of a
 // VIP, so it is an error. Every instance has one VIP.
 func Parse(text []byte) (*keepalivedconf.Config, error) {
 	c, problems := keepalivedconf.Read(text)

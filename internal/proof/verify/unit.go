@@ -171,7 +171,7 @@ func trackFileUp(g *v1alpha1.Group, role string, h vrrp.Health, file string) (bo
 	return terms[i].On(h), nil
 }
 
-// listen computes who receives whose adverts.
+// listen computes which nodes receive the adverts of which others.
 func (u *unit) listen() {
 	u.receives = make([][][]bool, len(u.nodes))
 	for x, a := range u.nodes {

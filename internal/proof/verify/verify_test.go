@@ -131,7 +131,7 @@ func TestBrokenRules(t *testing.T) {
 			check: verify.OneHolder, holders: `master-1`, should: "^one of them", why: "virtual router IDs"},
 		{name: "one node is no peer of the others", group: "api", stage: "running",
 			edits: []change{{0, `192.0.2.5 min_ttl 255`, ""}, {1, `192.0.2.5 min_ttl 255`, ""}},
-			check: verify.OneHolder, holders: `master-2`, should: "^one of them", why: "no peer of|no adverts from"},
+			check: verify.OneHolder, holders: `master-2`, should: "^one of them", why: "no peer of|no advertisements from"},
 		{name: "adverts of one node look as if they came from afar", group: "api", stage: "running",
 			edits: []change{{1, `unicast_ttl 255`, "unicast_ttl 64"}},
 			check: verify.OneHolder, holders: `master-1`, should: "^one of them", why: "with TTL 64"},

@@ -214,8 +214,8 @@ func printLines(out io.Writer, lines []string) {
 	}
 }
 
-// said matches a line of testing.T's own Log or Error.
-var said = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
+// logLine matches a line of testing.T's own Log or Error.
+var logLine = regexp.MustCompile(`^ +\w+_test\.go:\d+: `)
 
 // why returns the first lines of a failed test and of its failed subtests; of all with an empty
 // name.
@@ -224,7 +224,7 @@ func (o *outcome) why(of string) (lines []string) {
 		if t.state != "fail" || o.subtestFailed(t) || of != "" && !under(t.name, of) {
 			continue
 		}
-		own := slices.DeleteFunc(slices.Clone(t.output), func(line string) bool { return !said.MatchString(line) })
+		own := slices.DeleteFunc(slices.Clone(t.output), func(line string) bool { return !logLine.MatchString(line) })
 		lines = append(lines, t.name)
 		for _, line := range own[:min(len(own), 5)] {
 			line = strings.TrimSpace(line)

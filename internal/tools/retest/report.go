@@ -93,7 +93,7 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "  %s %s: %s\n", n.Package, n.Test, n.Why)
 	}
 	fmt.Fprintln(out)
-	for _, failed := range []bool{false, true} { // failures last: who reads the end alone reads them
+	for _, failed := range []bool{false, true} { // failures last, where a reader of the end sees them
 		for _, p := range r.Packages {
 			if p.Failed == failed && !strings.HasPrefix(p.Line, "?") { // has test files
 				fmt.Fprintln(out, strings.Join(append([]string{p.Line}, p.Why...), "\n\t"))

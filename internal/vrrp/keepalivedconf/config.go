@@ -1,5 +1,5 @@
 // Package keepalivedconf reads keepalived.conf as keepalived 2.2 does, as far as it
-// decides who holds a VIP. It reports what it does not understand.
+// decides on the holder of a VIP. It reports what it does not understand.
 package keepalivedconf
 
 import (
@@ -24,7 +24,7 @@ type Config struct {
 	Template bool
 	// Blocks are all blocks of the text, in order.
 	Blocks []Statement
-	// Unread lists everything else that may affect who holds a VIP.
+	// Unread lists everything else that may affect the holder of a VIP.
 	Unread []Problem
 }
 

@@ -53,7 +53,7 @@ func (r *reader) unread(s Statement, format string, args ...any) {
 	r.conf.Unread = append(r.conf.Unread, Problem{Line: s.Line, Code: problem.Syntax, Found: fmt.Sprintf(format, args...)})
 }
 
-// ignored are global settings that do not affect who holds a VIP.
+// ignored are global settings that do not affect the holder of a VIP.
 var ignored = []string{
 	"enable_script_security", "script_user", "vrrp_priority", "vrrp_no_swap", "max_auto_priority",
 	"vrrp_garp_master_delay", "vrrp_garp_master_repeat", "vrrp_garp_master_refresh",

@@ -38,7 +38,7 @@ var vrrpFilter = []bpf.Instruction{
 func OnLinks() (*Listener, error) {
 	conn, err := PacketSocket(unix.SOCK_DGRAM, unix.ETH_P_ALL, nil, vrrpFilter)
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts: %w", err)
+		return nil, fmt.Errorf("listening for advertisements: %w", err)
 	}
 	l := &Listener{packet: linkPacket}
 	return l.attach(conn), nil

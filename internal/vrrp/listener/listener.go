@@ -51,7 +51,7 @@ func OnInterface(name string, ip6 bool) (*Listener, error) {
 		err = closeAfter(l, l.join(link, ip6))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts on %s: %w", name, err)
+		return nil, fmt.Errorf("listening for advertisements on %s: %w", name, err)
 	}
 	packet := l.packet
 	l.packet = func(b, control []byte, from unix.Sockaddr) (vrrp.Packet, int, bool) {
@@ -73,7 +73,7 @@ func AtAddress(a netip.Addr) (*Listener, error) {
 		err = closeAfter(l, l.conn.Bind(at))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listening for adverts at %v: %w", a, err)
+		return nil, fmt.Errorf("listening for advertisements at %v: %w", a, err)
 	}
 	return l, nil
 }
@@ -172,7 +172,7 @@ func (l *Listener) Receive(ctx context.Context) (Received, error) {
 func (l *Listener) Close() error { return l.conn.Close() }
 
 // Waited returns how long ago the kernel received a packet, by the control messages of a
-// socket with the option SO_TIMESTAMPNS; 0 if they do not tell.
+// socket with the option SO_TIMESTAMPNS; 0 if they lack it.
 func Waited(control []byte) time.Duration {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

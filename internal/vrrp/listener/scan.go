@@ -66,7 +66,7 @@ func Open(interfaces ...string) (*Scanner, error) {
 	}
 	failed := lists.Map([]bool{false, true}, func(ip6 bool) error { return s.join(links, ip6) })
 	if len(s.members) == 0 {
-		return nil, fmt.Errorf("listening for adverts: %w", errors.Join(failed...))
+		return nil, fmt.Errorf("listening for advertisements: %w", errors.Join(failed...))
 	}
 	if s.links, err = OnLinks(); err != nil {
 		return nil, errors.Join(err, s.Close())
