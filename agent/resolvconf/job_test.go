@@ -238,9 +238,9 @@ func TestSystemdResolved(t *testing.T) {
 	for _, target := range []string{"../run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf", "../usr/lib/systemd/resolv.conf"} {
 		s := newSandbox(t)
 		s.link(target)
-		s.Spec.Groups = []v1alpha1.Group{{Domains: []string{"apps.demo.example.com"}}, {Domains: []string{"shop.example"}}}
+		s.Spec.Groups = []v1alpha1.Group{{Domains: []string{"apps.demo.example.com", "demo.example.com"}}, {Domains: []string{"shop.example", "xdemo.example.com", "shop.example"}}}
 		s.Spec.DNS.Records = []v1alpha1.DNSRecord{{Name: "*.lab.example"}}
-		want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=192.0.2.10\nDomains=demo.example.com ~shop.example ~lab.example\n"
+		want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=192.0.2.10\nDomains=demo.example.com ~shop.example ~xdemo.example.com ~lab.example\n"
 
 		s.fail = errors.New("no D-Bus")
 		if err := s.run(); !errors.Is(err, s.fail) || s.get(doneFile) != "-" {

@@ -77,24 +77,6 @@ func TestPrepend(t *testing.T) {
 	}
 }
 
-func TestResolvedDropIn(t *testing.T) {
-	own := netip.MustParseAddr("2001:db8::10")
-	tests := []struct {
-		name   string
-		routed []string
-		want   string
-	}{
-		{"cluster alone", nil, "demo.example.com"},
-		{"names below the cluster's domain", []string{"apps.demo.example.com", "demo.example.com"}, "demo.example.com"},
-		{"names elsewhere, once", []string{"shop.example", "registry.example.com", "shop.example"}, "demo.example.com ~shop.example ~registry.example.com"},
-		{"not below, though it ends so", []string{"xdemo.example.com"}, "demo.example.com ~xdemo.example.com"},
-	}
-	for _, tt := range tests {
-		want := "# Written by vipgen-agent resolv-conf.\n[Resolve]\nDNS=2001:db8::10\nDomains=" + tt.want + "\n"
-		testkit.Equal(testkit.In(t, tt.name), want, string(resolvedDropIn(own, "demo.example.com", nil, tt.routed)))
-	}
-}
-
 // FuzzParse: whatever NetworkManager's file holds, the file written from it parses to the same,
 // with the node first and at most three servers.
 func FuzzParse(f *testing.F) {

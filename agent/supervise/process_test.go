@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,69 +73,26 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// HAProxy with its workers: lab/agents.
 func TestHardCase24KilledAgentTakesDaemonAlong(t *testing.T) {
-	haproxy := haproxyConf(t)
-	tests := map[string]struct {
-		command []string
-		comm    string
-		workers int
-	}{
-		"a program": {[]string{"sleep", "1000"}, "sleep", 0},
-		"HAProxy":   {[]string{"/usr/sbin/haproxy", "-W", "-f", haproxy}, "haproxy", 1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			agent := exec.Command("/proc/self/exe", tt.command...)
-			agent.Env = append(os.Environ(), roleVariable+"=agent")
-			out, err := agent.StdoutPipe()
-			testkit.Must(t, err)
-			testkit.Must(t, agent.Start())
-			defer agent.Wait()
-			defer agent.Process.Kill()
-			line, err := bufio.NewReader(out).ReadString('\n')
-			testkit.Must(t, err)
-			daemon, err := strconv.Atoi(strings.TrimSpace(line))
-			if err != nil {
-				t.Fatal(line)
-			}
-			var workers []int
-			testkit.Await(t, "the daemon to run", func() bool {
-				comm, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
-				workers = childrenOf(daemon)
-				return string(comm) == tt.comm+"\n" && len(workers) == tt.workers
-			})
-			agent.Process.Kill()
-			agent.Wait()
-			testkit.Await(t, "the daemon to end", func() bool { return gone(daemon) })
-			for _, worker := range workers {
-				testkit.Await(t, "its worker to end", func() bool { return gone(worker) })
-			}
-		})
-	}
-}
-
-// haproxyConf writes a configuration that listens on a unix socket.
-func haproxyConf(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	conf := filepath.Join(dir, "haproxy.cfg")
-	text := "defaults\n\tmode tcp\n\ttimeout connect 1s\n\ttimeout client 1s\n\ttimeout server 1s\nlisten api\n\tbind unix@" + dir + "/api\n\tserver a 127.0.0.1:1\n"
-	testkit.WriteFile(t, conf, []byte(text))
-	return conf
-}
-
-func childrenOf(pid int) (out []int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		child, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if _, parent := processState(child); parent == pid {
-			out = append(out, child)
-		}
-	}
-	return out
+	agent := exec.Command("/proc/self/exe", "sleep", "1000")
+	agent.Env = append(os.Environ(), roleVariable+"=agent")
+	out, err := agent.StdoutPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, agent.Start())
+	defer agent.Wait()
+	defer agent.Process.Kill()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	testkit.Must(t, err)
+	daemon, err := strconv.Atoi(strings.TrimSpace(line))
+	testkit.Must(t, err)
+	testkit.Await(t, "the daemon to run", func() bool {
+		comm, _ := os.ReadFile("/proc/" + strconv.Itoa(daemon) + "/comm")
+		return string(comm) == "sleep\n"
+	})
+	agent.Process.Kill()
+	agent.Wait()
+	testkit.Await(t, "the daemon to end", func() bool { return gone(daemon) })
 }
 
 func TestStop(t *testing.T) {

@@ -79,6 +79,15 @@ func TestShare(t *testing.T) {
 	testkit.Await(t, "the peer to be notified again", told)
 }
 
+// most returns the longest list of clients, or one of another length.
+func most(n int) Clients {
+	var list []netip.AddrPort
+	for i := range n {
+		list = append(list, netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
+	}
+	return Clients{api4.Address: {6443: list}}
+}
+
 // testHost is a host that sends to a Tickler at 127.0.0.9.
 type testHost struct {
 	net.Conn
@@ -136,15 +145,11 @@ func TestServe(t *testing.T) {
 		testkit.Equal(testkit.In(t, name), tt.want, connect(t, tt.from, port).send(tt.message))
 		testkit.Equal(testkit.In(t, name), 0, tickler.Known(api4.Address))
 	}
-	most := Clients{api4.Address: {6443: nil}}
-	for i := range MaxClients {
-		most[api4.Address][6443] = append(most[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
-	}
 	holder := connect(t, "127.0.0.2", port)
 	for _, c := range []struct {
 		message []byte
 		want    int
-	}{{good, 2}, {most.encode(true), MaxClients}, {Clients{}.encode(true), 0}} {
+	}{{good, 2}, {most(MaxClients).encode(true), MaxClients}, {Clients{}.encode(true), 0}} {
 		testkit.Equal(testkit.In(t, c.want), taken, holder.send(c.message))
 		testkit.Equal(t, c.want, tickler.Known(api4.Address))
 	}
@@ -183,11 +188,7 @@ func TestHardCase52Memory(t *testing.T) {
 		peers = append(peers, fmt.Sprintf("127.0.1.%d", i+1))
 	}
 	tickler := newTickler(0, peers...)
-	most := Clients{api4.Address: {6443: nil}}
-	for i := range MaxClients {
-		most[api4.Address][6443] = append(most[api4.Address][6443], netip.AddrPortFrom(addr("198.51.100.255"), uint16(i+10000)))
-	}
-	message := most.encode(true)[headerSize:]
+	message := most(MaxClients).encode(true)[headerSize:]
 	for _, p := range peers {
 		testkit.Must(t, tickler.store(addr(p), true, message))
 	}
