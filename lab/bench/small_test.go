@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -46,6 +47,12 @@ func TestPhase(t *testing.T) {
 	if phase(1, 2, 3) != phase(1, 2, 3) || phase(1, 2, 3) == phase(2, 2, 3) {
 		t.Error("the seed does not decide")
 	}
+}
+
+// Without room for all clusters, each profile has all of its runs in a row.
+func TestTurns(t *testing.T) {
+	b := &bench{cfg: &Config{Runs: 2, Profiles: make([]Profile, 2)}, room: 1}
+	testkit.Equal(t, "[{0 0} {1 0} {0 1} {1 1}]", fmt.Sprint(b.turns(2)))
 }
 
 func TestEffective(t *testing.T) {

@@ -124,6 +124,17 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// A window shows all of each run: the client's lost requests, and the last event.
+func TestWindow(t *testing.T) {
+	lost, late := []Answer{{From: time.Second, To: 4 * time.Second}}, []Event{{At: 5 * time.Second}}
+	for want, run := range map[time.Duration]timeline.Run{3 * time.Second: {Answers: lost}, 4 * time.Second: {Events: late}} {
+		run.Fault = time.Second
+		if w := windowOf("192.0.2.5", []timeline.Run{run}); w.From > 0 || w.To < want {
+			t.Errorf("window %v, want to %v", w, want)
+		}
+	}
+}
+
 // The list of a flapping VIP has a limit.
 func TestMoments(t *testing.T) {
 	r := Run{Run: timeline.Run{Fault: time.Second}}
