@@ -103,13 +103,12 @@ func clientExpired(t *testing.T, c *cluster, n *node) func() {
 	}
 }
 
-func theHolder(_ *testing.T, _ *cluster, n *node) *node { return n }
-func aBackup(t *testing.T, c *cluster, _ *node) *node   { return c.backup(t) }
-
-// agentStopped stops every agent of a node.
-func agentStopped(of func(*testing.T, *cluster, *node) *node) func(*testing.T, *cluster, *node) func() {
+// agentStopped stops every agent of the holder, or of a backup.
+func agentStopped(backup bool) func(*testing.T, *cluster, *node) func() {
 	return func(t *testing.T, c *cluster, n *node) func() {
-		n = of(t, c, n)
+		if backup {
+			n = c.backup(t)
+		}
 		signal := func(s syscall.Signal) (err error) {
 			for _, in := range [][2]string{{pod.Keepalived, "keepalived"}, {pod.HAProxy, "haproxy"}, {pod.HAProxy, "firewall"}, {pod.CoreDNS, "coredns"}} {
 				err = errors.Join(err, n.Signal(t.Context(), in[0], in[1], "vipgen-agent", s))

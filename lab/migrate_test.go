@@ -164,19 +164,13 @@ const (
 	busy = 10 * time.Second
 )
 
-// five makes a cluster of three control-plane nodes and two workers, with real API servers,
-// which decide what a node may write to its Node.
-func five(t *testing.T) *cluster {
-	t.Helper()
-	return newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 2), RealAPI: true})
-}
-
 // TestMigration migrates a cluster of five nodes between modes and profiles under a client's
 // load, with one node not ready, and one that does not migrate.
 func TestMigration(t *testing.T) {
 	testkit.Live(t)
 	t.Parallel()
-	c := five(t)
+	// Real API servers decide what a node may write to its Node.
+	c := newClusterOf(t, Config{Cluster: load(t, demo), Plan: planOf(3, 2), RealAPI: true})
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()
 	virtual := v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
 	multicast := fast

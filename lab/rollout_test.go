@@ -133,15 +133,8 @@ func (l *rollout) holderFirst() []*exchanged {
 	l.t.Helper()
 	h := l.held()
 	order := slices.Clone(l.exchanged)
-	slices.SortStableFunc(order, func(a, b *exchanged) int {
-		switch h {
-		case a.node:
-			return -1
-		case b.node:
-			return 1
-		}
-		return 0
-	})
+	at := slices.IndexFunc(order, func(x *exchanged) bool { return x.node == h })
+	order[0], order[at] = order[at], order[0]
 	return order
 }
 
