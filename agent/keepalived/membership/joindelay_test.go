@@ -40,7 +40,7 @@ func TestJoinDelay(t *testing.T) {
 		{"the holder learns of it", false, strangers(9 * s), []step{{0, false, 7 * s, false}, {7 * s, false, 1 * s, false}, {8 * s, false, 1 * s, false}, {9 * s, false, 0, false}, {10 * s, false, 0, false}}},
 		{"the holder never does", false, strangers(time.Hour), []step{{0, false, 7 * s, false}, {16 * s, false, 1 * s, false}, {17 * s, false, 0, false}}},
 		// No API server has confirmed the list since the start (hard case 36).
-		{"known, stale, nobody holds the VIP, or who does knows the node", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, true}}},
+		{"known, stale, no node holds the VIP, or the holder knows the node", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, true}}},
 		{"known, stale, the holder does not know it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true}}},
 		{"... adverts of the holder come", true, func(at time.Duration) linkState {
 			switch {
@@ -65,7 +65,7 @@ func TestJoinDelay(t *testing.T) {
 		{"... an API server lists it", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, 7 * s, false}, {17 * s, false, 0, false}}},
 		{"... an API server does not", true, strangers(time.Hour), []step{{0, false, doubtTime, true}, {10 * s, true, 0, false}, {20 * s, true, 0, true}}},
 		{"new, stale, the holder does not know it", false, strangers(time.Hour), []step{{0, false, doubtTime, true}, {20 * s, false, doubtTime, true}}},
-		{"new, stale, nobody holds the VIP", false, strangers(0), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
+		{"new, stale, no node holds the VIP", false, strangers(0), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
 		// The API becomes unreachable later (hard case 19).
 		{"known, vouched for before", true, strangers(time.Hour), []step{{0, false, 0, false}, {1 * s, false, 0, true}, {time.Hour, false, 0, true}}},
 		{"known, stale at first", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, false}, {2 * s, false, 0, true}}},

@@ -110,7 +110,7 @@ var causes = map[string]struct {
 10.120 b state MASTER
 10.121 a higher-heard b 68 48
 10.121 a state BACKUP`, []string{"a>b better-node certain unheld 0 split 1"}},
-	"the agent is told to end": {`
+	"the agent gets a signal to end": {`
 10 a agent-stopping
 10.001 a effective-priority 68 40
 10.120 b silent-holder
@@ -120,7 +120,7 @@ var causes = map[string]struct {
 12 a agent-stopped
 20 a agent-started
 20 a state BACKUP`, []string{"a>b agent-stopped certain unheld 0 split 1"}},
-	"the agent is told to end, as the check of HAProxy fails": {`
+	"the agent gets a signal to end, as the check of HAProxy fails": {`
 10 a agent-stopping
 10.0 a check haproxy refused
 10.001 a effective-priority 68 40
@@ -166,7 +166,7 @@ var causes = map[string]struct {
 	"the link is lost, and the record ends": {`
 10 a link down
 10 a state FAULT` + takes, []string{"a>b link-lost likely unheld 150 split 0"}},
-	"the agent is told to end, and the record ends": {`
+	"the agent gets a signal to end, and the record ends": {`
 10 a agent-stopping
 10.001 a effective-priority 68 40
 10.120 b state MASTER
@@ -248,12 +248,12 @@ var causes = map[string]struct {
 12.001 a lower-heard b 68 68`, []string{"a>a(b) cut-off likely unheld 0 split 1860"}},
 	"the network is cut, and the record goes on later": {takes + yields + `
 30 a check api ok`, []string{"a>a(b) cut-off certain unheld 0 split 1860"}},
-	"the holder stood still, and the network is cut for longer": {takes + `
+	"the holder was paused, and the network is cut for longer": {takes + `
 10.200 a late keepalived 190
 20 b higher-heard a 68 68
 20 b state BACKUP
 20 a lower-heard b 68 68`, []string{"a>a(b) cut-off certain unheld 0 split 9850"}},
-	"the one that takes it stood still": {takes + `
+	"the node that takes it was paused": {takes + `
 10.151 b late keepalived 900
 10.200 b higher-heard a 68 68
 10.200 b state BACKUP

@@ -35,7 +35,7 @@ func TestFreeze(t *testing.T) {
 		before := p.Output()
 		runtime.Gosched()
 		if after := p.Output(); after != before {
-			t.Fatalf("it has printed %d bytes since it stood still", len(after)-len(before))
+			t.Fatalf("it has printed %d bytes since it was frozen", len(after)-len(before))
 		}
 		p.Signal(syscall.SIGCONT)
 	}
