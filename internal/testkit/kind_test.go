@@ -3,39 +3,24 @@ package testkit
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestModes(t *testing.T) {
-	kinds := map[string]kind{"deterministic": deterministic, "long": long, "live": live, "variant": variant, "measured": measured, "smoke": smoke}
-	for mode, runs := range map[string]map[string]bool{
-		"test":     {"deterministic": true, "smoke": true},
-		"live":     {"long": true, "live": true},
-		"variants": {"long": true, "live": true, "variant": true},
-		"measured": {"measured": true},
-		"all":      {"deterministic": true, "smoke": true, "long": true, "live": true, "variant": true, "measured": true},
+	all := []kind{deterministic, long, live, variant, measured, smoke}
+	for text, runs := range map[string][]kind{
+		"": {deterministic, smoke}, "live": {long, live}, "variants": {long, live, variant}, "measured": {measured}, "all": all, "e2e-life": all,
 	} {
-		for name, k := range kinds {
-			if got := leftOut(mode, k) == ""; got != runs[name] {
-				t.Errorf("%s tests with %s: run %t, want %t", name, mode, got, runs[name])
-			}
+		mode, err := modeOf(text)
+		Must(t, err)
+		for _, k := range all {
+			Equal(In(t, mode, k), slices.Contains(runs, k), leftOut(mode, k) == "")
 		}
-		if got, err := modeOf(mode); got != mode || err != nil {
-			t.Errorf("%s: %q, %v", mode, got, err)
-		}
-	}
-	if got, err := modeOf(""); got != "test" || err != nil {
-		t.Errorf("unset: %q, %v", got, err)
 	}
 	if _, err := modeOf("short"); err == nil {
 		t.Error("short is a mode")
-	}
-	makefile := string(ReadFile(t, filepath.Join(Root(t), "Makefile")))
-	for _, target := range targets {
-		if got, err := modeOf(target); got != "all" || err != nil || !strings.Contains(makefile, "\tVIPGEN_TESTS="+target+" ") {
-			t.Errorf("%s: %q, %v, or the Makefile does not set it", target, got, err)
-		}
 	}
 }
 

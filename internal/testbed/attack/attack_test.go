@@ -58,17 +58,3 @@ func TestFloodArrives(t *testing.T) {
 		})
 	}
 }
-
-// No packet is one that a node of the group could have sent.
-func TestVRRPsAreWrong(t *testing.T) {
-	names := map[string]bool{}
-	for _, v := range VRRPs {
-		if names[v.Name] || v.Name == "" {
-			t.Errorf("%q is there twice", v.Name)
-		}
-		names[v.Name] = true
-		if v.Source == Peer && v.TTL == 255 && v.Version == 3 && !v.Broken {
-			t.Errorf("%s is a peer's: nothing on a node can tell it from that", v.Name)
-		}
-	}
-}

@@ -15,7 +15,9 @@ import (
 // shell starts a script, and returns when it has printed "up".
 func shell(t *testing.T, log, script string) *Process {
 	t.Helper()
-	p, err := Start("the script", exec.Command("sh", "-c", script), log)
+	program := log + ".sh"
+	testkit.Must(t, WriteProgram(program, []byte("#!/bin/sh\n"+script)))
+	p, err := Start("the script", exec.Command(program), log)
 	testkit.Must(t, err)
 	t.Cleanup(p.Kill)
 	for deadline := time.Now().Add(testkit.Patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {

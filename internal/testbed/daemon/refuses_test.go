@@ -1,0 +1,47 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vipgen/vipgen/internal/testkit"
+)
+
+const instance = `vrrp_instance api {
+    interface eth0
+    virtual_router_id 10
+    version 2
+    authentication {
+        auth_type PASS
+        auth_pass demo_api
+    }
+    virtual_ipaddress {
+        192.0.2.5/24
+    }
+}
+`
+
+const frontend = "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 30s\n    timeout server 30s\nfrontend api\n    bind :::9445 v4v6\n"
+
+// Errors and mere warnings of the daemons are complaints.
+func TestRefuses(t *testing.T) {
+	for name, change := range map[string][3]string{
+		"no complaint":    {"", "", ""},
+		"unknown keyword": {"version 2", "frobnicate 2", "Unknown keyword 'frobnicate'"},
+		"a warning alone": {"demo_api", "mycluster_api_vip", "Truncating auth_pass"},
+		"no include":      {"vrrp_instance", "include /etc/none.conf\nvrrp_instance", "Config files missing"},
+	} {
+		complaint := checkKeepalived(t, []byte(strings.Replace(instance, change[0], change[1], 1)))
+		testkit.Contains(testkit.In(t, "keepalived", name), complaint, change[2])
+		testkit.Equal(testkit.In(t, "keepalived", name), change[2] == "", complaint == "")
+	}
+	for name, change := range map[string][3]string{
+		"no complaint":    {"", "", ""},
+		"unknown keyword": {"bind", "frobnicate", "unknown keyword 'frobnicate'"},
+		"a warning alone": {"    timeout client 30s\n", "", "[WARNING]"},
+	} {
+		complaint := checkHAProxy(t, []byte(strings.Replace(frontend, change[0], change[1], 1)))
+		testkit.Contains(testkit.In(t, "HAProxy", name), complaint, change[2])
+		testkit.Equal(testkit.In(t, "HAProxy", name), change[2] == "", complaint == "")
+	}
+}
