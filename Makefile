@@ -89,7 +89,7 @@ LDFLAGS_kube-proxy := $(LDFLAGS_kubelet)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X github.com/vipgen/vipgen/cmd/command.stampedRevision=$$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null)$(if $(VERSION), -X github.com/vipgen/vipgen/cmd/command.stamped=$(VERSION))"
 
 .DELETE_ON_ERROR:
-.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-render bench-fleet bench-agent lab-bench lab-saturation lab-idle lab-chaos lab-upgrade pictures image release release-check
+.PHONY: golden-trees help setup tools coredns e2e-tools e2e-setup e2e e2e-life build unit test test-race test-all test-live test-elections test-lab test-variants test-measured test-image test-e2e show-cluster lint gofmt vet staticcheck govulncheck fuzz mutants bench-agent lab-bench lab-saturation lab-idle lab-chaos lab-upgrade pictures image release release-check
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -240,9 +240,6 @@ MUTATED := ./render/... ./templates/... ./internal/vrrp/... ./agent/migration ./
 mutants: ## Change the source at random places (MUTANTS=60, SEED) and list the changes that no test of make unit notices; 20 minutes
 	go run ./internal/tools/mutate -n $(MUTANTS) -seed $(or $(SEED),1) -also './golden ./cmd/cli ./internal/day2/...' $(MUTATED)
 
-bench-render: ## Measure start and render beside a hello world and Butane
-	go test -run '^$$' -bench Start -cpu 1 ./cmd/vipgen
-
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)
 	VIPGEN_TESTS=all go test -run '^$$' -bench Agent -benchtime 1x -timeout 15m ./cmd/vipgen-agent
 
@@ -266,6 +263,3 @@ pictures: build setup $(BIN)/coredns ## Draw the pictures of the docs anew, thos
 	PATH="$(CURDIR)/$(BIN):$$PATH" docs/pictures/record docs/pictures
 	VIPGEN_TESTS=unit go test -count 1 -run '^(TestRecordings|TestPictures)$$' ./internal/svg ./cmd/cli -update
 	VIPGEN_TESTS=unit go -C lab test -count 1 -run '^TestFailoverPicture$$' ./report -update
-
-bench-fleet: ## Measure rendering of 50, 500 and 5,000 clusters to disk, again, --check, vr-ids
-	VIPGEN_TESTS=all go test -run '^$$' -bench Fleet -benchtime 1x -timeout 60m -v ./cmd/vipgen
