@@ -60,25 +60,6 @@ func (e election) await(what string, condition func() bool) {
 	testkit.Await(e.t, what, condition, func() string { return fmt.Sprintf("it is on %q", e.Holders()) })
 }
 
-// TestFamiliesMoveTogether: one node holds the VIPs of both families, and they move together
-// (hard case 14).
-func TestFamiliesMoveTogether(t *testing.T) { daemon.EachGeneration(t, familiesMoveTogether) }
-
-func familiesMoveTogether(t *testing.T, g daemon.Generation) {
-	nodes := []string{"worker-0-migrated", "worker-1-migrated"}
-	e := elect(t, g, "openstack-dual-stack", "ingress", nodes...)
-	ipv6 := e.vips[1]
-	for i, here := range []string{nodes[0], nodes[1], nodes[0]} {
-		e.set(here, "ingress-here", "1")
-		e.set(here, "ingress-away", "0")
-		if i > 0 {
-			e.set(nodes[i%2^1], "ingress-away", "1")
-		}
-		e.awaitHolder(here, "its router alone answers")
-		e.await("the IPv6 VIP on "+here, func() bool { return slices.Equal(e.HoldersOf(ipv6), []string{here}) })
-	}
-}
-
 // TestDNSVIPMoves: the third VIP of old clusters is on a node whose CoreDNS answers, whichever
 // node holds the API VIP (seed 002).
 func TestDNSVIPMoves(t *testing.T) { daemon.EachGeneration(t, dnsVIPMoves) }
@@ -96,16 +77,6 @@ func dnsVIPMoves(t *testing.T, g daemon.Generation) {
 		e.awaitHolder(here, "CoreDNS answers there alone")
 	}
 	e.await("the API VIP to have stayed on "+nodes[0], func() bool { return slices.Equal(e.HoldersOf(api), nodes[:1]) })
-}
-
-// TestMigrationIsForAll: nodes before and after the migration do not accept each other's
-// advertisements, so that both sides hold the VIP. Hence all nodes migrate at once.
-func TestMigrationIsForAll(t *testing.T) { daemon.EachGeneration(t, migrationIsForAll) }
-
-func migrationIsForAll(t *testing.T, g daemon.Generation) {
-	testkit.Live(t)
-	e := elect(t, g, "baremetal-agent", "api", "master-0", "master-1-migrated")
-	e.await("split brain", func() bool { return len(e.Holders()) == 2 })
 }
 
 // TestHardCase33Label: the address of an IPv4 VIP has the label that OVN-Kubernetes filters by;

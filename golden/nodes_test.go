@@ -1,8 +1,10 @@
 package golden
 
 import (
+	"bytes"
 	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,4 +75,71 @@ func (c clusterCase) facts(t *testing.T, r result, name string) *v1alpha1.Node {
 		t.Fatalf("nothing gives the address of %s", n.Name)
 	}
 	return n
+}
+
+// verbatim are the files that are shipped unchanged: their destinations without the leading
+// slash, and their paths in the source tree.
+var verbatim = map[string]string{
+	"etc/NetworkManager/conf.d/99-vipgen.conf":                            "assets/networkmanager.conf",
+	"etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl": "templates/keepalived/keepalived.conf.tmpl",
+	"etc/kubernetes/static-pod-resources/haproxy/haproxy.cfg.tmpl":        "templates/haproxy/haproxy.cfg.tmpl",
+	"etc/kubernetes/static-pod-resources/coredns/Corefile.tmpl":           "templates/coredns/Corefile.tmpl",
+	"etc/kubernetes/static-pod-resources/coredns/hosts.tmpl":              "templates/coredns/hosts.tmpl",
+}
+
+// checkVerbatim: every pool has exactly the templates of its daemons, with the bytes of the
+// source tree.
+func checkVerbatim(t *testing.T, r result) {
+	spec := r.cluster(t).Spec
+	inCluster, everywhere := spec.LoadBalancer == v1alpha1.LoadBalancerInCluster, spec.APIServer.Local == v1alpha1.LocalAPIAllNodes
+	for _, pool := range r.pools() {
+		balances := inCluster && (pool == v1alpha1.RoleMaster || pool == v1alpha1.RoleArbiter || everywhere && pool != v1alpha1.RoleBootstrap)
+		for _, path := range slices.Sorted(maps.Keys(verbatim)) {
+			wanted := true
+			switch filepath.Base(path) {
+			case "keepalived.conf.tmpl":
+				wanted = spec.ByVRRP()
+			case "haproxy.cfg.tmpl":
+				wanted = balances
+			}
+			got, ok := r.rendered["files/"+pool+"/"+path]
+			testkit.Equal(testkit.In(t, pool, path), wanted, ok)
+			if ok && !bytes.Equal(got, testkit.ReadFile(t, filepath.Join("..", verbatim[path]))) {
+				t.Errorf("pool %s: %s is not %s", pool, path, verbatim[path])
+			}
+		}
+	}
+}
+
+// proved holds the cases whose proofs and explanations are kept, in verified/: with and without
+// OpenShift's own keepalived at the start, with two families on one port, with more API VIPs,
+// and with several ingress controllers. `make test` proves these alone.
+var proved = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
+
+// TestVerify proves for every case that the VIPs are on the right nodes.
+func TestVerify(t *testing.T) {
+	for _, c := range allCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			if !proved[c.name] {
+				testkit.Long(t)
+			}
+			t.Parallel()
+			for _, command := range [][]string{{"verify"}, {"explain"}, {"explain", "--all"}} {
+				name := strings.Join(command, "")
+				out, report := vipgen(t, c.args(t, command[0], command[1:]...)...) // fails unless the exit code is 0
+				if len(out) == 0 {
+					t.Errorf("%s prints nothing\n%s", name, report)
+				}
+				if proved[c.name] {
+					checkTold(t, filepath.Join("verified", c.name+"."+name+".txt"), out)
+				}
+			}
+		})
+	}
+}
+
+// checkTold compares an output with the kept one, or updates it.
+func checkTold(t *testing.T, path string, got []byte) {
+	t.Helper()
+	testkit.Kept(t, path, got, *update)
 }
