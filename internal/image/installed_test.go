@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -96,4 +98,77 @@ ls -l /usr/local/share/man/man1/vipgen-lab-up.1
 			}
 		}
 	}
+}
+
+// containerd is a containerd with its own images, state and socket.
+type containerd struct {
+	t      *testing.T
+	socket string
+	ran    int
+	flags  []string // additional flags of ctr run
+}
+
+// The CRI plugin would need a network configuration; ctr does without it.
+const containerdConfig = `version = 2
+root = %q
+state = %q
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = %q
+[debug]
+  level = "error"
+`
+
+func startContainerd(t *testing.T) *containerd {
+	t.Helper()
+	testkit.Live(t)
+	dir, err := os.MkdirTemp("", "containerd-") // short: it contains a socket
+	testkit.Must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	c := &containerd{t: t, socket: filepath.Join(dir, "sock")}
+	config := filepath.Join(dir, "config.toml")
+	text := fmt.Sprintf(containerdConfig, filepath.Join(dir, "root"), filepath.Join(dir, "state"), c.socket)
+	testkit.Must(t, os.WriteFile(config, []byte(text), 0o644))
+	p, err := process.Start("containerd", exec.Command("containerd", "--config", config), filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatalf("%v: run `make e2e-setup`", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		testkit.Check(t, p.Stop(ctx))
+		p.Kill()
+		if t.Failed() {
+			t.Logf("containerd's log:\n%s", p.Output())
+		}
+	})
+	testkit.Await(t, "containerd to answer", func() bool { _, err := c.try("version"); return err == nil || p.Ended() }, p.Output)
+	return c
+}
+
+// try runs ctr in the namespace that kubelet's images are in.
+func (c *containerd) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "ctr", append([]string{"--address", c.socket, "--namespace", "k8s.io"}, args...)...).CombinedOutput()
+	return string(out), err
+}
+
+func (c *containerd) ctr(args ...string) string {
+	c.t.Helper()
+	out, err := c.try(args...)
+	if err != nil {
+		c.t.Fatalf("ctr %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// run runs a program in a container with a read-only image, and returns its output.
+func (c *containerd) run(image string, mounts []string, args ...string) (string, error) {
+	c.ran++
+	all := append([]string{"run", "--rm", "--read-only"}, c.flags...)
+	for _, m := range mounts {
+		all = append(all, "--mount", m)
+	}
+	return c.try(append(append(all, image, fmt.Sprint("test-", c.ran)), args...)...)
 }
