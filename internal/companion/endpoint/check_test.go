@@ -2,11 +2,17 @@ package endpoint
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -152,9 +158,7 @@ func TestCertificates(t *testing.T) {
 		says  []string
 	}{
 		{"right", good.serving(), []*pair{root}, usual, "", nil},
-		{"right, with its CA", good.serving(root), []*pair{root}, usual, "", nil},
 		{"right, with an intermediate", below.serving(middle), []*pair{root}, usual, "", nil},
-		{"right, of several CAs", good.serving(), []*pair{other, root}, usual, "", nil},
 		{"an intermediate as CA", below.serving(), []*pair{middle}, usual, "", nil},
 		{"one that signs itself as CA", alone.serving(), []*pair{alone}, usual, "", nil},
 		{"for an address", issue(t, "server", root, forNames("127.0.0.1")).serving(), []*pair{root}, func(t *Target) { t.Host = "127.0.0.1" }, "", nil},
@@ -188,7 +192,6 @@ func TestCertificates(t *testing.T) {
 		{"for clients only", issue(t, "server", root, forNames(apiName), forUse(x509.ExtKeyUsageClientAuth)).serving(), []*pair{root}, usual,
 			"bad-chain", []string{"for use by a server"}},
 		{"ends soon", good.serving(), []*pair{root}, func(t *Target) { t.ExpiresWithin = 60 * 24 * time.Hour }, "expires-soon", nil},
-		{"does not end so soon", good.serving(), []*pair{root}, func(t *Target) { t.ExpiresWithin = time.Hour }, "", nil},
 		{"all of it wrong", issue(t, "server", middle, forNames("a.example.com"), lasting(-2*time.Hour, -time.Hour)).serving(), []*pair{root}, usual,
 			"expired unknown-issuer wrong-name", nil},
 	}
@@ -314,4 +317,83 @@ func TestSeveralAddresses(t *testing.T) {
 	if r := Check(context.Background(), target); codes(r) != "no-such-name" || !strings.Contains(r.Findings[0].What, "of the requested family") {
 		t.Errorf("%+v", r.Findings)
 	}
+}
+
+// pair is a certificate with its key and issuer; a nil issuer means self-signed.
+type pair struct {
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	issuer *pair
+}
+
+// option changes a certificate before it is signed.
+type option func(*x509.Certificate)
+
+func lasting(from, to time.Duration) option {
+	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = time.Now().Add(from), time.Now().Add(to) }
+}
+
+func forUse(usage x509.ExtKeyUsage) option {
+	return func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{usage} }
+}
+
+func forNames(names ...string) option {
+	return func(c *x509.Certificate) {
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		for _, name := range names {
+			if ip := net.ParseIP(name); ip != nil {
+				c.IPAddresses = append(c.IPAddresses, ip)
+			} else {
+				c.DNSNames = append(c.DNSNames, name)
+			}
+		}
+	}
+}
+
+func authority(c *x509.Certificate) {
+	c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+}
+
+// issue returns a certificate that is valid for a month around now; a nil issuer makes it
+// self-signed.
+func issue(t *testing.T, name string, issuer *pair, options ...option) *pair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	testkit.Must(t, err)
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
+	testkit.Must(t, err)
+	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}}
+	for _, o := range append([]option{lasting(-time.Hour, 30*24*time.Hour)}, options...) {
+		o(template)
+	}
+	parent, signer := template, key
+	if issuer != nil {
+		parent, signer = issuer.cert, issuer.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	testkit.Must(t, err)
+	cert, err := x509.ParseCertificate(der)
+	testkit.Must(t, err)
+	return &pair{cert, key, issuer}
+}
+
+// serving returns a server's chain: its certificate, then others.
+func (p *pair) serving(others ...*pair) *tls.Certificate {
+	c := &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key}
+	for _, o := range others {
+		c.Certificate = append(c.Certificate, o.cert.Raw)
+	}
+	return c
+}
+
+// trusting returns a client's --ca with these certificates.
+func trusting(t *testing.T, list ...*pair) Authorities {
+	t.Helper()
+	var file []byte
+	for _, p := range list {
+		file = slices.Concat(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.cert.Raw}))
+	}
+	a, err := ReadAuthorities(file)
+	testkit.Must(t, err)
+	return a
 }

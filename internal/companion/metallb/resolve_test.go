@@ -1,7 +1,6 @@
 package metallb
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,61 +9,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 )
-
-// cluster loads a golden case.
-func cluster(t *testing.T, name string) *render.Cluster {
-	t.Helper()
-	dir := "../../../golden/cases/" + name + "/"
-	file := func(name string) *render.File {
-		data, err := os.ReadFile(dir + name)
-		if os.IsNotExist(err) {
-			return nil
-		}
-		testkit.Must(t, err)
-		return &render.File{Name: name, Data: data}
-	}
-	c, _, err := render.Load(render.Sources{InstallConfig: *file("install-config.yaml"), AgentConfig: file("agent-config.yaml"), VIPConfig: file("vipgen.yaml")}, render.Options{})
-	testkit.Must(t, err)
-	return c
-}
-
-// Only nodes that run API servers are endpoints of the Service: no worker, no arbiter, and the
-// bootstrap host only as the node that it becomes.
-func TestKnownNodes(t *testing.T) {
-	tests := []struct {
-		name, address string
-		want          string
-	}{
-		{"baremetal-agent", "192.168.111.17", "192.168.111.20 192.168.111.21 192.168.111.22"},
-		{"forty-workers", "192.168.111.250", ""},
-	}
-	for _, tt := range tests {
-		c := cluster(t, tt.name)
-		masters := map[string]bool{}
-		for _, p := range c.Config.Spec.Peers {
-			if p.Role == "master" {
-				masters[p.Addresses[0].String()] = true
-			}
-		}
-		plan, list := Resolve(c, Request{Addresses: []string{tt.address}})
-		if plan == nil {
-			t.Errorf("%s: %v", tt.name, list)
-			continue
-		}
-		var got []string
-		for _, e := range plan.params.Endpoints("") {
-			got = append(got, e.Address.String())
-			if !masters[e.Address.String()] {
-				t.Errorf("%s: %s is no control-plane node", tt.name, e.Address)
-			}
-		}
-		if len(got) != len(masters) || tt.want != "" && strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %s", tt.name, got)
-		}
-	}
-}
 
 // Requests and clusters that the golden files do not cover.
 func TestResolve(t *testing.T) {
@@ -90,7 +36,7 @@ func TestResolve(t *testing.T) {
 		{"a word that is none in YAML", Request{Addresses: []string{"192.168.111.17"}, Nodes: node, Name: "no", Pool: "on", Namespace: "null"}, "", "name: \"no\"", ""},
 		{"IPv4 written as IPv6", Request{Addresses: []string{"::ffff:192.168.111.17"}, Nodes: node}, "bad-address", "", ""},
 	}
-	c := cluster(t, "baremetal-ipi")
+	c := clusters.Folder(t, "../../../golden/cases/baremetal-ipi")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			plan, list := Resolve(c, tt.q)
@@ -125,4 +71,15 @@ func TestResolve(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The nodes of agent-config.yaml that run API servers are the endpoints of the Service.
+func TestKnownNodes(t *testing.T) {
+	plan, list := Resolve(clusters.Folder(t, "../../../golden/cases/baremetal-agent"), Request{Addresses: []string{"192.168.111.17"}})
+	testkit.Must(t, list.Err())
+	var got []string
+	for _, e := range plan.params.Endpoints("") {
+		got = append(got, e.Address.String())
+	}
+	testkit.Equal(t, []string{"192.168.111.20", "192.168.111.21", "192.168.111.22"}, got)
 }

@@ -36,12 +36,6 @@ func checkName(t *testing.T, name string) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for _, name := range names {
-		checkName(t, name)
-	}
-}
-
 func FuzzName(f *testing.F) {
 	for _, name := range names {
 		f.Add(name)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 )
 
 const install = `apiVersion: v1
@@ -23,16 +23,8 @@ spec:
   ingressVIPs: [198.51.100.6, "2001:db8:100::6"]
 `
 
-func load(t *testing.T, more string) *render.Cluster {
-	t.Helper()
-	c, _, err := render.Load(render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
-		VIPConfig: &render.File{Name: "vipgen.yaml", Data: []byte(vips + more)}}, render.Options{})
-	testkit.Must(t, err)
-	return c
-}
-
 func TestConf(t *testing.T) {
-	c := load(t, `  announce: bgp
+	c := clusters.Load(t, install, vips+`  announce: bgp
   bgp:
     localASN: 64512
     peers:
@@ -60,6 +52,6 @@ func TestConf(t *testing.T) {
 	}
 	_, err = Routers(c, netip.MustParseAddr("192.0.2.9"))
 	testkit.Fails(t, err, "no router 192.0.2.9")
-	_, err = Routers(load(t, ""), netip.Addr{})
+	_, err = Routers(clusters.Load(t, install, vips), netip.Addr{})
 	testkit.Fails(t, err, "no BGP sessions")
 }

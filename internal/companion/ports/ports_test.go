@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,26 +14,11 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 	"github.com/vipgen/vipgen/render"
 )
 
-// example is the cluster of an example.
-func example(t *testing.T, name string) *render.Cluster {
-	t.Helper()
-	dir := filepath.Join("../../../examples", name)
-	read := func(file string) *render.File {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		if os.IsNotExist(err) {
-			return nil
-		}
-		testkit.Must(t, err)
-		return &render.File{Name: file, Data: data}
-	}
-	install := read("install-config.yaml")
-	c, _, err := render.Load(render.Sources{InstallConfig: *install, VIPConfig: read("vipgen.yaml"), AgentConfig: read("agent-config.yaml")}, render.Options{})
-	testkit.Must(t, err)
-	return c
-}
+const examples = "../../../examples/"
 
 func short(rules []Rule) (out []string) {
 	for _, r := range rules {
@@ -67,7 +50,7 @@ func TestRules(t *testing.T) {
 			[]string{"tcp/53 this node and its pods", "tcp/80 clients", "tcp/443 clients", "tcp/9455 nodes", "tcp/9457 nodes", "tcp/9458 nodes", "tcp/9459 nodes"}, []string{"vrrp/0 nodes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := example(t, "dual-stack")
+			c := clusters.Folder(t, examples+"dual-stack")
 			if tt.change != nil {
 				tt.change(&c.Config.Spec)
 			}
@@ -80,7 +63,7 @@ func TestRules(t *testing.T) {
 // Nodes may be in other networks than the machine networks suggest if the VIPs are (hard case
 // 44).
 func TestNetworks(t *testing.T) {
-	c := example(t, "dual-stack")
+	c := clusters.Folder(t, examples+"dual-stack")
 	c.Config.Spec.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
 	for _, r := range Rules(c, "master") {
 		testkit.Empty(t, r.Networks)
@@ -89,7 +72,7 @@ func TestNetworks(t *testing.T) {
 
 // Every address that a rendered daemon binds, except loopback, has its rule.
 func TestRulesMatchTheDaemons(t *testing.T) {
-	c := example(t, "dual-stack")
+	c := clusters.Folder(t, examples+"dual-stack")
 	node := &v1alpha1.Node{Name: "master-0", Role: v1alpha1.RoleMaster,
 		Interfaces: []v1alpha1.Interface{{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}},
 		Peers:      []v1alpha1.Peer{{Name: "master-1", Role: v1alpha1.RoleMaster, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.11")}}},
@@ -121,7 +104,7 @@ func TestRulesMatchTheDaemons(t *testing.T) {
 func TestNFT(t *testing.T) {
 	testkit.Privileged(t)
 	for _, name := range []string{"dual-stack", "baremetal", "none"} {
-		c := example(t, name)
+		c := clusters.Folder(t, examples+name)
 		text := bytes.NewBufferString("add table inet filter\nadd chain inet filter input { type filter hook input priority 0; policy drop; }\n")
 		for _, role := range c.Roles {
 			testkit.Must(t, NFT(text, Rules(c, role)))
@@ -133,7 +116,7 @@ func TestNFT(t *testing.T) {
 }
 
 func TestFirewalld(t *testing.T) {
-	c := example(t, "dual-stack")
+	c := clusters.Folder(t, examples+"dual-stack")
 	var out strings.Builder
 	testkit.Must(t, Firewalld(&out, Rules(c, v1alpha1.RoleWorker)))
 	for _, want := range []string{

@@ -53,14 +53,6 @@ var causes = map[string]struct {
 10.121 a higher-heard b 68 48
 10.121 a state BACKUP
 30 a check redirect ok`, []string{"a>b redirect-missing certain unheld 0 split 1"}},
-	"the redirect is missing, and the record ends": {`
-10 a check redirect the firewall job has not placed it
-10.001 a effective-priority 68 48
-10.120 b silent-holder
-10.120 b state MASTER
-10.121 a higher-heard b 68 48
-10.121 a state BACKUP
-12 a check redirect ok`, []string{"a>b redirect-missing likely unheld 0 split 1"}},
 	"HAProxy ends slowly": {`
 10 a check redirect the firewall job has not placed it
 10.001 a effective-priority 68 48
@@ -156,21 +148,12 @@ var causes = map[string]struct {
 10 a state FAULT` + takes + `
 18 a agent-started boot
 19 a state BACKUP`, []string{"a>b node-down certain unheld 150 split 0"}},
-	"power loss for good": {takes, []string{"a>b node-down likely unheld 150 split 0"}},
 	"the link is lost": {`
 10 a link down
 10 a state FAULT
 10.2 a lost
 10.3 a left-out no address of the family` + takes + `
 13 a check api-ready no API server`, []string{"a>b link-lost certain unheld 150 split 0"}},
-	"the link is lost, and the record ends": {`
-10 a link down
-10 a state FAULT` + takes, []string{"a>b link-lost likely unheld 150 split 0"}},
-	"the agent gets a signal to end, and the record ends": {`
-10 a agent-stopping
-10.001 a effective-priority 68 40
-10.120 b state MASTER
-10.121 a state BACKUP`, []string{"a>b agent-stopped likely unheld 0 split 1"}},
 	"all nodes lose their power": {takes + `
 46 a agent-started boot
 47 b agent-started boot

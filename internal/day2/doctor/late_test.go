@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -69,4 +70,135 @@ func TestLateRecords(t *testing.T) {
 			t.Errorf("late by up to %v: %.0f of %.0f causes are named", most, right, all)
 		}
 	}
+}
+
+// TestCertainStays: a cause that is certain at the end of a record remains so when the record
+// continues. Each script is diagnosed at each moment.
+func TestCertainStays(t *testing.T) {
+	for name, tt := range causes {
+		t.Run(name, func(t *testing.T) {
+			list := play(t, holding+tt.script)
+			whole := Diagnose(list)
+			for _, e := range list {
+				known := slices.DeleteFunc(slices.Clone(list), func(o events.Event) bool { return o.Time.After(e.Time) })
+				for _, m := range Diagnose(known).Moves {
+					if m.Cause.Sure != Certain {
+						continue
+					}
+					if !slices.ContainsFunc(whole.Moves, func(later Move) bool {
+						return later.Cause.Code == m.Cause.Code && later.Cause.Node == m.Cause.Node && later.At.Sub(m.At).Abs() < lookBack
+					}) {
+						t.Errorf("at %v, certain: %s; in the end %+v", e.Time.Sub(epoch), brief(&m), whole.Moves)
+					}
+				}
+			}
+		})
+	}
+}
+
+// falls makes a's priority fall three times, which b and c receive, whereupon b takes the VIP,
+// at 10.120; a gets it back.
+const falls = holding + `
+10 a check redirect gone
+10.001 a effective-priority 68 48
+10.030 b lower-heard a 48
+10.035 c lower-heard a 48
+10.120 b silent-holder
+10.120 b state MASTER
+10.125 a higher-heard b 68 48
+10.125 a state BACKUP
+30 b effective-priority 68 40
+30.010 c lower-heard b 40
+30.020 a lower-heard b 40
+30.100 a state MASTER
+30.110 b higher-heard a 65 40
+30.110 b state BACKUP
+50 a effective-priority 65 45
+50.015 b lower-heard a 45
+50.020 c lower-heard a 45
+50.100 c state MASTER
+50.110 a higher-heard c 68 45
+50.110 a state BACKUP
+`
+
+// shifted shifts the clocks of nodes from some boots on.
+func shifted(list []events.Event, by map[string]time.Duration) []events.Event {
+	for i := range list {
+		list[i].Time = list[i].Time.Add(by[list[i].Node])
+	}
+	return list
+}
+
+func TestClocks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		by   map[string]time.Duration
+		want string // the nodes whose clocks are off
+	}{
+		"all right":          {nil, ""},
+		"less than shows":    {map[string]time.Duration{"b": 100 * time.Millisecond}, ""},
+		"one ahead":          {map[string]time.Duration{"b": 7300 * time.Millisecond}, "b"},
+		"one behind by days": {map[string]time.Duration{"a": -50 * time.Hour}, "a"},
+		"all the same":       {map[string]time.Duration{"a": time.Hour, "b": time.Hour, "c": time.Hour}, ""},
+		"two differ":         {map[string]time.Duration{"b": 20 * time.Second, "c": -3 * time.Second}, "bc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Diagnose(shifted(play(t, falls), tt.by))
+			got := ""
+			for _, c := range r.Clocks {
+				got += c.Node
+				if off := (c.Ahead.Duration() - tt.by[c.Node]).Abs(); tt.want != "bc" && off > 400*time.Millisecond || c.Seen < 2 {
+					t.Errorf("%+v", c)
+				}
+			}
+			if tt.want == "bc" { // no two agree: which is right is unknown
+				testkit.Equal(t, 2, len(r.Clocks))
+			} else if got != tt.want {
+				t.Errorf("%s, %+v", got, r.Clocks)
+			}
+			var said []string
+			for i := range r.Moves {
+				m := &r.Moves[i]
+				said = append(said, fmt.Sprintf("%v%v%s", m.From, m.To, m.Cause.Code))
+				if m.Unheld > 700 || m.SplitBrain > 700 {
+					t.Errorf("%s", brief(m))
+				}
+			}
+			if want := "[[][a]first-holder [a][b]redirect-missing [b][a]check-failed [a][c]check-failed]"; fmt.Sprint(said) != want {
+				t.Errorf("got  %v\nwant %s", said, want)
+			}
+		})
+	}
+}
+
+// A clock that is set at run time does not change the order of events on its node.
+func TestClockIsSet(t *testing.T) {
+	list := play(t, holding+`
+10 a keepalived-died
+10.150 b silent-holder
+10.150 b state MASTER`)
+	for i := range list {
+		if e := &list[i]; e.Node == "a" && e.Up < 105_000 {
+			e.Time = e.Time.Add(-300 * 24 * time.Hour)
+		}
+	}
+	r := Diagnose(list)
+	if len(r.Moves) != 2 || brief(&r.Moves[1]) != "a>b keepalived-died certain unheld 150 split 0" {
+		t.Errorf("%+v", r.Moves)
+	}
+}
+
+// Advertisements received late, as after a cut, are no evidence of a wrong clock.
+func TestLateAdvertsProveNoClock(t *testing.T) {
+	r := Diagnose(play(t, holding+`
+10 a effective-priority 68 48
+10.010 b lower-heard a 48
+10.010 c lower-heard a 48
+100 b effective-priority 40 68
+100 c effective-priority 40 68
+100.010 b lower-heard a 48
+100.010 c lower-heard a 48
+200 c higher-heard b 68 48
+300 b higher-heard a 68 48
+`))
+	testkit.Equal(t, 0, len(r.Clocks))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/day2/adopt"
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/day2/remove"
@@ -206,23 +205,6 @@ func TestConfirmations(t *testing.T) {
 	want := []string{"worker-9 does not report its settings, and may hold a VIP with its old settings: see why its agent is down"}
 	if diff := cmp.Diff(want, r.Steps[1].Findings); diff != "" || r.MayDelete || !strings.HasPrefix(r.Steps[3].Do[4], "oc delete node master-0; ") {
 		t.Errorf("%s\n%q", diff, r.Steps[3].Do)
-	}
-}
-
-// The effect on nodes, and the operator's files that return.
-func TestPools(t *testing.T) {
-	r, list := remove.Read(append(cluster(t, "profile: classic", "", "master", "worker"), nodes("master-0="+classic)), remove.Options{})
-	if r == nil {
-		t.Fatal(list.Error())
-	}
-	for i, want := range []struct {
-		name    string
-		returns int
-	}{{"master", 10}, {"worker", 8}} {
-		p := r.Pools[i]
-		if p.Name != want.name || p.Returns != want.returns || p.Effect != diff.Reboot || strings.Join(p.MachineConfigs, " ") != "99-"+want.name+"-vipgen" || p.Settings != classic {
-			t.Errorf("%+v", p)
-		}
 	}
 }
 

@@ -1,9 +1,9 @@
 package explain_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/proof/explain"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -27,13 +28,10 @@ compute: [{name: worker, replicas: %d}]
 platform:
   %s
 `, masters, workers, platform)
-	s := render.Sources{InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)}}
 	if vip != "" {
-		s.VIPConfig = &render.File{Name: "vipgen.yaml", Data: []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip)}
+		vip = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: " + vip
 	}
-	c, _, err := render.Load(s, render.Options{})
-	testkit.Must(t, err)
-	return c
+	return clusters.Load(t, install, vip)
 }
 
 const (
@@ -86,61 +84,12 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// Times of failures are derived from the settings; golden/verified has their texts.
-func TestFailures(t *testing.T) {
-	atMost := func(s explain.Stage, what string) int {
-		for _, f := range s.Failures {
-			if strings.Contains(f.What, what) {
-				return f.WithoutHolderMS + f.WithoutAnswerMS
-			}
-		}
-		t.Errorf("no failure %q in %+v", what, s.Failures)
-		return 0
-	}
-	fast, classic := clusterOf(t, oneFamily, "", 3, 3), clusterOf(t, oneFamily, "{vrrp: {profile: classic}}", 3, 3)
-	tests := []struct {
-		cluster            *render.Cluster
-		group, stage, what string
-		want               int
-	}{
-		{fast, "api", "running", "loses power", 150},
-		{fast, "api", "running", "shuts down properly", 30},
-		{fast, "api", "running", "HAProxy crashes", 0},
-		{fast, "api", "running", "HAProxy hangs", 100 + 2*100 + 150},
-		{fast, "api", "running", "API server restarts", 0},
-		{fast, "ingress", "running", "router dies", 300 + 28},
-		{fast, "ingress", "running", "shuts down gracefully", 0},
-		{fast, "api", "installation", "bootstrap has finished", 300 + 3000 + 30},
-		{classic, "api", "running", "HAProxy hangs", 100 + 2*100 + 3735},
-		{classic, "ingress", "running", "router dies", 300 + 688},
-		{clusterOf(t, beside, "", 3, 3), "api", "installation", "bootstrap has finished", 7000 + 735},
-	}
-	for _, tt := range tests {
-		if got := atMost(stageOf(t, tt.cluster, tt.group, tt.stage), tt.what); got != tt.want {
-			t.Errorf("%s, %s: %d ms, want %d", tt.group, tt.what, got, tt.want)
-		}
-	}
-}
-
-// For more API VIPs the explanation names the names that clients can verify, and the object
-// that makes others work; clients of the first ones need nothing.
+// For more API VIPs the explanation has the object that makes their own names work;
+// golden/verified has its words.
 func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
 	r, err := explain.Cluster(c)
 	testkit.Must(t, err)
-	words := map[string]string{}
-	for _, g := range r.Groups {
-		if g.Clients != nil {
-			words[g.Name] = strings.Join(g.Clients.Names, " ") + ": " + strings.Join(g.Clients.Words, " ")
-		}
-	}
-	for group, want := range map[string][]string{
-		"api-mgmt": {"api-mgmt.demo.example.com: ", "--server https://[2001:db8::17]:6443 --tls-server-name api.demo.example.com", "https://api-mgmt.demo.example.com:6443 takes a certificate"},
-		"api-old":  {"a.example.net b.example.net: ", "resolve a.example.net and b.example.net to these VIPs"},
-	} {
-		testkit.Contains(t, words[group], want...)
-	}
-	testkit.Equal(t, 2, len(words))
 	var object configv1.APIServer
 	testkit.Must(t, yaml.UnmarshalStrict([]byte(r.NamedCertificates), &object))
 	want := []configv1.APIServerNamedServingCert{
@@ -152,5 +101,27 @@ func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	}
 	for _, f := range stageOf(t, c, "api-mgmt", verify.StageRunning).Failures {
 		testkit.Lacks(t, f.What, "achine config")
+	}
+}
+
+// A picture has what differs from that of docs/pictures/baremetal.svg, and is the same again.
+func TestPicture(t *testing.T) {
+	for _, tt := range []struct {
+		platform, vip string
+		want, not     []string
+	}{
+		{twoOfThem, "{vrrp: {profile: classic}, ports: {haproxy: 9999}}", []string{">2001:db8::2<", ">port 9999<", ">VRRPv2, unicast, every 1000 ms<"}, nil},
+		{oneFamily, "{ingress: [{name: edge, domains: [edge.example.com], vips: [192.0.2.9]}]}", []string{">ingress-edge<", ">192.0.2.9<"}, nil},
+		{oneFamily, "{loadBalancer: {type: External}}", []string{">coredns<", ">CoreDNS of the node<"}, []string{">keepalived<", ">API VIP<", ">haproxy<"}},
+	} {
+		c := clusterOf(t, tt.platform, tt.vip, 3, 2)
+		r, err := explain.Cluster(c)
+		testkit.Must(t, err)
+		var first, second bytes.Buffer
+		testkit.Must(t, explain.WriteSVG(&first, c, r))
+		testkit.Must(t, explain.WriteSVG(&second, c, r))
+		testkit.Equal(testkit.In(t, tt.vip), first.String(), second.String())
+		testkit.Contains(testkit.In(t, tt.vip), first.String(), tt.want...)
+		testkit.Lacks(testkit.In(t, tt.vip), first.String(), tt.not...)
 	}
 }

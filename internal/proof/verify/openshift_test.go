@@ -10,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -29,7 +30,7 @@ compute: [{name: worker, replicas: 0}]
 platform:
   baremetal: %s
 `, vips)
-	return loaded(t, install, vip)
+	return clusters.Load(t, install, vip)
 }
 
 const (
@@ -135,20 +136,12 @@ func TestOpenShiftsBootstrapPreempts(t *testing.T) {
 // The rendezvous host has the addresses of both families in agent-config.yaml; where that has
 // only one, another is made up.
 func TestRendezvousHost(t *testing.T) {
-	const both = `- ip: 192.0.2.20
-          prefix-length: 24
-      ipv6:
-        enabled: true
-        address:
-        - ip: "2001:db8::20"
-          prefix-length: 64
-`
 	for name, tt := range map[string]struct {
-		address string
-		want    []netip.Addr
+		six  string
+		want []netip.Addr
 	}{
-		"both families": {both, []netip.Addr{netip.MustParseAddr("192.0.2.20"), netip.MustParseAddr("2001:db8::20")}},
-		"one family":    {"- {ip: 192.0.2.20, prefix-length: 24}\n", nil},
+		"both families": {`, ipv6: {enabled: true, address: [{ip: "2001:db8::20", prefix-length: 64}]}`, []netip.Addr{netip.MustParseAddr("192.0.2.20"), netip.MustParseAddr("2001:db8::20")}},
+		"one family":    {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			install := strings.Replace(`apiVersion: v1
@@ -168,14 +161,7 @@ hosts:
   role: master
   interfaces: [{name: eno1, macAddress: "52:54:00:00:00:20"}]
   networkConfig:
-    interfaces:
-    - name: eno1
-      type: ethernet
-      state: up
-      ipv4:
-        enabled: true
-        address:
-        ` + tt.address
+    interfaces: [{name: eno1, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 192.0.2.20, prefix-length: 24}]}` + tt.six + "}]\n"
 			c, _, err := render.Load(render.Sources{
 				InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
 				AgentConfig:   &render.File{Name: "agent-config.yaml", Data: []byte(agent)},
