@@ -2,13 +2,15 @@ package agentcli
 
 import (
 	"bytes"
+	"flag"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
 // run executes a command line inside the test's own process.
@@ -50,12 +53,9 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"--help"}, command.OK, ""},
 		{"version", []string{"version"}, command.OK, ""},
 		{"unknown command", []string{"frobnicate"}, command.Input, `unknown command "frobnicate"`},
-		{"unknown flag", []string{"version", "--x"}, command.Input, "unknown flag: --x"},
 		{"unknown log format", []string{"version", "--log-format", "xml"}, command.Input, "expected text or json"},
 		{"log as JSON", []string{"node-ip", "show", "--root", t.TempDir(), "--log-format", "json"}, command.Failed, `"level":"ERROR","msg":"ended","error":"`},
 		{"unknown level", []string{"version", "--log-level", "loud"}, command.Input, "unknown name"},
-		{"command missing", []string{"node-ip"}, command.Input, "missing: one of the commands set, show"},
-		{"too many arguments", []string{"node-ip", "set", "192.0.2.1"}, command.Input, "unexpected argument"},
 		{"install without a destination", []string{"install"}, command.Input, "missing: DEST"},
 		{"install onto a directory", []string{"install", t.TempDir()}, command.Failed, "is a directory"},
 		{"install nowhere", []string{"install", filepath.Join(t.TempDir(), "a", "b")}, command.Failed, "no such file"},
@@ -88,29 +88,10 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// privateWords must not occur in help texts: see the same table of vipgen's commands.
-var privateWords = regexp.MustCompile(`(?i)\badverts?\b|\bof its own\b|\bin place of\b|\bbeside\b|\btakes back\b|\bgoes on\b|\b(say|says) who\b|\bfor how long\b|\bfor ever\b|\bwhere it is to\b|\bhow long\b`)
-
 func TestEveryCommandHasHelpAndAnExample(t *testing.T) {
-	commandtest.Walk((&app{}).command(), func(c *cobra.Command) {
-		if c.Name() != "help" && (c.Short == "" || !strings.Contains(c.Example, "vipgen-agent")) {
-			t.Errorf("%s: short help %q, example %q", c.CommandPath(), c.Short, c.Example)
-		}
-		_, help, _ := run(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
-		for line := range strings.Lines(help) {
-			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > command.HelpWidth {
-				t.Errorf("%s --help: too wide: %s", c.CommandPath(), line)
-			}
-		}
-		if old := privateWords.FindString(strings.Join(strings.Fields(help), " ")); old != "" {
-			t.Errorf("%s --help: %q", c.CommandPath(), old)
-		}
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Value.Type() != "bool" && !strings.Contains(f.Usage, "`") {
-				t.Errorf("%s --%s: no name for its value", c.CommandPath(), f.Name)
-			}
-		})
-	})
+	commandtest.Program{Root: (&app{}).command, Run: func(args []string, _ io.Reader, out, errOut io.Writer) int {
+		return Run(t.Context(), args, out, errOut)
+	}}.CheckHelp(t)
 }
 
 // TestEveryCommandIsDocumented covers commands and flags.
@@ -145,4 +126,34 @@ func TestDependencies(t *testing.T) {
 			t.Errorf("depends on %s", p)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write the schemas of what -o json prints")
+
+// schemas is the folder that 'vipgen schema --of' reads.
+const schemas = "../cli/schemas/"
+
+// TestSchemas: the schemas match the types.
+func TestSchemas(t *testing.T) {
+	for _, o := range kinds {
+		outputs.Verify(t, "cmd/agentcli", schemas+o.Name+".schema.json", o.Kind, o.Type, *update)
+	}
+}
+
+// checkOutput fails the test if the JSON output of a command violates its schema.
+func checkOutput(t *testing.T, args []string, printed string) {
+	t.Helper()
+	if !strings.HasPrefix(printed, "{") || !slices.Contains(args, "json") {
+		return
+	}
+	err := outputs.Check([]byte(printed), func(kind string) []byte {
+		name := "version"
+		if i := slices.IndexFunc(kinds, func(o command.Output) bool { return o.Kind == kind }); i >= 0 {
+			name = kinds[i].Name
+		}
+		text, err := os.ReadFile(schemas + name + ".schema.json")
+		testkit.Check(t, err)
+		return text
+	})
+	testkit.Check(testkit.In(t, args, printed), err)
 }

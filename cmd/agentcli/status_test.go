@@ -1,15 +1,20 @@
 package agentcli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/fabric"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/events"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -96,5 +101,86 @@ func TestEvents(t *testing.T) {
 	testkit.WriteFile(t, filepath.Join(root, "etc/keepalived", events.OlderName), []byte("{\"seq\":1}\n"))
 	if code, out, errOut := run(t, "events", "--root", root); code != command.OK || out != "{\"seq\":1}\n{\"seq\":2}\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+}
+
+func TestLogLevelCommand(t *testing.T) {
+	root := t.TempDir()
+	steps := []struct {
+		args string
+		code int
+		out  string
+	}{
+		{"", command.OK, "default\n"},
+		{"debug", command.OK, ""},
+		{"", command.OK, "DEBUG\n"},
+		{"WARN --job haproxy", command.OK, ""},
+		{"", command.OK, "DEBUG\nhaproxy WARN\n"},
+		{"-o json", command.OK, "{\n  \"apiVersion\": \"vipgen.io/v1alpha1\",\n  \"kind\": \"LogLevels\",\n  \"level\": \"DEBUG\",\n  \"jobs\": {\n    \"haproxy\": \"WARN\"\n  }\n}\n"},
+		{"--job haproxy", command.OK, "WARN\n"},
+		{"loud", command.Input, ""},
+		{"default --job haproxy", command.OK, ""},
+		{"", command.OK, "DEBUG\n"},
+		{"default", command.OK, ""},
+		{"", command.OK, "default\n"},
+	}
+	for _, s := range steps {
+		code, out, errOut := run(t, append([]string{"log-level", "--root", root}, strings.Fields(s.args)...)...)
+		if code != s.code || out != s.out {
+			t.Errorf("log-level %s: %d, %q, want %d, %q (%s)", s.args, code, out, s.code, s.out, errOut)
+		}
+	}
+	testkit.WriteFile(t, filepath.Join(root, "run/vipgen/log-level"), []byte("loud"))
+	if code, out, errOut := run(t, "log-level", "--root", root); code != command.Finding || out != "default\n" || !strings.Contains(errOut, "loud") {
+		t.Errorf("with a wrong word: %d, %q, %q", code, out, errOut)
+	}
+}
+
+func TestPrintFabric(t *testing.T) {
+	address, a, b := netip.MustParseAddr("192.0.2.250"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	var out bytes.Buffer
+	testkit.Must(t, (&app{out: &out}).printFabric(&fabric.Report{Checks: []fabric.Check{
+		{Name: "unused", Address: address, From: a, Result: fabric.Pass, Figure: "answers: 0"},
+		{Name: "source", Address: address, From: b, To: a, Result: fabric.Fail, Figure: "0 of 5 packets", Cause: "dropped", Next: "allow it"},
+	}}))
+	testkit.Equal(t, `CHECK   ADDRESS      FROM       TO         RESULT  FIGURE
+unused  192.0.2.250  192.0.2.1  -          pass    answers: 0
+source  192.0.2.250  192.0.2.2  192.0.2.1  fail    0 of 5 packets
+
+fail: source, from 192.0.2.2 to 192.0.2.1
+  cause  dropped
+  next   allow it
+`, out.String())
+}
+
+func TestVRRPScan(t *testing.T) {
+	node := daemon.AddNode(t, daemon.NewNetwork(t), "node", "192.0.2.9/24")
+	scan := func(args string) (code int, out, errOut string) {
+		var o, e bytes.Buffer
+		if err := node.Do(func() error {
+			code = Run(context.Background(), append([]string{"vrrp", "scan"}, strings.Fields(args)...), &o, &e)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		checkOutput(t, strings.Fields(args), o.String())
+		return code, o.String(), e.String()
+	}
+	code, out, errOut := scan("--duration 100ms -o json")
+	var got struct {
+		Interfaces []string
+		Routers    []any
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || len(got.Interfaces) != 1 || got.Routers == nil {
+		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errOut)
+	}
+	if code, out, errOut := scan("--duration 100ms --interface eth0"); code != command.OK || !strings.HasPrefix(out, "ID  FAMILY") {
+		t.Errorf("exit code %d\n%s%s", code, out, errOut)
+	}
+	if code, _, errOut := scan("--duration 0s"); code != command.Input {
+		t.Errorf("no time: exit code %d\n%s", code, errOut)
+	}
+	if code, _, errOut := scan("--interface no-such --duration 1s"); code != command.Failed || !strings.Contains(errOut, "this host has") {
+		t.Errorf("no interface: exit code %d\n%s", code, errOut)
 	}
 }

@@ -2,10 +2,15 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/day2/adopt"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -123,4 +128,111 @@ func TestAdoptRefuses(t *testing.T) {
 		exits(t, tt.code, strings.Fields(tt.args)...).reports(tt.want)
 	}
 	testkit.Equal(t, before, snapshot(t, "."))
+}
+
+// TestSteps follows STEPS.md on the exported cluster: oc changes the next export, and vipgen
+// prints what the step announces.
+func TestSteps(t *testing.T) {
+	cluster := map[string]string{"": layLive(t)}
+	must(t, "adopt", "live.yaml", "--dir", "demo", "--agent-image", "registry.example.com/vipgen-agent:v1")
+	t.Chdir("demo")
+	out, checked := "", 0
+	for _, block := range regexp.MustCompile("(?s)```(sh|text)\n(.*?)\n```").FindAllStringSubmatch(read(t, adopt.StepsName), -1) {
+		if block[1] == "text" {
+			for want := range strings.SplitSeq(block[2], "\n") {
+				if checked++; !strings.Contains(out, "\n"+want+"\n") {
+					t.Errorf("no line %q in\n%s", want, out)
+				}
+			}
+			continue
+		}
+		out = ""
+		for line := range strings.SplitSeq(strings.ReplaceAll(block[2], "\\\n", ""), "\n") {
+			out += followStep(t, line, cluster)
+		}
+		if strings.Contains(block[2], "vipgen render") && strings.Contains(out, ": reboot") {
+			t.Errorf("the migration reboots:\n%s", out)
+		}
+	}
+	testkit.Equal(t, 5, checked)
+}
+
+// followStep runs a command of STEPS.md and returns the output of vipgen; cluster holds the
+// objects by file.
+func followStep(t *testing.T, line string, cluster map[string]string) string {
+	t.Helper()
+	words := strings.Fields(line)
+	switch {
+	case words[0] == "vipgen":
+		if words[1] == "render" { // the migration: the step asks for this edit
+			lay(t, map[string]string{"vipgen.yaml": strings.Replace(read(t, "vipgen.yaml"), "    profile: classic\n", "", 1)})
+		}
+		return step(t, words[1:])
+	case strings.HasPrefix(line, "oc get "):
+		var objects []string
+		for _, name := range slices.Sorted(maps.Keys(cluster)) {
+			objects = append(objects, cluster[name])
+		}
+		lay(t, map[string]string{words[len(words)-1]: strings.Join(objects, "---\n")})
+	case strings.HasPrefix(line, "oc apply -f "):
+		files, err := filepath.Glob(words[3] + "/*.yaml")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files", line)
+		}
+		for _, name := range files {
+			data := testkit.ReadFile(t, name)
+			cluster[name] = string(data)
+		}
+	case !slices.Contains([]string{"oc wait", "oc patch"}, strings.Join(words[:2], " ")):
+		t.Fatalf("unexpected: %s", line)
+	}
+	return ""
+}
+
+// The order that avoids a split brain: refused while nodes run other settings, then allowed,
+// then done.
+func TestRemove(t *testing.T) {
+	live := layLive(t)
+	must(t, "adopt", "live.yaml", "--dir", "demo", "--allow-default-image")
+	node := func(running string) string {
+		return "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: master-0\n  annotations: {vipgen.io/vrrp: '{\"running\":\"" + running + "\"}'}\n"
+	}
+	master, worker := "---\n"+read(t, "demo/rendered/machineconfigs/99-master-vipgen.yaml"), "---\n"+read(t, "demo/rendered/machineconfigs/99-worker-vipgen.yaml")
+	lay(t, map[string]string{
+		"fast.yaml":    live + master + worker + node("fast/unicast/v3/40ms"),
+		"classic.yaml": live + master + worker + node("classic/unicast/v2/1s"),
+		"partly.yaml":  live + master + node("classic/unicast/v2/1s"),
+		"gone.yaml":    live + node("classic/unicast/v2/1s"),
+	})
+	for _, tt := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"remove fast.yaml", command.Finding, []string{"1. every node as OpenShift's own keepalived: done\n", "2. wait until every node runs it: now\n  - master-0 runs \"fast/unicast/v3/40ms\"\n", "Do not delete vipgen's MachineConfigs yet.\n"}},
+		{"remove classic.yaml", command.OK, []string{"pool master: 99-master-vipgen; when it is deleted: reboot, and 10 files of the operator's come back\n", "    oc delete machineconfig 99-master-vipgen\n", "may be deleted now.\n"}},
+		{"remove partly.yaml", command.OK, []string{"pool worker: nothing of vipgen's\n", "may be deleted now.\n"}},
+		{"remove gone.yaml", command.OK, []string{"5. clean up: now\n  - annotation vipgen.io/vrrp on master-0\n", "clean up.\n"}},
+	} {
+		exits(t, tt.code, strings.Fields(tt.args)...).has(tt.want...)
+	}
+	// One pool deleted while the other runs fast.
+	lay(t, map[string]string{"demo/vipgen.yaml": strings.Replace(read(t, "demo/vipgen.yaml"), "profile: classic", "profile: fast", 1)})
+	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered")
+	lay(t, map[string]string{"split.yaml": live + "---\n" + read(t, "demo/rendered/machineconfigs/99-master-vipgen.yaml") + node("fast/unicast/v3/40ms")})
+	split := exits(t, command.Finding, "remove", "split.yaml").has("SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not receive its advertisements: ").out
+	if !strings.HasSuffix(split, "\nSplit brain: put the deleted MachineConfigs back before anything else.\n") {
+		t.Error(split)
+	}
+	var got struct {
+		MayDelete bool
+		Steps     []struct{ State string }
+	}
+	out := must(t, "remove", "classic.yaml", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil || !got.MayDelete || len(got.Steps) != 5 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for args, want := range map[string]int{"remove": command.Input, "remove no-such": command.Failed, "remove demo/install-config.yaml": command.Input, "remove classic.yaml -o yaml": command.Input, "remove classic.yaml --i-checked master-0-is-off": command.Input} {
+		exits(t, want, strings.Fields(args)...).silently()
+	}
 }

@@ -168,7 +168,7 @@ func TestBadInputCoversCodes(t *testing.T) {
 		"unknown-operator-file": "TestAdoptRefuses",
 		"other-release":         "TestImagesFollowTheRelease",
 		"default-image":         "TestDefaultImage",
-		"unpinned-image":        "TestUnpinnedImagesComeLast in render",
+		"unpinned-image":        "TestUnpinnedImagesComeLast",
 	}
 	for _, code := range codes {
 		if elsewhere[string(code[1])] == "" && !strings.Contains(reports.String(), "["+string(code[1])+"]\n") {

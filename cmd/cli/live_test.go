@@ -227,39 +227,35 @@ warning: node worker-1: Error from server (NotFound): pods "keepalived-worker-1"
 }
 
 func TestLiveFailures(t *testing.T) {
-	for _, tt := range []struct {
-		name, args string
-		lay        func(t *testing.T, dir string)
-		code       int
-		want       string
+	const nodes = "Error from server (Forbidden): nodes is forbidden: User \"jane\" cannot get resource\nvipgen: reading the Nodes: a right is missing: kubectl get nodes --output=json: exit status 1\nThe roles that it takes: " + command.Pages + "commands.md#rights\n"
+	for name, tt := range map[string]struct {
+		args, file, text string // of the stand-in's; without a text it is gone
+		code             int
+		want             string
 	}{
-		{"nodes", "status", func(t *testing.T, dir string) { lay(t, map[string]string{dir + "/forbidden": "get nodes"}) }, command.Failed,
-			"Error from server (Forbidden): nodes is forbidden: User \"jane\" cannot get resource\nvipgen: reading the Nodes: a right is missing: kubectl get nodes --output=json: exit status 1\nThe roles that it takes: " + command.Pages + "commands.md#rights\n"},
-		{"exec", "doctor", func(t *testing.T, dir string) { lay(t, map[string]string{dir + "/forbidden": "exec"}) }, command.Failed,
-			"vipgen: asking the nodes' agents: a right is missing: Error from server (Forbidden): keepalived-master-0 is forbidden: User \"jane\""},
-		{"platform", "status", func(t *testing.T, dir string) {
-			lay(t, map[string]string{dir + "/forbidden": "infrastructure.config.openshift.io"})
-		}, command.Failed,
-			"To do without it: --namespace, the one of the pods keepalived-NODE\n"},
-		{"objects", "adopt", func(t *testing.T, dir string) { os.Remove(dir + "/objects.yaml") }, command.Failed,
-			"was refused - did you specify the right host or port?\nvipgen: reading the cluster's objects: kubectl get clusterversion,"},
-		{"client", "status", func(t *testing.T, _ string) { t.Setenv("PATH", "/nowhere") }, command.Failed,
-			"vipgen: kubectl or oc is not in PATH: install kubectl or oc, or name the program by --client or VIPGEN_CLIENT\n"},
-		{"named", "status --client mine", func(t *testing.T, _ string) {}, command.Failed, "vipgen: mine is not in PATH: "},
-		{"nothing", "doctor", func(t *testing.T, dir string) {
-			for _, n := range []string{"0", "1", "2"} {
-				os.Remove(dir + "/master-" + n + ".events")
-			}
-		}, command.Failed, "warning: node master-0: Error from server (NotFound): pods \"keepalived-master-0\" not found\n"},
-		{"not vipgen", "migrate plan --profile fast", func(t *testing.T, dir string) {
-			lay(t, map[string]string{dir + "/objects.yaml": "kind: Node\nmetadata: {name: a}\n"})
-		}, command.Input,
-			"found no MachineConfig of vipgen, expected a cluster that runs vipgen ('kubectl vipgen adopt' plans the change to vipgen)"},
-		{"argument", "status nodes", func(t *testing.T, _ string) {}, command.Input, "unexpected argument \"nodes\"\nSee 'kubectl vipgen status --help'.\n"},
+		"nodes":      {"status", "forbidden", "get nodes", command.Failed, nodes},
+		"exec":       {"doctor", "forbidden", "exec", command.Failed, "vipgen: asking the nodes' agents: a right is missing: Error from server (Forbidden): keepalived-master-0 is forbidden: User \"jane\""},
+		"platform":   {"status", "forbidden", "infrastructure.config.openshift.io", command.Failed, "To do without it: --namespace, the one of the pods keepalived-NODE\n"},
+		"objects":    {"adopt", "objects.yaml", "", command.Failed, "was refused - did you specify the right host or port?\nvipgen: reading the cluster's objects: kubectl get clusterversion,"},
+		"no record":  {"doctor", "*.events", "", command.Failed, "warning: node master-0: Error from server (NotFound): pods \"keepalived-master-0\" not found\n"},
+		"named":      {"status --client mine", "", "", command.Failed, "vipgen: mine is not in PATH: "},
+		"not vipgen": {"migrate plan --profile fast", "objects.yaml", "kind: Node\nmetadata: {name: a}\n", command.Input, "found no MachineConfig of vipgen, expected a cluster that runs vipgen ('kubectl vipgen adopt' plans the change to vipgen)"},
+		"argument":   {"status nodes", "", "", command.Input, "unexpected argument \"nodes\"\nSee 'kubectl vipgen status --help'.\n"},
+		"client":     {"status", "", "", command.Failed, "vipgen: kubectl or oc is not in PATH: install kubectl or oc, or name the program by --client or VIPGEN_CLIENT\n"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			dir := standIn(t, "")
-			tt.lay(t, dir)
+			gone, err := filepath.Glob(filepath.Join(dir, tt.file))
+			testkit.Must(t, err)
+			for _, file := range gone {
+				os.Remove(file) // not the directory
+			}
+			if tt.text != "" {
+				lay(t, map[string]string{filepath.Join(dir, tt.file): tt.text})
+			}
+			if name == "client" {
+				t.Setenv("PATH", "/nowhere")
+			}
 			if code, out, stderr := runLive(strings.Fields(tt.args)...); code != tt.code || !strings.Contains(stderr, tt.want) || out != "" {
 				t.Errorf("exit code %d, want %d\n%s\n%s", code, tt.code, out, stderr)
 			}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/command/commandtest"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
@@ -65,4 +68,75 @@ func TestJSONEverywhere(t *testing.T) {
 			t.Errorf("vipgen %s has no -o json", name)
 		}
 	})
+}
+
+// Commands that write report it in one line unless -q is given, and so does a check without
+// differences.
+func TestWrittenFilesAreReported(t *testing.T) {
+	good(t)
+	for _, step := range []struct{ args, want string }{
+		{"render --dir rendered --format machineconfig", "wrote 6 files to rendered (6 changed)\n"},
+		{"render --dir rendered --format machineconfig --check", "rendered: all 6 files are as rendered\n"},
+		{"render --dir rendered --format machineconfig", "wrote 6 files to rendered (0 changed)\n"},
+		{"render --dir rendered --format machineconfig -q", ""},
+		{"render --dir rendered --format machineconfig -q --check", ""},
+		{"init --openshift-version 4.18", "wrote vipgen.yaml\n"},
+		{"render --dir rendered --format machineconfig", "wrote 7 files to rendered (3 changed)\n"},
+	} {
+		code, out, stderr := run("", strings.Fields(step.args)...)
+		if code != command.OK || out != "" || stderr != step.want {
+			t.Errorf("%s: exit code %d\n%s%s", step.args, code, out, stderr)
+		}
+	}
+}
+
+// The root of a file system is refused as an output directory, however it is spelled.
+func TestRefusesRoots(t *testing.T) {
+	good(t)
+	for _, dir := range []string{"/", "//", "/.", "/proc/..", strings.Repeat("../", 40), "/proc/self/root"} {
+		code, out, stderr := run("", "render", "--dir", dir)
+		if code != command.Input || out != "" || !strings.HasPrefix(stderr, dir+": error: found the root of a file system, expected a directory") {
+			t.Errorf("%s: exit code %d\n%s%s", dir, code, out, stderr)
+		}
+	}
+}
+
+// dependencies returns the packages that vipgen is built from for a system.
+func dependencies(t *testing.T, system string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "../vipgen", "../kubectl-vipgen")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	testkit.Must(t, err)
+	return strings.Fields(string(out))
+}
+
+const agentPackages = "github.com/vipgen/vipgen/agent/"
+
+// notOffline lists packages that the offline program must not import: the lab and what tests
+// share with it, networks, and clients of an API server.
+var notOffline = []string{
+	"github.com/vipgen/vipgen/lab", "github.com/vipgen/vipgen/internal/testbed", "github.com/vipgen/vipgen/internal/testkit",
+	"github.com/gopacket/gopacket", "github.com/mdlayher/netlink", "github.com/vishvananda/netlink", "k8s.io/client-go",
+}
+
+// isAgents reports whether a package belongs to the agent. The offline program may import only
+// the published state of jobs, which status reads.
+func isAgents(p string) bool {
+	return strings.HasPrefix(p, agentPackages) && p != agentPackages+"state"
+}
+
+// The offline program holds no code of nodes, and nothing of the lab.
+func TestDependencies(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		packages := dependencies(t, system)
+		if !slices.Contains(packages, "github.com/vipgen/vipgen/render") {
+			t.Fatalf("not the packages of vipgen: %v", packages)
+		}
+		for _, p := range packages {
+			if isAgents(p) || slices.ContainsFunc(notOffline, func(other string) bool { return p == other || strings.HasPrefix(p, other+"/") }) {
+				t.Errorf("%s: depends on %s", system, p)
+			}
+		}
+	}
 }

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -157,4 +159,71 @@ func TestImagesFollowTheRelease(t *testing.T) {
 		testkit.Equal(t, want != "", strings.Contains(got.report, "[other-release]"))
 	}
 	exits(t, command.Input, "images", "-o", "vipconfig").reports("needs --release-info")
+}
+
+const clusterIngress = "apiVersion: config.openshift.io/v1\nkind: Ingress\nmetadata: {name: cluster}\nspec:\n  domain: apps.demo.example.com\n  appsDomain: apps.example.net\n"
+
+// The domains of routes in an asset directory are compared with the names that nodes resolve.
+func TestDomainsOfAnAssetDirectory(t *testing.T) {
+	const warning = `ocp/manifests/cluster-ingress-02-config.yml:6:15: warning: spec.appsDomain: found apps.example.net, expected a domain that the cluster's nodes resolve`
+	for name, tt := range map[string]struct {
+		files map[string]string
+		warns bool
+	}{
+		"nobody knows of it":           {nil, true},
+		"vipgen.yaml has it":           {map[string]string{"vipgen.yaml": fleetHead + "spec: {appsDomain: apps.example.net}\n"}, false},
+		"a copy beside":                {map[string]string{input.ClusterIngressName: clusterIngress}, false},
+		"an ingress controller has it": {map[string]string{"vipgen.yaml": fleetHead + "spec: {ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]}\n"}, false},
+		"its names lead elsewhere":     {map[string]string{"vipgen.yaml": fleetHead + "spec: {dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}}\n"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good(t)
+			lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: clusterIngress})
+			lay(t, tt.files)
+			got := exits(t, command.OK, "render", "--allow-default-image", "--install-dir", "ocp")
+			testkit.Equal(t, tt.warns, strings.Contains(got.report, warning))
+		})
+	}
+	good(t)
+	lay(t, map[string]string{"ocp/manifests/" + input.ClusterIngressName: "kind: Other\n"})
+	exits(t, command.Input, "render", "--allow-default-image", "--install-dir", "ocp").reports(`found "Other", expected "Ingress"`)
+}
+
+const mirrored = `imageDigestSources: [{source: quay.io/openshift, mirrors: [registry.example.com/openshift]}]
+`
+
+// fileAndCode matches a line of a report.
+var fileAndCode = regexp.MustCompile(`(?m)^(?:([^\s:]+\.yaml):)?.* \[([a-z-]+)\]$`)
+
+// Advice on images is printed once and last, with its position, after warnings about flags and
+// about other files and clusters; and not next to an error, wherever that was found.
+func TestUnpinnedImagesComeLast(t *testing.T) {
+	t.Chdir(t.TempDir())
+	outside := strings.ReplaceAll(goodInstallConfig, "192.0.2.0/24", "198.51.100.0/24")
+	lay(t, map[string]string{
+		"install-config.yaml":       goodInstallConfig + mirrored,
+		"two/a/install-config.yaml": mirrored + goodInstallConfig,
+		"two/b/install-config.yaml": outside,
+	})
+	for _, tt := range []struct {
+		args string
+		code int
+		want string // ends of the report's lines: codes
+	}{
+		{"render install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"validate install-config.yaml", command.OK, "install-config.yaml default-image, install-config.yaml unpinned-image"},
+		{"explain install-config.yaml", command.OK, "install-config.yaml unpinned-image"},
+		{"render two", command.OK, "two/b/install-config.yaml vip-outside-network, two/a/install-config.yaml unpinned-image"},
+		{"validate two/a --openshift-version 4.12", command.Input, "two/a/install-config.yaml unknown-field, two/a/install-config.yaml needs-version"},
+		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", command.OK, " vip-outside-network, install-config.yaml unpinned-image"},
+	} {
+		code, _, report := run("", strings.Fields(tt.args)...)
+		var got []string
+		for _, m := range fileAndCode.FindAllStringSubmatch(report, -1) {
+			got = append(got, m[1]+" "+m[2])
+		}
+		if s := strings.Join(got, ", "); s != tt.want || code != tt.code {
+			t.Errorf("%s: exit code %d, %q, want %q\n%s", tt.args, code, s, tt.want, report)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +111,15 @@ func TestHelp(t *testing.T) {
 	root.SetOut(&out)
 	testkit.Must(t, Execute(t.Context(), root, []string{"group", "leaf", "--help"}))
 	testkit.Contains(t, out.String(), "Usage:\n  program group leaf A [B] [flags]\n", "\nFlags:\n  -d, --dir directory", "(default text)\n", "\nInput flags:\n      --timeout duration   duration of the wait (default 1m)\n")
+}
+
+func TestReadBuild(t *testing.T) {
+	defer func(a, b string) { stamped, stampedRevision = a, b }(stamped, stampedRevision)
+	for in, want := range map[string]bool{"v1.2.3": true, "": false} {
+		stamped, stampedRevision = in, in
+		got := readBuild()
+		if got.Revision == "" || (got.Revision == in) != want || got.Go != runtime.Version() || (got.Version == "v1.2.3") != want {
+			t.Errorf("%q: %+v", in, got)
+		}
+	}
 }

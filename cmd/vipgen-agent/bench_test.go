@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
@@ -155,3 +159,84 @@ func (m *measurement) restart(nodes int) {
 		m.times(fmt.Sprintf("%s: first configuration, %d nodes", j.name, nodes), took, 200*time.Millisecond+j.protocol)
 	}
 }
+
+// change repeatedly changes the address of a control-plane node, and measures from the API
+// server's answer until the jobs' files have the address and their daemons were reloaded.
+func (m *measurement) change(nodes int) {
+	m.Helper()
+	const moved = 1
+	took := map[*job][]time.Duration{}
+	for range changes {
+		m.moves++
+		address := fmt.Sprintf("192.168.111.%d", 100+m.moves)
+		time.Sleep(apart)
+		before := map[*job]int{}
+		for _, j := range m.list {
+			before[j] = j.applied()
+		}
+		m.patch(moved, map[string]any{"addresses": addresses(moved, address)})
+		began := time.Now()
+		waiting := slices.DeleteFunc(slices.Clone(m.list), func(j *job) bool { return j.names == "" })
+		m.node.await("every job to follow", func() bool {
+			waiting = slices.DeleteFunc(waiting, func(j *job) bool {
+				// CoreDNS watches its hosts file.
+				done := j.contains(j.names, address) && (j.names != j.conf || j.applied() > before[j])
+				if done {
+					took[j] = append(took[j], time.Since(began))
+				}
+				return done
+			})
+			return len(waiting) == 0
+		})
+	}
+	for _, j := range m.list {
+		if j.names != "" {
+			m.times(fmt.Sprintf("%s: change of peers, %d nodes", j.name, nodes), took[j], time.Second)
+		}
+	}
+}
+
+// patch changes the status of a node as its kubelet does.
+func (m *measurement) patch(i int, status map[string]any) {
+	m.Helper()
+	data, err := json.Marshal(map[string]any{"status": status})
+	testkit.Must(m, err)
+	m.api.Patch("/api/v1/nodes/"+nodeName(i)+"/status", data)
+}
+
+// contains reports whether a file of the node has a word.
+func (n *node) contains(path, word string) bool {
+	data, _ := os.ReadFile(n.Path(path))
+	return slices.ContainsFunc([]string{" ", ":", "\n"}, func(end string) bool { return bytes.Contains(data, []byte(word+end)) })
+}
+
+// row is a line of the table.
+type row struct{ what, measured, aim, verdict, notes string }
+
+func (m *measurement) add(what, measured, aim string, met bool, notes string) {
+	verdict := "met"
+	if !met {
+		verdict = "MISSED"
+	}
+	m.rows = append(m.rows, row{what, measured, aim, verdict, notes})
+}
+
+// times adds a row of durations, the longest of which must be within the target.
+func (m *measurement) times(what string, took []time.Duration, aim time.Duration) {
+	slices.Sort(took)
+	median, worst := took[len(took)/2], took[len(took)-1]
+	m.add(what, ms(median), ms(aim), worst < aim, fmt.Sprintf("median; worst of %d: %s", len(took), ms(worst)))
+}
+
+func (m *measurement) print() {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nwhat\tmeasured\taim\t\t")
+	for _, r := range m.rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.what, r.measured, r.aim, r.verdict, r.notes)
+	}
+	w.Flush()
+}
+
+func mib(kib int) string { return fmt.Sprintf("%.1f MiB", float64(kib)/1024) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }

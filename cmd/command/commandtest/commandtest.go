@@ -30,13 +30,19 @@ type Program struct {
 
 // Check checks help and documentation of all commands.
 func (p Program) Check(t *testing.T) {
+	helps := p.CheckHelp(t)
+	t.Run("Links", func(t *testing.T) { p.checkLinks(t, helps) })
+	t.Run("Documented", p.documented)
+}
+
+// CheckHelp checks the help of all commands and returns it, by path.
+func (p Program) CheckHelp(t *testing.T) map[string]string {
 	helps := p.helps(t)
 	t.Run("Complete", func(t *testing.T) { p.complete(t, helps) })
 	t.Run("Width", func(t *testing.T) { checkWidth(t, helps) })
 	t.Run("Words", func(t *testing.T) { checkWords(t, helps) })
 	t.Run("Reboots", func(t *testing.T) { checkReboots(t, helps) })
-	t.Run("Links", func(t *testing.T) { p.checkLinks(t, helps) })
-	t.Run("Documented", p.documented)
+	return helps
 }
 
 // Walk visits a command and all below it.
