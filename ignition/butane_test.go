@@ -7,7 +7,6 @@ import (
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -41,21 +40,6 @@ func TestButaneGivesTheSame(t *testing.T) {
 			testkit.Equal(t, fromYAML(t, want), fromYAML(t, translateButane(t, in, false)))
 		})
 	}
-}
-
-// TestButaneCompressed runs Butane as the butane program does, with compression: the files on
-// the node are the same.
-func TestButaneCompressed(t *testing.T) {
-	in, err := NewEncoder(Target{OpenShift, "4.16"}).Butane(sample(), sampleMetadata())
-	testkit.Must(t, err)
-	out, _, err := butane.TranslateBytes(in, common.TranslateBytesOptions{})
-	testkit.Must(t, err)
-	if !strings.Contains(string(out), "gzip") {
-		t.Error("nothing was compressed, so nothing is tested")
-	}
-	docs, err := Decode("x", out)
-	testkit.Must(t, err)
-	testkit.Equal(t, sample(), docs[0].Bundle(), cmpopts.EquateEmpty())
 }
 
 func fromYAML(t *testing.T, text []byte) (v any) {

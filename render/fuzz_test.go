@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -190,15 +191,7 @@ func FuzzAgentConfig(f *testing.F) {
 
 func clusterConfig(t testing.TB, install, vip string) *v1alpha1.ClusterConfig {
 	t.Helper()
-	s := render.Sources{InstallConfig: *file("install-config.yaml", []byte(install))}
-	if vip != "" {
-		s.VIPConfig = file("vipgen.yaml", []byte(vip))
-	}
-	c, list, err := render.Load(s, render.Options{})
-	if err != nil {
-		t.Fatal(list)
-	}
-	return c.Config
+	return clusters.Load(t, install, vip).Config
 }
 
 // FuzzLoadClusterConfig: any cluster.yaml is refused, or renders on nodes of every role and is
@@ -246,13 +239,4 @@ func FuzzNode(f *testing.F) {
 			checkPreview(t, c, n)
 		}
 	})
-}
-
-// The allowed characters exclude syntax.
-func TestInert(t *testing.T) {
-	for _, bad := range []string{"a`b`", "$(a)", "a%n", "a\x00", "a\rb", "a\u2028b", "a|b", "a&b", "a<b", "a~", "а"} {
-		if inertConf.MatchString(bad) || inertCorefile.MatchString(bad) {
-			t.Errorf("%q counts as inert", bad)
-		}
-	}
 }

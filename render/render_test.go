@@ -1,7 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -284,5 +288,216 @@ func TestOtherSystems(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("%s: MachineConfigs: %v", os, err)
 		}
+	}
+}
+
+// TestImagesOfAnotherRelease: images with a known release, and others.
+func TestImagesOfAnotherRelease(t *testing.T) {
+	const digest = "@sha256:0000000000000000000000000000000000000000000000000000000000000001"
+	rel := &Release{Version: "4.19.3", Images: map[string]string{tagKeepalived: "r/k" + digest, tagHAProxy: "r/h" + digest, tagCoreDNS: "r/c" + digest}}
+	for _, tt := range []struct {
+		version, images string
+		rel             *Release
+		want            string // fields named by a warning
+	}{
+		{"4.18", "release: 4.18.3, keepalived: r/k" + digest, nil, ""},
+		{"4.19", "release: 4.18.3, keepalived: r/k" + digest, nil, "spec.images.release"},
+		{"4.19", "release: 4.18.3", nil, ""},                       // nothing is pinned
+		{"4.19", "release: 4.18, agent: r/a:4.18", nil, ""},        // the agent is vipgen's
+		{"", "release: 4.18.3, keepalived: r/k" + digest, nil, ""}, // any release
+		{"4.19", "keepalived: 'r/k:4.18', haproxy: 'r:5000/h:4.19', coredns: 'r/c:v1.12'", nil, "spec.images.keepalived"},
+		{"4.19", "keepalived: 'r/k:4.18.7-1', haproxy: 'r/h:2.8'", nil, "spec.images.keepalived"},
+		{"4.19", "haproxy: 'r.example.com:418/h'", nil, ""}, // a port, no tag
+		{"4.19", "keepalived: r/k" + digest, nil, ""},       // unknown
+		{"4.19", "keepalived: r/k" + digest + ", haproxy: r/x" + digest, rel, "spec.images.haproxy"},
+		{"4.18", "", rel, "--release-info"},
+		{"", "", rel, ""},
+	} {
+		vip := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7], images: {" + tt.images + "}}\n"
+		_, list, err := Load(Sources{
+			InstallConfig: File{Name: "install-config.yaml", Data: []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {none: {}}\n")},
+			VIPConfig:     &File{Name: "vipgen.yaml", Data: []byte(vip)},
+		}, Options{OpenShiftVersion: tt.version, Release: tt.rel})
+		if err != nil {
+			t.Fatal(list.Error())
+		}
+		var fields []string
+		for _, p := range list {
+			if p.Code == problem.OtherRelease {
+				fields = append(fields, p.Field)
+				if at := fmt.Sprint(p.File, p.Line > 0); p.Severity != problem.Warning || strings.HasPrefix(p.Field, "spec.") && at != "vipgen.yamltrue" {
+					t.Errorf("%v", p)
+				}
+			}
+		}
+		if got := strings.Join(fields, " "); got != tt.want {
+			t.Errorf("%s with %s: %q, want %q\n%v", tt.version, tt.images, got, tt.want, list)
+		}
+	}
+}
+
+// Networks of hosts stand where the first of their family did: the order decides the primary family.
+func TestReplaceFamily(t *testing.T) {
+	for _, tt := range []struct{ list, found, want string }{
+		{"192.0.2.0/24 2001:db8::/64", "198.51.100.0/24", "198.51.100.0/24 2001:db8::/64"},
+		{"2001:db8::/64 192.0.2.0/24 203.0.113.0/24", "198.51.100.0/24", "2001:db8::/64 198.51.100.0/24"},
+		{"192.0.2.0/24 203.0.113.0/24 2001:db8::/64", "2001:db8:1::/64 2001:db8:2::/64", "192.0.2.0/24 203.0.113.0/24 2001:db8:1::/64 2001:db8:2::/64"},
+		{"192.0.2.0/24", "2001:db8::/64", "192.0.2.0/24 2001:db8::/64"},
+	} {
+		networks := func(text string) []netip.Prefix { return lists.Map(strings.Fields(text), netip.MustParsePrefix) }
+		testkit.Equal(t, tt.want, lists.Join(replaceFamily(networks(tt.list), networks(tt.found)), " "))
+	}
+}
+
+// Objects without machine networks, whose hosts have DHCP: the rules of families apply to the
+// other networks.
+func TestFamiliesOfObjects(t *testing.T) {
+	const (
+		four, six = "[192.0.2.5], ingressVIPs: [192.0.2.7]", "['2001:db8::5'], ingressVIPs: ['2001:db8::7']"
+		both      = "[172.30.0.0/16, 'fd02::/112'], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}, {cidr: 'fd01::/48', hostPrefix: 64}]"
+		turned    = "['fd02::/112', 172.30.0.0/16], clusterNetwork: [{cidr: 'fd01::/48', hostPrefix: 64}, {cidr: 10.128.0.0/14, hostPrefix: 23}]"
+	)
+	for _, tt := range []struct {
+		vips, services, version string
+		refused                 bool
+	}{
+		{four, both, "", false},
+		{four, "[172.30.0.0/16, 'fd02::/112'], clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}]", "", true},
+		{six, both, "", true},
+		{six, both, "4.19", false},
+		{six, turned, "4.12", true},
+		{six, turned, "4.13", false},
+	} {
+		text := "apiVersion: extensions.hive.openshift.io/v1beta1\nkind: AgentClusterInstall\nmetadata: {name: demo}\nspec:\n  clusterDeploymentRef: {name: demo}\n" +
+			"  platformType: BareMetal\n  provisionRequirements: {controlPlaneAgents: 3}\n  apiVIPs: " + strings.Replace(tt.vips, ", ", "\n  ", 1) +
+			"\n  networking: {serviceNetwork: " + tt.services + "}\n---\n" +
+			"apiVersion: hive.openshift.io/v1\nkind: ClusterDeployment\nmetadata: {name: demo}\nspec: {clusterName: demo, baseDomain: example.com}\n"
+		_, list, _ := Load(Sources{InstallConfig: File{Name: "cluster.yaml", Data: []byte(text)}}, Options{OpenShiftVersion: tt.version})
+		refused := strings.Contains(list.Error(), "[family-order]")
+		testkit.Equal(testkit.In(t, tt.vips, tt.services, tt.version, list.Error()), tt.refused, refused && list.Err() != nil)
+	}
+}
+
+const previewConfig = `apiVersion: v1
+baseDomain: example.com
+metadata: {name: racks}
+networking: {machineNetwork: [{cidr: 192.0.2.0/26}, {cidr: 192.0.2.64/26}]}
+controlPlane: {replicas: 3}
+platform:
+  baremetal:
+    apiVIPs: [198.51.100.5]
+    ingressVIPs: [198.51.100.6]
+    bgpVIPConfig:
+      localASN: 64512
+      communities: ["64512:100"]
+      peers:
+      - {peerAddress: 192.0.2.1, peerASN: 64601, password: hush, bfdEnabled: true, holdTime: 90s}
+    hosts:
+    - name: master-0
+    - name: master-1
+    - name: master-2
+      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, ebgpMultiHop: true}]
+`
+
+// TestPreviewOfOpenShift: bgpVIPConfig is read as it is, and its password reaches nothing.
+func TestPreviewOfOpenShift(t *testing.T) {
+	vip := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {announce: bgp}\n"
+	c, list, err := Load(Sources{InstallConfig: File{Name: "ic.yaml", Data: []byte(previewConfig)}, VIPConfig: &File{Name: "vipgen.yaml", Data: []byte(vip)}}, Options{})
+	testkit.Must(t, err)
+	text := ""
+	for _, p := range list {
+		text += p.String() + "\n"
+	}
+	testkit.Contains(t, text, "ic.yaml:14:60: warning: platform.baremetal.bgpVIPConfig.peers[0].password", "the file /etc/vipgen/bgp/192.0.2.1 on the nodes")
+	testkit.Lacks(t, text, "hush")
+	bundles, err := c.Bundles()
+	testkit.Must(t, err)
+	seen := map[string]bool{}
+	for _, b := range bundles {
+		for _, f := range b.Files {
+			seen[f.Path] = true
+			if bytes.Contains(f.Contents, []byte("hush")) {
+				t.Errorf("%s has the password", f.Path)
+			}
+		}
+	}
+	for _, path := range []string{"/etc/kubernetes/manifests/bgp.yaml", "/etc/kubernetes/manifests/keepalived.yaml"} { // the latter instead of OpenShift's
+		testkit.Equal(testkit.In(t, path), true, seen[path])
+	}
+	b := &c.Config.Spec.BGP
+	testkit.Equal(t, 2, len(b.Peers))
+	testkit.Equal(t, 255, b.Peers[0].Multihop)
+	testkit.Equal(t, "/etc/vipgen/bgp/192.0.2.1", b.Peers[1].PasswordFile)
+	testkit.Equal(t, []string{"master-0", "master-1"}, b.Peers[1].Nodes.Names)
+	testkit.Equal(t, []string{"master-2"}, b.Peers[0].Nodes.Names)
+}
+
+// TestPlatforms compares code that cannot read the table of platforms with it: agents, which do
+// not import assets, the reader of each platform's fields, and text.
+func TestPlatforms(t *testing.T) {
+	var virtual []string
+	readme := testkit.ReadFile(t, "../README.md")
+	for _, p := range assets.Platforms {
+		if p.Kind != assets.OnPremises {
+			continue
+		}
+		if spec := (&v1alpha1.ClusterConfigSpec{Platform: p.Name}); spec.OperatorHasVIPs() != p.HasVIPs() {
+			t.Errorf("%s: agents take it for one with VIPs: %v", p.Name, spec.OperatorHasVIPs())
+		}
+		if !bytes.Contains(readme, []byte("`"+p.Name+"`")) {
+			t.Errorf("README.md does not name %s", p.Name)
+		}
+		if p.HasVIPs() {
+			text := vips(p.Name)
+			if p.Name == "ovirt" {
+				text = strings.NewReplacer("apiVIPs", "api_vips", "ingressVIPs", "ingress_vips").Replace(text)
+			}
+			if c := mustLoad(t, input("demo", text, ""), Options{}); c.Config.Spec.Groups[0].VIPs[0].String() != "192.0.2.2" {
+				t.Errorf("%s: its VIPs are not read", p.Name)
+			}
+		}
+		if p.Virtual {
+			virtual = append(virtual, p.Name)
+		}
+	}
+	slices.Sort(virtual)
+	for file, text := range map[string]string{
+		"../api/v1alpha1/vipconfig.go": `By default "virtual" on platforms ([a-z, ]+), whose`,
+		"../cmd/cli/init.go":           `the default on ([a-z, ]+), as fast is elsewhere`,
+	} {
+		m := regexp.MustCompile(text).FindSubmatch(testkit.ReadFile(t, file))
+		if m == nil {
+			t.Fatalf("%s: no %s", file, text)
+		}
+		got := strings.Split(strings.Replace(string(m[1]), " and ", ", ", 1), ", ")
+		slices.Sort(got)
+		testkit.Equal(testkit.In(t, file), virtual, got)
+	}
+}
+
+// TestFormats: each output format is rendered and documented.
+func TestFormats(t *testing.T) {
+	c := mustLoad(t, input("demo", managed, ""), Options{})
+	page := testkit.ReadFile(t, "../docs/output.md")
+	for _, f := range Formats() {
+		if files, err := new(Renderer).Tree(c, Want{Formats: []Format{f}}); err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files, %v", f, len(files), err)
+		}
+		if !bytes.Contains(page, []byte("`"+string(f)+"`")) {
+			t.Errorf("docs/output.md does not name the format %s", f)
+		}
+	}
+}
+
+// The default ingress controller serves appsDomain, unless another one or a record does.
+func TestAppsDomain(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"appsDomain: apps.example.net": true,
+		"appsDomain: apps.example.net, ingress: [{name: a, vips: [192.0.2.9], domains: [apps.example.net]}]":      false,
+		"appsDomain: apps.example.net, dns: {records: [{name: '*.apps.example.net', addresses: [198.51.100.1]}]}": false,
+	} {
+		groups := mustLoad(t, input("demo", userManaged, spec), Options{}).Config.Spec.Groups
+		i := slices.IndexFunc(groups, func(g v1alpha1.Group) bool { return g.Name == "ingress" })
+		testkit.Equal(testkit.In(t, spec), want, slices.Contains(groups[i].Domains, "apps.example.net"))
 	}
 }

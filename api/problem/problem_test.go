@@ -49,15 +49,6 @@ func TestSort(t *testing.T) {
 	testkit.Equal(t, want, list)
 }
 
-// Duplicates are dropped even if they were not adjacent.
-func TestSortDropsRepeats(t *testing.T) {
-	one := Problem{Code: Syntax, Expected: "one"}
-	two := Problem{Code: Syntax, Expected: "two"}
-	list := List{two, one, two, one}
-	list.Sort()
-	testkit.Equal(t, List{one, two}, list)
-}
-
 func TestErr(t *testing.T) {
 	warning, failure := Problem{Severity: Warning, Code: Deprecated}, Problem{Severity: Error, Code: Syntax}
 	for _, list := range []List{nil, {}, {warning}} {

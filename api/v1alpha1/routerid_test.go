@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"testing"
+	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -36,4 +37,52 @@ func FuzzRouterID(f *testing.F) {
 			t.Errorf("RouterID(%q) = %d", text, id)
 		}
 	})
+}
+
+func TestDefault(t *testing.T) {
+	c := &VIPConfig{}
+	c.Default()
+	want := VIPConfigSpec{
+		LoadBalancer: LoadBalancer{Type: LoadBalancerInCluster},
+		VRRP:         VRRP{Profile: ProfileFast, Mode: ModeUnicast},
+		Ports:        DefaultPorts,
+	}
+	testkit.Equal(t, want, c.Spec)
+	c.Spec.Ports = Ports{HAProxy: 1}
+	c.Spec.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast}
+	c.Default()
+	want.Ports.HAProxy = 1
+	want.VRRP = VRRP{Profile: ProfileCustom, Mode: ModeMulticast, Version: 3}
+	testkit.Equal(t, want, c.Spec)
+	for _, p := range c.Spec.Ports.list(&DefaultPorts) {
+		if *p.port == 0 {
+			t.Errorf("port %s has no default", p.name)
+		}
+	}
+}
+
+func TestAdvertInterval(t *testing.T) {
+	tests := []struct {
+		version int
+		d       time.Duration
+		ok      bool
+	}{
+		{3, 0, false},
+		{3, -10 * time.Millisecond, false},
+		{3, 9 * time.Millisecond, false},
+		{3, 10 * time.Millisecond, true},
+		{3, 15 * time.Millisecond, false},
+		{3, 40950 * time.Millisecond, true},
+		{3, 40960 * time.Millisecond, false},
+		{2, 999 * time.Millisecond, false},
+		{2, time.Second, true},
+		{2, 1500 * time.Millisecond, false},
+		{2, 255 * time.Second, true},
+		{2, 256 * time.Second, false},
+	}
+	for _, tt := range tests {
+		if got := AdvertInterval(tt.version, tt.d); (got == "") != tt.ok {
+			t.Errorf("VRRPv%d, %v: %q, want it to be fine: %t", tt.version, tt.d, got, tt.ok)
+		}
+	}
 }

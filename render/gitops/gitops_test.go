@@ -70,90 +70,53 @@ func facts(c *gitops.Cluster) string {
 	return b.String()
 }
 
-const instanceFacts = `domain edge-1.example.com
-platform baremetal UserManaged
-vips 192.0.2.5 2001:db8:1::5 192.0.2.7 2001:db8:1::7
-networks 192.0.2.0/24 2001:db8:1::/64
-nodes mmmww
-host master-0 master 192.0.2.20 2001:db8:1::20
-host master-1 master 192.0.2.21 2001:db8:1::21
-host master-2 master 192.0.2.22 2001:db8:1::22
-host worker-0 worker 192.0.2.23 2001:db8:1::23
-host worker-1 worker 192.0.2.24 2001:db8:1::24
-manifests edge-1 vipgen-extra-manifests
-`
-
 func site(t testing.TB) source.File {
 	return file(t, "site-config/siteconfig.yaml")
 }
 
-const siteFacts = `domain edge-3.example.com
-platform baremetal 
-vips 203.0.113.5 203.0.113.7
-networks 203.0.113.0/24
-nodes mmmw
-host master-0.example.com master 203.0.113.20
-host master-1.example.com master 203.0.113.21
-host master-2.example.com master 203.0.113.22
-host worker-0.example.com worker 203.0.113.23
-manifests edge-3 sno-extra-manifest/,rendered/edge-3/extra-manifests/
-`
-
-const installFacts = `domain edge-2.example.com
-platform baremetal 
-vips 198.51.100.5 198.51.100.7
-networks 198.51.100.0/24
-nodes mmmww
-host master-0 master 198.51.100.20
-host master-1 master 198.51.100.21
-host master-2 master 198.51.100.22
-host worker-0 worker 198.51.100.23
-host worker-1 worker 198.51.100.24
-manifests edge-2 site-manifests,vipgen-extra-manifests
-`
-
+// Other spellings have the facts of the golden cases, but for what they change.
 func TestRead(t *testing.T) {
 	aci, others := install(t)
 	tests := []struct {
 		name   string
 		file   source.File
 		others []source.File
-		from   string
-		want   []string // pairs that differ from the facts
+		like   source.File // with the same facts
+		want   []string    // but for these pairs
 	}{
-		{name: "ClusterInstance", file: instance(t), from: instanceFacts},
-		{name: "AgentClusterInstall", file: aci, others: others, from: installFacts},
-		{name: "SiteConfig", file: site(t), from: siteFacts},
 		{name: "lists of VIPs, and the networks of the nodes", file: change(t, site(t), "apiVIP: 203.0.113.5", "apiVIPs: [203.0.113.5]", "ingressVIP: 203.0.113.7", "ingressVIPs: [203.0.113.7]",
-			"    machineNetwork:\n    - cidr: 203.0.113.0/24\n", ""), from: siteFacts},
-		{name: "the old path", file: change(t, site(t), "    extraManifests:\n      searchPaths:\n      - sno-extra-manifest/\n      - rendered/edge-3/extra-manifests/\n", "    extraManifestPath: mine/\n"), from: siteFacts,
+			"    machineNetwork:\n    - cidr: 203.0.113.0/24\n", ""), like: site(t)},
+		{name: "the old path", file: change(t, site(t), "    extraManifests:\n      searchPaths:\n      - sno-extra-manifest/\n      - rendered/edge-3/extra-manifests/\n", "    extraManifestPath: mine/\n"), like: site(t),
 			want: []string{"sno-extra-manifest/,rendered/edge-3/extra-manifests/", "mine/"}},
-		{name: "a load balancer of the user's in a SiteConfig", file: change(t, site(t), `'{"capabilities": {"baselineCapabilitySet": "None"}}'`, `'{"platform": {"baremetal": {"loadBalancer": {"type": "UserManaged"}}}}'`), from: siteFacts,
+		{name: "a load balancer of the user's in a SiteConfig", file: change(t, site(t), `'{"capabilities": {"baselineCapabilitySet": "None"}}'`, `'{"platform": {"baremetal": {"loadBalancer": {"type": "UserManaged"}}}}'`), like: site(t),
 			want: []string{"baremetal ", "baremetal UserManaged"}},
-		{name: "hosts with DHCP", file: change(t, aci, "  platformType: BareMetal\n", ""), from: installFacts,
+		{name: "hosts with DHCP", file: change(t, aci, "  platformType: BareMetal\n", ""), like: aci,
 			want: []string{"networks 198.51.100.0/24", "networks ",
 				"host master-0 master 198.51.100.20\nhost master-1 master 198.51.100.21\nhost master-2 master 198.51.100.22\nhost worker-0 worker 198.51.100.23\nhost worker-1 worker 198.51.100.24\n", ""},
 			others: others[:1]},
-		{name: "namespace left to kustomize", file: change(t, instance(t), "kind: ClusterInstance\nmetadata:\n  name: edge-1\n  namespace: edge-1\n", "kind: ClusterInstance\nmetadata:\n  name: edge-1\n"), from: instanceFacts},
-		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), from: instanceFacts},
-		{name: "arbiter", file: change(t, instance(t), "hostName: master-2\n    role: master", "hostName: master-2\n    role: arbiter"), from: instanceFacts,
+		{name: "namespace left to kustomize", file: change(t, instance(t), "kind: ClusterInstance\nmetadata:\n  name: edge-1\n  namespace: edge-1\n", "kind: ClusterInstance\nmetadata:\n  name: edge-1\n"), like: instance(t)},
+		{name: "networks of the nodes", file: change(t, instance(t), "  machineNetwork:\n  - cidr: 192.0.2.0/24\n  - cidr: 2001:db8:1::/64\n", ""), like: instance(t)},
+		{name: "arbiter", file: change(t, instance(t), "hostName: master-2\n    role: master", "hostName: master-2\n    role: arbiter"), like: instance(t),
 			want: []string{"nodes mmmww\n", "nodes mmww\narbiter \n", "master-2 master", "master-2 arbiter"}},
-		{name: "UserManaged", file: change(t, aci, "type: ClusterManaged", "type: UserManaged"), others: others, from: installFacts,
+		{name: "UserManaged", file: change(t, aci, "type: ClusterManaged", "type: UserManaged"), others: others, like: aci,
 			want: []string{"baremetal ", "baremetal UserManaged"}},
 		{name: "networking of the user's", file: change(t, aci, "  platformType: BareMetal\n", "", "  apiVIPs: [198.51.100.5]\n", "", "  ingressVIPs: [198.51.100.7]\n", "",
-			"  networking:\n", "  networking:\n    userManagedNetworking: true\n    machineNetwork: [{cidr: 198.51.100.0/24}]\n"), others: others, from: installFacts,
+			"  networking:\n", "  networking:\n    userManagedNetworking: true\n    machineNetwork: [{cidr: 198.51.100.0/24}]\n"), others: others, like: aci,
 			want: []string{"platform baremetal ", "platform none ", "vips 198.51.100.5 198.51.100.7", "vips "}},
-		{name: "the old reference", file: change(t, aci, "  manifestsConfigMapRefs:\n  - name: site-manifests\n  - name: vipgen-extra-manifests\n", "  manifestsConfigMapRef: {name: one}\n"), others: others, from: installFacts,
+		{name: "the old reference", file: change(t, aci, "  manifestsConfigMapRefs:\n  - name: site-manifests\n  - name: vipgen-extra-manifests\n", "  manifestsConfigMapRef: {name: one}\n"), others: others, like: aci,
 			want: []string{"site-manifests,vipgen-extra-manifests", "one"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c, problems := gitops.Read(test.file, "", test.others)
-			if problems.Err() != nil {
-				t.Fatal(problems)
+			var all []source.File // of the one that it is like
+			if test.like.Name == aci.Name {
+				all = others
 			}
-			want := strings.NewReplacer(test.want...).Replace(test.from)
-			testkit.Equal(t, want, facts(c))
+			like, problems := gitops.Read(test.like, "", all)
+			testkit.Must(t, problems.Err())
+			c, problems := gitops.Read(test.file, "", test.others)
+			testkit.Must(t, problems.Err())
+			testkit.Equal(t, strings.NewReplacer(test.want...).Replace(facts(like)), facts(c))
 		})
 	}
 }

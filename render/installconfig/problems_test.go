@@ -40,10 +40,6 @@ func TestReadProblems(t *testing.T) {
 		// Names.
 		{"upper case", strings.Replace(head, "demo", "Demo", 1) + tail,
 			"ic.yaml:2:18: error: metadata.name: found \"Demo\", expected " + name + " [bad-name]\n"},
-		{"empty label", strings.Replace(head, "demo", "a..b", 1) + tail,
-			"ic.yaml:2:18: error: metadata.name: found \"a..b\", expected " + name + " [bad-name]\n"},
-		{"hyphen at the end", strings.Replace(head, "example", "example-", 1) + tail,
-			"ic.yaml:3:13: error: baseDomain: found \"example-.com\", expected " + name + " [bad-name]\n"},
 		{"long domain", strings.Replace(head, "example", long[:243], 1) + tail,
 			"ic.yaml:2:18: error: metadata.name: found a name that makes api-int.<name>.<baseDomain> 260 characters long, expected at most 253 [bad-name]\n"},
 		{"name of a wrong type", "apiVersion: v1\nmetadata: {name: [a]}\nbaseDomain: no\n" + tail,
@@ -141,17 +137,9 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 				"ic.yaml:6:28: error: platform.baremetal.bgpVIPConfig.peers[0].peerAddress: found nothing, expected the address of the router [missing-field]\n"},
 
 		// VIPs.
-		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 127.0.0.1, 224.0.0.18, 169.254.1.1, 255.255.255.255, '::ffff:10.0.0.1', 'fe80::1%eth0', 'fd00::1%eth0', '::', 'ff02::1']"),
+		{"unusable VIPs", bareMetal("apiVIPs: [0.0.0.0, 'fe80::1%eth0']"), // TestUsableAddress has them all
 			`ic.yaml:6:15: error: platform.baremetal.apiVIPs[0]: found "0.0.0.0", the unspecified address, expected a unicast IP address [bad-address]
-ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "127.0.0.1", a loopback address, expected a unicast IP address [bad-address]
-ic.yaml:6:35: error: platform.baremetal.apiVIPs[2]: found "224.0.0.18", a multicast address, expected a unicast IP address [bad-address]
-ic.yaml:6:47: error: platform.baremetal.apiVIPs[3]: found "169.254.1.1", a link-local address, expected a unicast IP address [bad-address]
-ic.yaml:6:60: error: platform.baremetal.apiVIPs[4]: found "255.255.255.255", the broadcast address, expected a unicast IP address [bad-address]
-ic.yaml:6:77: error: platform.baremetal.apiVIPs[5]: found "::ffff:10.0.0.1", an IPv4 address written as IPv6, expected a unicast IP address [bad-address]
-ic.yaml:6:96: error: platform.baremetal.apiVIPs[6]: found "fe80::1%eth0", an address with a zone, expected a unicast IP address [bad-address]
-ic.yaml:6:112: error: platform.baremetal.apiVIPs[7]: found "fd00::1%eth0", an address with a zone, expected a unicast IP address [bad-address]
-ic.yaml:6:128: error: platform.baremetal.apiVIPs[8]: found "::", the unspecified address, expected a unicast IP address [bad-address]
-ic.yaml:6:134: error: platform.baremetal.apiVIPs[9]: found "ff02::1", a multicast address, expected a unicast IP address [bad-address]
+ic.yaml:6:24: error: platform.baremetal.apiVIPs[1]: found "fe80::1%eth0", an address with a zone, expected a unicast IP address [bad-address]
 `},
 		{"two of a family", bareMetal("ingressVIPs: [10.0.0.5, 10.0.0.6, 'fd00::5']"),
 			"ic.yaml:6:29: error: platform.baremetal.ingressVIPs[1]: found \"10.0.0.6\", a second IPv4 address, expected at most one IPv4 and one IPv6 address [bad-value]\n"},

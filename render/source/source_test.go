@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strings"
@@ -285,5 +286,89 @@ func TestLocate(t *testing.T) {
 	testkit.Equal(t, want, lines(doc.Locate(in)))
 	if in[0].Line != 0 {
 		t.Error("Locate changed its argument")
+	}
+}
+
+func TestDecodeKnown(t *testing.T) {
+	type inner struct {
+		Name string `json:"name"`
+	}
+	type outer struct {
+		Inner inner   `json:"inner"`
+		List  []inner `json:"list"`
+		Free  inner   `json:"free"`
+	}
+	known := map[string][]string{"": {"inner", "list", "free", "other"}, "inner": {"name", "colour"}, "list[]": {"name"}}
+	for _, tt := range []struct{ what, in, want string }{
+		{"known", "{inner: {name: a, colour: b}, other: {x: y}}", ""},
+		{"known in another case", "{inner: {name: a, Colour: b}}", ""},
+		{"left alone", "{free: {naem: a}}", ""},
+		{"of a field that is read", "{inner: {nane: a}}",
+			`f:1:10: error: inner.nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
+		{"of another", "{inner: {color: a}}",
+			`f:1:10: warning: inner.color: found "color", expected a field that OpenShift's installer has (did you mean "colour"?) [unknown-field]`},
+		{"in a list", "{list: [{name: a}, {nane: a}]}",
+			`f:1:21: error: list[1].nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
+		{"of the wrong mapping, read", "{inner: {}, name: a}",
+			`f:1:13: error: name: found "name", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
+		{"of the wrong mapping, not read", "{colour: a}",
+			`f:1:2: warning: colour: found "colour", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
+		{"a secret", "{inner: {hunter2: a}}",
+			`f:1:10: warning: inner: found an unknown field, expected a field that OpenShift's installer has [unknown-field]`},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			doc, problems := source.Parse("f", []byte(tt.in))
+			if problems != nil {
+				t.Fatal(problems)
+			}
+			var into outer
+			testkit.Equal(t, tt.want, doc.DecodeKnown(&into, known).Error())
+		})
+	}
+}
+
+// FuzzParse feeds any bytes to Parse and both decoders: none panics, and every problem has a
+// position in the file.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"", "a: b\n---\nc: d\n", "version: 4.20\ncount: 3\n", "apiVIPs: [10.0.0.1, x]\n",
+		"main: &a {name: b}\nhosts: [*a, {<<: *a, address: 1}]\n", "hosts:\n- name: a\n name: b\n",
+		"labels: {\"a.b/c\": d}\n", "on: yes\nsmall: 0o7\n", "? [a]\n: b\n", "<<: [x]\n", "? <<", bomb(),
+		"version: !!binary aGk=\nlevel: \"\\u202e\"\n", "a: |\n  b\n\tc\n", "\ufeffa: 'b\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, problems := source.Parse("f.yaml", data)
+		if doc != nil {
+			problems = doc.Decode(&sample{})
+			problems = append(problems, doc.DecodeStrict(&sample{})...)
+		}
+		last := lineCount(data)
+		for _, p := range problems {
+			if p.Line < 1 || p.Line > last || p.Column < 1 || p.File != "f.yaml" || p.Code == "" {
+				t.Errorf("a file of %d lines has the problem %q", last, p)
+			}
+			checkField(t, doc, p)
+		}
+	})
+}
+
+// lineCount counts line breaks as defined by YAML 1.1.
+func lineCount(data []byte) int {
+	count := 1
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		count += bytes.Count(data, []byte(end))
+	}
+	return count
+}
+
+// checkField checks that the field of a problem can be found again.
+func checkField(t *testing.T, doc *source.Document, p problem.Problem) {
+	if doc == nil {
+		return
+	}
+	if line, _ := doc.Position(p.Field); line < 1 {
+		t.Errorf("no position for %q", p.Field)
 	}
 }
