@@ -3,15 +3,51 @@ package nodes
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	selection "k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
+
+// Each control-plane Node is in exactly one list, whichever release labelled it, and no other
+// Node is in any.
+func TestControlPlaneLists(t *testing.T) {
+	var selectors []selection.Selector
+	for _, text := range controlPlane {
+		s, err := selection.Parse(text)
+		testkit.Must(t, err)
+		selectors = append(selectors, s)
+	}
+	all := []string{"control-plane", "master", "worker", "infra"}
+	for bits := range 1 << len(all) {
+		set, record := selection.Set{}, &record{Name: "n"}
+		for i, name := range all {
+			if bits&(1<<i) != 0 {
+				set[v1alpha1.RoleLabel(name)] = ""
+				record.Labels = append(record.Labels, label{Key: v1alpha1.RoleLabel(name)})
+			}
+		}
+		in, want := 0, 0
+		for _, s := range selectors {
+			if s.Matches(set) {
+				in++
+			}
+		}
+		if role(record.Labels) == v1alpha1.RoleMaster {
+			want = 1
+		}
+		if in != want {
+			t.Errorf("%v: in %d lists, want %d", slices.Sorted(maps.Keys(set)), in, want)
+		}
+	}
+}
 
 // The known state stays in force until both lists are complete, so that no node is missing in
 // between. The loss of the API is published at once.
