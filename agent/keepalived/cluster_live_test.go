@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -223,16 +222,6 @@ func (c *cluster) others(name string) []string {
 
 // all are the nodes.
 func (c *cluster) all() []string { return c.others("") }
-
-func listen(t *testing.T, node *netns.Node, address string) (l net.Listener) {
-	t.Helper()
-	err := node.Do(func() (err error) {
-		l, err = net.Listen("tcp", address)
-		return err
-	})
-	testkit.Must(t, err)
-	return l
-}
 
 // unready makes the node's API server report its shutdown at /readyz and serve all else, until
 // ready restarts it.

@@ -3,6 +3,7 @@ package keepalived
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
@@ -131,7 +132,7 @@ func TestMetrics(t *testing.T) {
 	metrics := func(s *state.Keepalived) string {
 		j.publisher.last.Store(s)
 		w := httptest.NewRecorder()
-		promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}
 	testkit.Equal(t, "", metrics(nil))
