@@ -59,6 +59,7 @@ type Job struct {
 	tickler    *tickle.Tickler
 	record     *record.Record
 	publisher  publisher
+	wasStale   bool // at the last observe
 }
 
 func (j *Job) below(path string) string { return filepath.Join(j.Root, path) }

@@ -34,8 +34,8 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
-		if j.bootstrap.Poll(time.Now(), j.checks.Board.Get) {
-			j.loop.Trigger()
+		if j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || j.stale() {
+			j.loop.Trigger() // while stale, membership looks for other holders
 		}
 		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
 		j.guard.poll(time.Now())
@@ -43,17 +43,19 @@ func (j *Job) watch(ctx context.Context) {
 	}
 }
 
+// stale reports whether no API server vouches for the list of nodes.
+func (j *Job) stale() bool { return j.Source.Nodes != nil && j.Source.Nodes.Current().Stale }
+
 // observe records the addresses of the node. It reports whether keepalived lost an
 // address at which it receives adverts, or peers will send them to another one: it would
-// acquire the VIP within a few adverts; or whether it acquired a VIP while no API server
-// lists the node, which another host may have.
+// acquire the VIP within a few adverts; or whether no API server lists the node since this
+// moment, or it acquired a VIP meanwhile: another host may hold that.
 func (j *Job) observe() bool {
 	d := j.decided.Load()
-	lost, stale := false, false
-	if d != nil && j.Source.Nodes != nil {
-		listed := j.Source.Nodes.Current()
-		lost, stale = membership.Lost(&d.cluster.Spec, d.self, listed.Self, d.conf.Instances), listed.Stale
-	}
+	lost := d != nil && j.Source.Nodes != nil && membership.Lost(&d.cluster.Spec, d.self, j.Source.Nodes.Current().Self, d.conf.Instances)
+	stale := j.stale()
+	fresh := stale && !j.wasStale
+	j.wasStale = stale
 	list, err := nodeAddresses()
 	if err != nil {
 		return lost // the next change or resync tries again
@@ -70,7 +72,7 @@ func (j *Job) observe() bool {
 	j.neighbours.Announce(acquired)
 	j.tickler.Observe(held, acquired)
 	j.record.Moves(instances, before, held)
-	return lost || stale && len(acquired) > 0 || membership.LostSource(instances, held)
+	return lost || fresh || stale && len(acquired) > 0 || membership.LostSource(instances, held)
 }
 
 func (j *Job) publish() {

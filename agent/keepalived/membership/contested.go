@@ -12,28 +12,32 @@ import (
 // server. contested returns when to evaluate again, 0 for never, and whether the node is in
 // doubt now.
 //
-// The holder announces the VIP in answer to this node's announcements (neighbours.Defence, hard
-// case 51), or every 30 s as keepalived does. Of two nodes that know each other, one gives way at
-// once, so that a claim after giveWay is proof; this node asks for one. Without an announcement it
-// does not ask: the kernel of a peer whose keepalived hangs answers, too.
+// This node announces its VIPs every second while no API server lists it, and a holder that does not
+// know it announces them in answer (neighbours.Defence, hard case 51). Of two nodes that know each
+// other, one gives way at once, so that a claim after giveWay is proof; this node asks for one. Without
+// an announcement it does not ask: the kernel of a peer whose keepalived hangs answers, too.
 func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, suspected bool) {
 	var watched []keepalived.Instance
 	if n.Facts.Stale && !m.join.doubt {
-		watched = slices.DeleteFunc(slices.Clone(n.Conf.Instances), func(i keepalived.Instance) bool { return len(i.Peers) == 0 })
+		watched = slices.DeleteFunc(slices.Clone(n.Conf.Instances), func(i keepalived.Instance) bool {
+			_, held := n.Since(i.VIP.Addr())
+			return len(i.Peers) == 0 || !held
+		})
 	}
 	m.stale.Follow(watched)
+	remind := now.Sub(m.reminded) >= remindEvery
 	for _, i := range watched {
 		vip := i.VIP.Addr()
-		since, held := n.Since(vip)
+		since, _ := n.Since(vip)
 		at := m.stale.Announced(vip, since)
-		if !held && m.stale.AnnouncedAfter(vip, now.Add(-time.Second)) {
-			again = announcementPollEvery // this node may be acquiring the VIP, and announcements notify once a second
-		}
-		if !held || at.IsZero() {
+		switch {
+		case at.IsZero() && !remind:
 			continue
-		}
-		switch claimed := m.stale.ClaimedAfter(vip, at.Add(giveWay)); {
-		case claimed:
+		case at.IsZero():
+			m.reminded = now
+			m.stale.Announce(i)
+			continue
+		case m.stale.ClaimedAfter(vip, at.Add(giveWay)):
 			m.log.Warn("another host holds a VIP of this node, and no API server lists this node", "vip", vip)
 			m.join.suspect()
 			m.stale.Follow(nil)
@@ -50,8 +54,10 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 }
 
 const (
+	// remindEvery is the least interval between announcements of a VIP by a node that no API server lists.
+	remindEvery = 900 * time.Millisecond
 	// giveWay is longer than a peer takes to receive an advert and remove the VIP.
 	giveWay = 200 * time.Millisecond
-	// announcementPollEvery is the poll interval for announcements of the VIP by another host.
+	// announcementPollEvery is the poll interval for claims after an announcement of the VIP by another host.
 	announcementPollEvery = 50 * time.Millisecond
 )

@@ -32,6 +32,8 @@ type Membership struct {
 	// alone watches claims of VIPs that the node holds although adverts go elsewhere,
 	// stale those while no API server lists the node.
 	alone, stale *neighbours.Claims
+	reminded     time.Time   // last announcement of VIPs while stale
+	poll         *time.Timer // for contested; nil before the first time
 	inDoubt      atomic.Bool // copy of join.doubt
 }
 
@@ -106,9 +108,18 @@ func (m *Membership) Evaluate(n *Node) {
 		}
 	}
 	if later > 0 && !suspected {
-		time.AfterFunc(later, m.loop.Now)
+		m.pollAfter(later)
 	}
 	m.alone.Follow(alone)
+}
+
+// pollAfter evaluates again after a time, once, however often it is called until then.
+func (m *Membership) pollAfter(d time.Duration) {
+	if m.poll == nil {
+		m.poll = time.AfterFunc(d, m.loop.Now)
+		return
+	}
+	m.poll.Reset(d)
 }
 
 // Resume leaves out all instances of a bootstrap whose API server was away, once the

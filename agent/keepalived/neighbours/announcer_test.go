@@ -175,7 +175,7 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		}
 		in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); d.announcer.send(); return nil })
 		testkit.Await(t, "the stranger to receive the answer", func() bool { return !claims.Announced(vip, before).IsZero() })
-		if claims.AnnouncedAfter(vip, before.Add(time.Hour)) || !claims.AnnouncedAfter(vip, before) {
+		if claims.ClaimedAfter(vip, before.Add(time.Hour)) || !claims.ClaimedAfter(vip, before) {
 			t.Errorf("%v: announced again at another time than it was", vip)
 		}
 		// A second claim at once exceeds the rate; then a peer's claim.

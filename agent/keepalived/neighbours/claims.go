@@ -42,7 +42,6 @@ type claimListener struct {
 	// which keepalived makes when it acquires a VIP and every 30 s after. The kernel of a
 	// node whose keepalived hangs makes none.
 	announced time.Time
-	latest    time.Time // of announcements
 	seen      time.Time // of the last claim by another host, also in answer to Ask
 	notified  time.Time // last call of changed
 }
@@ -109,14 +108,6 @@ func (c *Claims) Announced(vip netip.Addr, since time.Time) time.Time {
 	return l.announced
 }
 
-// AnnouncedAfter reports whether another host announced a VIP at that time or later.
-func (c *Claims) AnnouncedAfter(vip netip.Addr, at time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.listeners[vip]
-	return l != nil && !l.latest.Before(at)
-}
-
 // Forget forgets the announcements of a VIP.
 func (c *Claims) Forget(vip netip.Addr) {
 	c.mu.Lock()
@@ -142,6 +133,15 @@ func (c *Claims) Ask(i keepalived.Instance) {
 		err = arpnd.Ask(link, i.Source, i.VIP.Addr())
 	}
 	c.failing.Warn(c.log, err, "cannot ask the link for a VIP of this node", "link asked again for a VIP of this node")
+}
+
+// Announce announces the VIP of an instance, which this node has, once.
+func (c *Claims) Announce(i keepalived.Instance) {
+	link, err := net.InterfaceByName(i.Interface)
+	if err == nil {
+		err = announceAt(link.Index, i.VIP.Addr())
+	}
+	c.failing.Warn(c.log, err, "cannot announce a VIP while no API server lists this node", "VIP announced again")
 }
 
 // listen waits for claims of a VIP until ctx ends.
@@ -189,7 +189,7 @@ func (c *Claims) record(l *claimListener, other, announcement bool) {
 		l.seen = now
 	}
 	if announcement {
-		if l.latest = now; l.announced.IsZero() {
+		if l.announced.IsZero() {
 			l.announced = now
 		}
 		notify = notify || now.Sub(l.notified) >= notifyEvery
