@@ -117,7 +117,7 @@ func documentedDir(t *testing.T) {
 		t.Fatal("no examples", err)
 	}
 	files := map[string][]byte{
-		"node.yaml": firstYAML(t, "../../docs/tour.md"),
+		"node.yaml": firstYAML(t, "../../docs/install.md"),
 		"release.json": []byte(`{"metadata": {"version": "4.18.3"}, "references": {"spec": {"tags": [
 			{"name": "keepalived-ipfailover", "from": {"name": "registry.example.com/keepalived:4.18"}},
 			{"name": "haproxy-router", "from": {"name": "registry.example.com/haproxy:4.18"}},

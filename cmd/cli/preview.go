@@ -39,7 +39,7 @@ func (a *app) previewCommand() *cobra.Command {
 renders them there. Flags or a file (--facts) give what only the node knows. Addresses
 and peers of the install-config or agent-config need no flags.
 
-Documentation: ` + command.Pages + `tour.md#one-node-in-detail`,
+Documentation: ` + command.Pages + `install.md#one-node-in-detail`,
 		Example: `  vipgen preview install-config.yaml --node master-0 --role master \
     --interface ens192 --address 192.168.1.10/24 \
     --peer master-1=192.168.1.11 --peer master-2=192.168.1.12
