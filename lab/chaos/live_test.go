@@ -21,7 +21,7 @@ func TestAttacks(t *testing.T) {
 
 // TestHalfBroken breaks parts of nodes and of the cluster that still look well, of every kind.
 func TestHalfBroken(t *testing.T) {
-	breakByAll(t, 2, halfAPI, fullEtcd, readOnly, fullRun, noProcesses, oddEvents, spoof, badConfig, freezeAgent)
+	breakByAll(t, 1, halfAPI, fullEtcd, readOnly, fullRun, noProcesses, oddEvents, spoof, badConfig, freezeAgent)
 }
 
 // breakByAll breaks a lab for one round with these kinds of faults, each of which the seed plans. One may find

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
 // DefaultBase is the default directory of labs, each in a subdirectory.
@@ -207,7 +208,23 @@ func (p Place) remove() error {
 	if err := r.clean(); err != nil {
 		return fmt.Errorf("removing what the lab %s left: %w", p.Name, err)
 	}
+	if err := p.unmount(); err != nil {
+		return err
+	}
 	return p.removeFiles()
+}
+
+// unmount unmounts the file systems of nodes that a killed lab left.
+func (p Place) unmount() error {
+	nodes := filepath.Join(p.dir(), "cluster", "nodes")
+	entries, err := os.ReadDir(nodes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, host.UnmountRun(filepath.Join(nodes, e.Name())))
+	}
+	return err
 }
 
 // removeFiles removes the directory, the record last.

@@ -217,7 +217,7 @@ func (h *Host) Close() error {
 	if h.keeper != nil {
 		err = h.end()
 	}
-	return errors.Join(err, h.Kill(), h.unmountRun(), RemoveCgroups(h.Cgroup()))
+	return errors.Join(err, h.Kill(), UnmountRun(h.dir), RemoveCgroups(h.Cgroup()))
 }
 
 // Exec returns a command that runs in all namespaces of the host, with this machine's file system.

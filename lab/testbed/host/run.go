@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +18,12 @@ func (h *Host) mountRun() error {
 	return os.NewSyscallError("mount", err)
 }
 
-func (h *Host) unmountRun() error {
-	err := unix.Unmount(h.Path("/run"), unix.MNT_DETACH)
-	if errors.Is(err, unix.EINVAL) {
-		return nil // New failed before, or Close was called twice
+// UnmountRun unmounts /run of a host whose New had this directory, also one of a process that was
+// killed. It is no error if nothing is mounted.
+func UnmountRun(dir string) error {
+	err := unix.Unmount(filepath.Join(dir, "root/run"), unix.MNT_DETACH)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil
 	}
 	return os.NewSyscallError("umount", err)
 }
