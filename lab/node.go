@@ -51,7 +51,7 @@ func (c *Cluster) add(m Machine) (*Node, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	h, err := host.New(ns, dir)
+	h, err := host.NewWithRun(ns, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -38,27 +38,29 @@ type Host struct {
 // caller must Close it.
 func New(node *netns.Node, dir string) (*Host, error) {
 	h := &Host{Node: node, dir: dir}
-	for _, d := range []string{"etc", "var/lib", "var/log", "run", "tmp"} {
-		if err := os.MkdirAll(h.Path(d), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := h.mountRun(); err != nil {
+	if err := h.create(); err != nil {
 		return nil, err
 	}
+	return h, h.PowerOn()
+}
+
+// create creates the file system.
+func (h *Host) create() error {
+	for _, d := range []string{"etc", "var/lib", "var/log", "run", "tmp"} {
+		if err := os.MkdirAll(h.Path(d), 0o755); err != nil {
+			return err
+		}
+	}
 	files := map[string]string{
-		"/etc/hostname": node.Name + "\n",
+		"/etc/hostname": h.Name + "\n",
 		"/etc/hosts":    "127.0.0.1 localhost\n::1 localhost\n",
 	}
 	for path, text := range files {
 		if err := h.Write(path, []byte(text)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := os.Symlink("../run", h.Path("/var/run")); err != nil {
-		return nil, err
-	}
-	return h, h.PowerOn()
+	return os.Symlink("../run", h.Path("/var/run"))
 }
 
 // Dir returns the directory of the host's data outside its file system.
