@@ -34,8 +34,9 @@ func (j *Job) watch(ctx context.Context) {
 		}
 		j.record.Late(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
-		if j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || j.stale() {
-			j.loop.Trigger() // while stale, membership looks for other holders
+		// A node that takes part while no API server lists it looks for other holders.
+		if d := j.decided.Load(); j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || j.stale() && d != nil && d.takesPart() {
+			j.loop.Trigger()
 		}
 		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
 		j.guard.poll(time.Now())

@@ -31,11 +31,11 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 		since, _ := n.Since(vip)
 		at := m.stale.Announced(vip, since)
 		switch {
-		case at.IsZero() && !remind:
-			continue
 		case at.IsZero():
-			m.reminded = now
-			m.stale.Announce(i)
+			if remind {
+				m.reminded = now
+				m.stale.Announce(i)
+			}
 			continue
 		case m.stale.ClaimedAfter(vip, at.Add(giveWay)):
 			m.log.Warn("another host holds a VIP of this node, and no API server lists this node", "vip", vip)
