@@ -85,7 +85,7 @@ func TestTiming(t *testing.T) {
 }
 
 // For more API VIPs the explanation has the object that makes their own names work;
-// golden/verified has its words.
+// The printed text is in golden/verified.
 func TestClientsOfMoreAPIVIPs(t *testing.T) {
 	c := clusterOf(t, twoOfThem, `{additionalAPIVIPs: [{name: mgmt, vips: ["2001:db8::17"]}, {name: old, vips: [192.0.2.18], names: [a.example.net, b.example.net]}]}`, 3, 3)
 	r, err := explain.Cluster(c)
