@@ -15,11 +15,12 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,11 +86,7 @@ func run(n int, seed uint64, match string, also, patterns []string) (tooFew bool
 			files = append(files, f)
 		}
 	}
-	var all []*mutant
-	for _, f := range files {
-		all = append(all, f.mutants...)
-	}
-	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all := shuffled(files, seed)
 	equivalent, err := readEquivalents(equivalents)
 	if err != nil {
 		return false, err
@@ -133,6 +130,22 @@ func run(n int, seed uint64, match string, also, patterns []string) (tooFew bool
 	}
 	fmt.Printf("%d of %d mutants killed (%d places, %d did not compile)\n", killed, of, len(all), len(chosen)-of)
 	return killed*10 < of*9, nil
+}
+
+// shuffled returns all mutants in an order of the seed. It hangs on their names alone, so that
+// a change of the source elsewhere leaves the choice as it is.
+func shuffled(files []*file, seed uint64) (all []*mutant) {
+	rank, named := map[*mutant]uint64{}, map[string]int{}
+	for _, f := range files {
+		for _, m := range f.mutants {
+			named[m.name()]++
+			sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", seed, named[m.name()], m.name()))
+			rank[m] = binary.BigEndian.Uint64(sum[:])
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(x, y *mutant) int { return cmp.Compare(rank[x], rank[y]) })
+	return all
 }
 
 //go:embed equivalents.txt
