@@ -210,23 +210,23 @@ func mutantPick[T any](id int, a, b T) T {
 `
 
 var (
-	compileError = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: .*`)
+	compileError = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: (missing return)?`)
 	numbered     = regexp.MustCompile(`mutant(?:On|Pick)\((\d+)`)
+	breaks       = regexp.MustCompile(`mutantOn\((\d+)\) { break`) // after which a loop may end
 )
 
 // compile builds the tests, without those mutants that are no Go, which it finds by errors.
 func (b *built) compile() error {
 	for {
 		overlay := map[string]string{}
+		texts := map[string]string{}
 		write := func(path, text string) error {
 			to := filepath.Join(b.dir, strconv.Itoa(len(overlay))+".go")
-			overlay[path] = to
+			overlay[path], texts[to] = to, text
 			return os.WriteFile(to, []byte(text), 0o644)
 		}
-		texts := map[string]string{}
 		for _, f := range b.files {
 			if text := f.text(); text != string(f.source) {
-				texts[f.path] = text
 				if err := write(f.path, text); err != nil {
 					return err
 				}
@@ -255,7 +255,13 @@ func (b *built) compile() error {
 		}
 		found := false
 		for _, m := range compileError.FindAllStringSubmatch(string(out), -1) {
-			found = b.invalidate(m[1], m[2], texts) || found
+			pattern := numbered
+			if m[3] != "" {
+				pattern = breaks
+			}
+			path, _ := filepath.Abs(m[1])
+			line, _ := strconv.Atoi(m[2])
+			found = b.invalidate(strings.Split(texts[path], "\n"), line, pattern) || found
 		}
 		if !found {
 			return fmt.Errorf("go test -c: %w\n%s", err, out)
@@ -263,13 +269,10 @@ func (b *built) compile() error {
 	}
 }
 
-// invalidate leaves out the mutants in the line of an error, or the nearest one before it.
-func (b *built) invalidate(name, at string, texts map[string]string) bool {
-	path, _ := filepath.Abs(name)
-	lines := strings.Split(texts[path], "\n")
-	line, _ := strconv.Atoi(at)
+// invalidate leaves out the mutants of a pattern in the line of an error, or the nearest before it.
+func (b *built) invalidate(lines []string, line int, pattern *regexp.Regexp) bool {
 	for line = min(line, len(lines)); line > 0; line-- {
-		if ids := numbered.FindAllStringSubmatch(lines[line-1], -1); len(ids) > 0 {
+		if ids := pattern.FindAllStringSubmatch(lines[line-1], -1); len(ids) > 0 {
 			for _, id := range ids {
 				n, _ := strconv.Atoi(id[1])
 				b.mutants[n-1].invalid = true
