@@ -94,7 +94,7 @@ func TestMarshal(t *testing.T) {
 		{"VRRPv3 over IPv6", "ff02::12", Advert{netip.MustParseAddr("fe80::aa0"), 3, 109, 60, 250 * time.Millisecond, []netip.Addr{netip.MustParseAddr("2001:db8::5")}},
 			"31 6d 3c 01 0019"},
 		{"VRRPv2", "192.0.2.12", Advert{netip.MustParseAddr("192.0.2.11"), 2, 109, 68, time.Second, []netip.Addr{netip.MustParseAddr("192.0.2.5")}},
-			"21 6d 44 01 0001"},
+			"21 6d 44 01 0001 d88a c0000205 0000000000000000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -86,16 +86,6 @@ func allKnown(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group
 		})
 }
 
-// AddressOf returns the address to which a node with that binding sends the adverts of a
-// group for another node; ok is false if that node can hold none of its VIPs, or has no
-// address.
-func AddressOf(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, p v1alpha1.Peer, at v1alpha1.Binding) (a netip.Addr, ok bool) {
-	if !s.Hosts(g, p.Role, p.Labels) {
-		return a, false
-	}
-	return p.AddressFor(at)
-}
-
 // peersOf returns the other nodes that can hold the group's VIPs.
 func peersOf(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1.Group) []v1alpha1.Peer {
 	return lists.Filter(n.Peers, func(p v1alpha1.Peer) bool { return p.Name != n.Name && s.Hosts(g, p.Role, p.Labels) })

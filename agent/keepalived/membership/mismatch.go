@@ -92,8 +92,8 @@ func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.In
 	if g < 0 {
 		return false
 	}
-	at, ok := vrrp.AddressOf(s, &s.Groups[g], self, i.At)
-	return ok && at == i.Source
+	at, ok := self.AddressFor(i.At)
+	return ok && at == i.Source && s.Hosts(&s.Groups[g], self.Role, self.Labels)
 }
 
 // leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those

@@ -319,8 +319,8 @@ func (r *reader) number(to *int, least, most int) func(Statement) {
 
 func (r *reader) milliseconds(to *int) func(Statement) {
 	return value(r, to, func(text string) (int, bool) {
-		n, err := strconv.ParseFloat(text, 64)
-		return int(math.Round(n * 1000)), err == nil && n >= 0.01 && n <= 255
+		n, _ := strconv.ParseFloat(text, 64) // 0 or infinite on error
+		return int(math.Round(n * 1000)), n >= 0.01 && n <= 255
 	}, func(s Statement) { r.refuse(s, problem.BadTiming, "0.01 to 255 seconds") })
 }
 

@@ -135,19 +135,21 @@ func TestProblems(t *testing.T) {
 		{"priority 40", "priority -1", `line 26: priority "-1": expected a number from 1 to 255`, ""},
 		{"advert_int 1\n", "advert_int soon\n", `line 27: advert_int "soon": expected 0.01 to 255 seconds`, ""},
 		{"version 2", "version 4", `line 23: version "4": expected a number from 2 to 3`, ""},
-		{"192.0.2.5/24", "192.0.2.500", `line 38: virtual_ipaddress "192.0.2.500": expected an IP address, with or without the length of a prefix`, ""},
-		{"192.0.2.5/24", "192.0.2.5/33", `line 38: virtual_ipaddress "192.0.2.5/33": expected 192.0.2.5 with a prefix length from 0 to 32`, ""},
+		{"192.0.2.5/24", "192.0.2.500\n192.0.2.5/24", `line 38: virtual_ipaddress "192.0.2.500": expected an IP address, with or without the length of a prefix`, ""},
+		{"192.0.2.5/24", "192.0.2.5/33\n192.0.2.6/24", `line 38: virtual_ipaddress "192.0.2.5/33": expected 192.0.2.5 with a prefix length from 0 to 32`, ""},
 		{"vrrp_instance demo_1 {", "vrrp_instance {", "line 41: vrrp_instance: expected vrrp_instance NAME { ... }", ""},
 		{"state BACKUP", "state BACKUP {", "line 20: unterminated block", ""},
 		{"state BACKUP", "state BACKUP\n}", `line 41: unexpected "}"`, ""},
+		{"state BACKUP", "{{ x }}\n{{ y", "line 22: unterminated template action", ""},
 		{"        demo_0\n", "        demo_0 demo_1\n", "", "line 13: expected the name of an instance"},
 		{"state BACKUP", "state SLEEPY", "", `line 21: state "SLEEPY": expected BACKUP or MASTER`},
+		{"state BACKUP", "state \x02}", "", `line 21: state "?}": expected BACKUP or MASTER`},
 		{"nopreempt", "preempt_delay 5", "", `line 22: "preempt_delay" is not known in vrrp_instance`},
 		{"nopreempt", "state MASTER", "", `line 22: "state" is in vrrp_instance twice`},
 		{"priority 40", "priority {{ .Priority }}", "", "line 26: priority: its value is not known"},
 		{"auth_type PASS", "auth_type AH", "", `line 29: auth_type "AH": expected PASS`},
 		{"192.0.2.11 min_ttl 255", "192.0.2.11 min_ttl 256", "", `line 35: min_ttl "256": expected 1 to 255`},
-		{"192.0.2.11 min_ttl 255", "peer", "", "line 35: expected the address of a peer"},
+		{"192.0.2.11 min_ttl 255", "peer\n192.0.2.11", "", "line 35: expected the address of a peer"},
 		{"192.0.2.5/24 dev eth0", "192.0.2.5/24 scope link", "", "line 38: expected a VIP, its interface and a label at most"},
 		{"lb-path weight 5", "lb-path weight much", "", "line 56: lb-path: expected a number from -254 to 254"},
 		{"lb-path weight 5", "moon", "", `line 56: track file "moon" is not defined`},
@@ -165,6 +167,9 @@ func TestProblems(t *testing.T) {
 		want := tt.problem + tt.unread
 		if len(got) == 0 || got[0] != want || (len(problems) > 0) != (tt.problem != "") {
 			t.Errorf("%q: %q, want %q", tt.by, got, want)
+		}
+		if strings.Contains(tt.by, "\n192.") && (len(conf.Instances[0].VIPs) != 1 || len(conf.Instances[0].Peers) != 1) {
+			t.Errorf("%q is read as %+v", tt.by, conf.Instances[0])
 		}
 		if tt.by == "virtual_router_id 300" && conf.Instances[0].RouterID != 0 {
 			t.Errorf("%s is read as %d", tt.by, conf.Instances[0].RouterID)
@@ -197,9 +202,7 @@ global_defs {
 		t.Errorf("%+v", i)
 	}
 	testkit.Equal(t, 4, i.Block.LineOf("advert_int"))
-	if !strings.HasSuffix(i.Name, "_API") || !keepalivedconf.HasHole(i.Name) {
-		t.Errorf("the name %q", i.Name)
-	}
+	testkit.Equal(t, keepalivedconf.Hole+"_API", i.Name)
 }
 
 // FuzzRead: any text is parsed, or refused with a line.

@@ -31,9 +31,6 @@ func (s *search) keep(part []Member, r *Report) []Member {
 	}
 	// IDs chosen by the user first, so that they win ties.
 	slices.SortStableFunc(rest, func(a, b Member) int { return cmp.Compare(rank(s.use(a)), rank(s.use(b))) })
-	if s.clique(rest) {
-		return append(kept, rest[:min(1, len(rest))]...)
-	}
 	if len(rest) <= maxExact {
 		return append(kept, s.largestSet(rest)...)
 	}
@@ -45,18 +42,6 @@ func rank(u *Use) int {
 		return 0
 	}
 	return 1
-}
-
-// clique reports whether all members collide with each other, as on one network.
-func (s *search) clique(list []Member) bool {
-	for i, a := range list {
-		for _, b := range list[i+1:] {
-			if !s.collide(a, b) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // largestSet returns the largest set without collisions by exhaustive search; of several, the

@@ -43,7 +43,7 @@ type Use struct {
 
 // Foreign is an ID of another router, as seen on the wire.
 type Foreign struct {
-	ID int
+	ID uint8
 	// Source is the sender of the adverts, VIPs are its VIPs.
 	Source netip.Addr
 	VIPs   []netip.Addr
@@ -219,7 +219,7 @@ func (s *search) reservedFor(cluster int) *[256]string {
 		}
 	}
 	for _, f := range s.foreign {
-		if f.ID > 0 && f.ID < 256 && !s.isOwn(f) && isOnNetwork(c, f) {
+		if !s.isOwn(f) && isOnNetwork(c, f) {
 			out[f.ID] = fmt.Sprintf("%s has it on the network", f.Source)
 		}
 	}
@@ -234,9 +234,6 @@ func isOnNetwork(c *Cluster, f Foreign) bool {
 }
 
 func (s *search) isOwn(f Foreign) bool {
-	if f.ID < 1 || f.ID > 255 {
-		return false
-	}
 	return slices.ContainsFunc(s.byID[f.ID], func(m Member) bool {
 		return slices.ContainsFunc(f.VIPs, func(a netip.Addr) bool { return slices.Contains(s.use(m).VIPs, a) })
 	})

@@ -48,6 +48,10 @@ func TestFind(t *testing.T) {
 	for i := range maxExact + 1 {
 		around, names = append(around, fmt.Sprintf("c%d 10.%d.0.0/16 1", i, i)), fmt.Sprintf("%s,c%d", names, i)
 	}
+	all := make([]int, 255)
+	for i := range all {
+		all[i] = i + 1
+	}
 	tests := []struct {
 		name     string
 		clusters []string
@@ -72,6 +76,7 @@ func TestFind(t *testing.T) {
 		{name: "families, and the next ID", clusters: []string{"a " + net + " 1c", "b " + net + " 1", "c " + net + " 2v 2"}, collisions: "1:a,b", overrides: "b 1>3"},
 		{name: "reserved", clusters: []string{"a " + net + " 1 2"}, reserved: []int{2, 3}, collisions: "2:a", overrides: "a 2>4"},
 		{name: "reserved and fixed", clusters: []string{"a " + net + " 2f"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
+		{name: "none is left", clusters: []string{"a " + net + " 2"}, reserved: all, collisions: "2:a", unsolved: "a"},
 		{name: "no field", clusters: []string{"a " + net + " 2n"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
 		{name: "at the end", clusters: []string{"a " + net + " 255", "b " + net + " 255", "c " + net + " 1"}, collisions: "255:a,b", overrides: "b 255>2"},
 		{name: "seen", clusters: []string{"a " + net + " 5", "b " + other + " 5"}, foreign: []Foreign{{ID: 5, Source: netip.MustParseAddr("192.0.2.9")}}, collisions: "5:a", overrides: "a 5>6"},
