@@ -2,6 +2,7 @@ package migration
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -67,6 +68,7 @@ type step struct {
 	again time.Duration
 	// announces is contained in the announcement; empty for anything.
 	announces string
+	logs      string // contained in its log
 	migrated  int
 	back      int
 }
@@ -133,12 +135,15 @@ func TestMachine(t *testing.T) {
 			{in: cluster(0).with(fastNow).with(func(in *Input) { in.Stale = true }).receiving(classicSettings, 1), runs: classic, waits: "an API server"},
 		}},
 		{"a forged advert", []step{first, {in: cluster(s).receiving(fastSettings, 1), runs: classic, waits: "to agree", again: s}}},
-		{"many of them", []step{first, {in: cluster(s).receiving(fastSettings, 9), runs: classic, waits: "to agree"}}},
+		{"many of them", []step{first, {in: cluster(s).receiving(fastSettings, 9), runs: classic, waits: "to agree", logs: "ignored"}}},
 		{"the others have migrated at the instant", []step{first, agreed,
 			{in: cluster(instant-s).agreedTo(at).receiving(fastSettings, 9), runs: fast, migrated: 1},
 		}},
 		{"an instant that this node announced before its agent restarted", []step{
 			{in: cluster(s).with(func(in *Input) { in.Nodes[0].Announced.At = noon }).receiving(fastSettings, 9), runs: fast, migrated: 1},
+		}},
+		{"one advert at such an instant", []step{
+			{in: cluster(s).with(func(in *Input) { in.Nodes[0].Announced.At = noon }).receiving(fastSettings, 1), runs: classic, waits: "to agree"},
 		}},
 		{"most others say that they have", []step{first,
 			{in: cluster(s).with(fastNow), runs: classic, waits: "a to agree"},
@@ -195,6 +200,9 @@ func TestMachine(t *testing.T) {
 				}
 				if want.announces != "" && (got.Announce == nil || !strings.Contains(got.Announce.Encode(), want.announces)) {
 					t.Errorf("step %d: announces %+v, want %s", n, got.Announce, want.announces)
+				}
+				if !strings.Contains(fmt.Sprint(got.Log), want.logs) {
+					t.Errorf("step %d: logs %v, want %s", n, got.Log, want.logs)
 				}
 				if got.Counts != (Counts{Migrated: want.migrated, RolledBack: want.back}) {
 					t.Errorf("step %d: %+v, want %d migrated, %d back", n, got.Counts, want.migrated, want.back)

@@ -37,6 +37,7 @@ func TestGenerationOf(t *testing.T) {
 		{"IPv6, by the interval", six(classicSettings), six(fastSettings), advert(3, 255, false, time.Second), oldSettings},
 		{"IPv6, by the interval, migrated", six(classicSettings), six(fastSettings), advert(3, 255, false, 40*time.Millisecond), newSettings},
 		{"IPv6, stretched", six(classicSettings), six(fastSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
+		{"IPv6, between the two", six(classicSettings), six(fastSettings), advert(3, 255, false, 520*time.Millisecond), neither},
 		{"virtual, by the interval", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 40*time.Millisecond), oldSettings},
 		{"virtual, by the interval, migrated", *instanceOf(fastSettings), *instanceOf(virtualSettings), advert(3, 255, false, 200*time.Millisecond), newSettings},
 		{"neither", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 255, true, 0), neither},

@@ -267,6 +267,21 @@ func TestInterfacesForTheNode(t *testing.T) {
 	}
 }
 
+// The first address of an interface is the one that its default route uses.
+func TestFirstAddress(t *testing.T) {
+	const here = "link eth0; addr 198.51.100.10/24; addr 192.0.2.11/24; addr 192.0.2.10/24; "
+	for links, want := range map[string]string{
+		here: "198.51.100.10/24",
+		here + "link eth1; addr 203.0.113.10/24; route default via 192.0.2.1 src 192.0.2.10": "198.51.100.10/24",
+		here + "route default via 192.0.2.1":                                                 "192.0.2.11/24",
+		here + "route default via 192.0.2.1 src 192.0.2.10":                                  "192.0.2.10/24",
+		"link eth0; addr 192.0.2.9/32; addr 192.0.2.10/24; addr 2001:db8::10/64":             "192.0.2.10/24",
+	} {
+		c := Choose(network(t, links), cluster("192.0.2.5", "192.0.2.0/24"), Preference{})
+		testkit.Equal(testkit.In(t, links), want, c.Interfaces[len(c.Interfaces)-1].Addresses[0].String())
+	}
+}
+
 func TestPrimaryFamilyIsNeeded(t *testing.T) {
 	spec := cluster("", "192.0.2.0/24 2001:db8::/64")
 	tests := []struct {

@@ -67,13 +67,18 @@ type defaultRoute struct {
 
 // defaultRoutes returns the default routes of both families, by metric and link.
 func (s Snapshot) defaultRoutes() (out []defaultRoute) {
-	routes := slices.DeleteFunc(slices.Clone(s.Routes), func(r Route) bool { return !r.isDefault() })
-	slices.SortStableFunc(routes, func(a, b Route) int { return cmp.Or(a.Metric-b.Metric, a.Link-b.Link) })
-	for _, r := range routes {
+	for _, r := range s.byMetric() {
 		if i := slices.IndexFunc(s.Links, func(l Link) bool { return l.Index == r.Link }); i >= 0 {
 			out = append(out, defaultRoute{s.Links[i].Name, familyOf(r.Destination.Addr()), r.Gateway})
 		}
 	}
+	return out
+}
+
+// byMetric returns the default routes of both families, by metric and link.
+func (s Snapshot) byMetric() []Route {
+	out := lists.Filter(s.Routes, Route.isDefault)
+	slices.SortStableFunc(out, func(a, b Route) int { return cmp.Or(a.Metric-b.Metric, a.Link-b.Link) })
 	return out
 }
 
@@ -176,16 +181,12 @@ func (s Snapshot) rank(a Address) int {
 // defaultLink returns the index of the link with the default route of a family and the
 // lowest metric, among links with an own or tentative address of the family; 0 for none.
 func (s Snapshot) defaultLink(vips []netip.Addr, unfit func(Link) string, is4 bool) int {
-	best := Route{}
-	for _, r := range s.Routes {
-		if !r.isDefault() || r.Destination.Addr().Is4() != is4 || !s.hasOwn(r.Link, vips, unfit, is4) {
-			continue
-		}
-		if best.Link == 0 || r.Metric < best.Metric || r.Metric == best.Metric && r.Link < best.Link {
-			best = r
+	for _, r := range s.byMetric() {
+		if r.Destination.Addr().Is4() == is4 && s.hasOwn(r.Link, vips, unfit, is4) {
+			return r.Link
 		}
 	}
-	return best.Link
+	return 0
 }
 
 func (s Snapshot) hasOwn(index int, vips []netip.Addr, unfit func(Link) string, is4 bool) bool {
