@@ -245,7 +245,7 @@ func (r *resolver) checkNetwork(v place) {
 	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
 		// A machine network that overlaps it is reported already.
-		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) && m.Overlaps(n.Prefix) })
+		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) })
 		if n.Prefix.Contains(v.Addr) && !overlaps {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}

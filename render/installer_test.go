@@ -105,6 +105,7 @@ func TestInstallersRules(t *testing.T) {
 		{platform: "+baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16]"},
 		{platform: "+baremetal: " + dual, more: "  clusterNetwork: " + podsBoth},
 		{platform: "baremetal: " + in, more: "  serviceNetwork: [172.30.0.0/16, 172.31.0.0/16]", want: "error family-order"},
+		{platform: "baremetal: " + six, more: "192.0.2.0/24=>2001:db8::/64\n  serviceNetwork: [172.30.0.0/16, 'fd02::/112']", want: "error family-order, error family-order, error family-order, error family-order"},
 		{platform: "++baremetal: " + dual, more: "172.30.0.0/16=>172.31.0.0/16, 172.30.0.0/16", want: "error family-order"},
 		{platform: "++none: ", vip: without, more: single},
 		{source: "validateNetworkEntryOrder", platform: "++nutanix: " + in, more: "172.30.0.0/16, 'fd02::/112'=>'fd02::/112', 172.30.0.0/16", want: "error family-order, error family-order, error family-order"},
@@ -236,6 +237,7 @@ func TestInstallersRules(t *testing.T) {
 		{source: "ValidateInstallConfig", platform: "baremetal: " + in, more: single + "\nbootstrapInPlace: {}", want: "error topology"},
 		{platform: "none: ", vip: without, more: single + "\nbootstrapInPlace: {}"},
 		{source: "pkg/asset/agent/installconfig.go: validateSNOConfiguration", platform: "baremetal: " + in, more: single, agent: agent, want: "error topology"},
+		{platform: "baremetal: " + in, more: single, agent: agent, vip: runs, want: "error topology, warning conflicting-fields"},
 		{platform: "baremetal: " + in, more: single, agent: strings.Split(agent, "rendezvous")[0]}, // addresses alone
 		{platform: "none: ", vip: without, more: "controlPlane: {replicas: 1}", agent: agent, want: "error topology"},
 		{platform: "none: ", vip: without, more: "  networkType: Calico\n" + single, agent: agent, want: "error topology"},

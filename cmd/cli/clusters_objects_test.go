@@ -116,6 +116,8 @@ func TestConfigMap(t *testing.T) {
 	if text := read(t, "tree/kustomization.yaml"); !strings.HasSuffix(text, "resources:\n- configmaps/vipgen-extra-manifests.yaml\n") {
 		t.Errorf("kustomization.yaml:\n%s", text)
 	}
+	must(t, "render", "clusters/a.yaml", "--allow-default-image", "--dir", "whole", "--kustomization")
+	testkit.Contains(t, read(t, "whole/kustomization.yaml"), "- machineconfigs/", "- manifests/")
 	if n := len(snapshot(t, "tree")); n != 3 { // and the record
 		t.Errorf("%d files", n)
 	}

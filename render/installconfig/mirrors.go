@@ -38,9 +38,7 @@ func (r *reader) mirrors(c *InstallConfig, in *file) {
 			mirror.Source = m.Source
 		}
 		for j, name := range m.Mirrors {
-			if r.repository(fmt.Sprintf("%s.mirrors[%d]", at, j), name) {
-				mirror.Mirrors = append(mirror.Mirrors, name)
-			}
+			r.repository(fmt.Sprintf("%s.mirrors[%d]", at, j), name)
 		}
 		if mirror.Source != "" {
 			c.Mirrors = append(c.Mirrors, mirror)

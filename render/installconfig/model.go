@@ -128,7 +128,6 @@ type Host struct {
 
 // Mirror is a repository with its mirrors.
 type Mirror struct {
-	Source  string
-	Mirrors []string
-	Field   string
+	Source string
+	Field  string
 }

@@ -52,27 +52,23 @@ func (r *reader) compute(in []filePool) []Pool {
 		switch {
 		case p.Name == "":
 			r.missing(name, `the name of the pool, such as "worker"`, field)
-			continue
 		case !v1alpha1.ValidLabel(p.Name):
 			r.add(problem.BadName, name, problem.Quote(p.Name), labelRule, "")
-			continue
 		case p.Name == master || p.Name == arbiter:
 			r.add(problem.BadName, name, problem.Quote(p.Name), "the name of a compute pool",
 				"master and arbiter have fields of their own, controlPlane and arbiter")
-			continue
 		case p.Name != worker:
 			// The installer's validateCompute; edge is for AWS alone.
 			r.add(problem.BadName, name, problem.Quote(p.Name), strconv.Quote(worker), "OpenShift's installer takes no other pool: put it under spec.pools of vipgen.yaml")
-			continue
 		case first[p.Name] != "":
 			r.duplicate(name, p.Name, first[p.Name])
-			continue
+		default:
+			first[p.Name] = name
+			if p.Fencing != nil {
+				r.add(problem.Topology, field+".fencing", "fencing of compute nodes", "none: it is for the control plane", "")
+			}
+			pools = append(pools, Pool{Name: p.Name, Field: field, Replicas: r.replicas(field, p.Replicas, defaultReplicas)})
 		}
-		first[p.Name] = name
-		if p.Fencing != nil {
-			r.add(problem.Topology, field+".fencing", "fencing of compute nodes", "none: it is for the control plane", "")
-		}
-		pools = append(pools, Pool{Name: p.Name, Field: field, Replicas: r.replicas(field, p.Replicas, defaultReplicas)})
 	}
 	return pools
 }

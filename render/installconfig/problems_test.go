@@ -91,6 +91,8 @@ ic.yaml:4:130: error: networking.clusterNetwork[3].hostPrefix: found 64, expecte
 			`ic.yaml:4:35: error: networking.ovnKubernetesConfig: found networkType Calico, expected networkType: OVNKubernetes beside it [conflicting-fields]
 ic.yaml:4:84: error: networking.ovnKubernetesConfig.ipv4.internalJoinSubnet: found "100.66.0.0/24", expected a network with an address for each of the 512 nodes that clusterNetwork has room for [bad-network]
 `},
+		{"OVN-Kubernetes' network beside IPv6", head + "networking: {machineNetwork: [{cidr: 'fd00::/64'}], ovnKubernetesConfig: {ipv4: {internalJoinSubnet: 100.66.0.0/24}}}\n" + tail,
+			"ic.yaml:4:102: error: networking.ovnKubernetesConfig.ipv4.internalJoinSubnet: found \"100.66.0.0/24\", expected a network with an address for each of the 512 nodes that clusterNetwork has room for [bad-network]\n"},
 
 		// Pools.
 		{"control plane's name", head + "controlPlane: {name: boss}\n" + tail,

@@ -54,11 +54,7 @@ func (f *structFields) add(t reflect.Type, prefix []int) {
 		}
 	}
 	for _, field := range embedded {
-		inner := field.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		f.add(inner, append(slices.Clone(prefix), field.Index...))
+		f.add(field.Type, append(slices.Clone(prefix), field.Index...))
 	}
 }
 
