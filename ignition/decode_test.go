@@ -120,7 +120,7 @@ func TestDecodeForms(t *testing.T) {
 	}{
 		{"json", ign, []string{"Ignition 3.4.0"}},
 		{"json stream", ign + "\n" + mc, []string{"Ignition 3.4.0", "MachineConfig a"}},
-		{"byte order mark", "\ufeff" + ign, []string{"Ignition 3.4.0"}},
+		{"byte order mark", "\ufeff" + ign + "\n" + mc, []string{"Ignition 3.4.0", "MachineConfig a"}},
 		{"List", `{"kind":"List","items":[` + mc + `,{"kind":"Pod"},` + mc + `]}`, []string{"MachineConfig a", "MachineConfig a"}},
 		{"MachineConfigList in YAML", "kind: MachineConfigList\nitems:\n- " + mc, []string{"MachineConfig a"}},
 		{"list in a list", `{"kind":"List","items":[{"kind":"List","items":[` + mc + `]}]}`, []string{"MachineConfig a"}},

@@ -101,6 +101,7 @@ func TestMergeConflicts(t *testing.T) {
 		{"contents", file(`,"contents":{"source":"data:,theirs"}`), []Conflict{{"file", "/etc/ours", "its contents differ"}}},
 		{"mode", file(`,"mode":384,"contents":{"source":"data:,ours%0A"}`), []Conflict{{"file", "/etc/ours", "mode 0600, not 0644"}}},
 		{"owner", file(`,"user":{"id":3},"contents":{"source":"data:,ours%0A"}`), []Conflict{{"file", "/etc/ours", "it belongs to 3:, not to root"}}},
+		{"remote, without a host", file(`,"contents":{"source":"s3:a:b"}`), []Conflict{{"file", "/etc/ours", "its contents come from s3:..."}}},
 		{"remote", file(`,"contents":{"source":"https://a:b@example.com/x?y"}`), []Conflict{{"file", "/etc/ours", "its contents come from https://example.com/x"}}},
 		{"appended", file(`,"contents":{"source":"data:,ours%0A"},"append":[{"source":"data:,x"}]`), []Conflict{{"file", "/etc/ours", "parts are appended to it"}}},
 		{"no contents", file(``), []Conflict{{"file", "/etc/ours", "it has no contents"}}},

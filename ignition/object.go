@@ -18,7 +18,7 @@ var mergedKeys = []string{"storage", "files", "directories", "links", "path", "s
 // duplicate key, and a key that differs from Ignition's in case, which Ignition accepts.
 func parseObject(raw []byte) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	if t, _ := dec.Token(); t != json.Delim('{') {
 		return nil, fmt.Errorf("found %v, expected an object", t)
 	}
 	o := object{}

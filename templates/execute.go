@@ -99,7 +99,7 @@ func Run(t *template.Template, data any) ([]byte, error) {
 
 func collapseBlankLines(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	blank := true
+	var blank bool
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, " \t\n")
 		if len(line) == 0 {

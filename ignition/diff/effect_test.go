@@ -171,6 +171,17 @@ func TestNewPolicy(t *testing.T) {
 	}
 }
 
+// What an export has besides vipgen's does not differ from a rendered tree, whichever is first.
+func TestExport(t *testing.T) {
+	own := machineConfig("99-master-vipgen", "master", clusterAnnotation, v1alpha1.ClusterConfigPath+"=a")
+	export, tree := clusterOf(t, own, machineConfig("00-master", "master", "", "/etc/a=a")), clusterOf(t, own)
+	for _, r := range []Result{Compare(export, tree), Compare(tree, export)} {
+		testkit.Empty(t, r.Pools)
+	}
+	unit := nodeState{units: map[string]nodeUnit{"a.service": {Unit: ignition.Unit{Contents: "[Unit]"}}}}
+	testkit.Equal(t, 1, len(sharedItems(unit, unit)))
+}
+
 var update = flag.Bool("update", false, "write the table of docs/upgrade.md")
 
 // rendered returns the rendered objects of a release's operator.

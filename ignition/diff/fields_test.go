@@ -27,6 +27,7 @@ func TestCompareYAML(t *testing.T) {
 			"l[p] removed {\"name\":\"p\",\"v\":1} >\nl[q].v  1 > 2\nl[r] added  > {\"name\":\"r\"}\n"},
 		{"a list in another order", "l: [{name: p}, {name: q}]", "l: [{name: q}, {name: p}]", "l  another order > q, p\n"},
 		{"a list by places", "l: [1, 2]", "l: [1, 3, 4]", "l[1]  2 > 3\nl[2] added  > 4\n"},
+		{"a list that ends earlier", "l: [1, 2]", "l: [1]", "l[1] removed 2 >\n"},
 		{"keys that are not words", "a.b/c: 1", "a.b/c: 2", "[\"a.b/c\"]  1 > 2\n"},
 		{"types", "a: {b: 1}", "a: [1]", "a  {\"b\":1} > [1]\n"},
 		{"text of lines", "a: |\n  x\n  y\n", "a: |\n  x\n  z\n", "a   >  @@ -1,2 +1,2 @@\n x\n-y\n+z\n"},
@@ -58,6 +59,7 @@ const haproxy = `global
 defaults
   mode tcp
 backend masters
+# of the control plane
   server a 192.0.2.1:6443
 frontend main
   bind :9445

@@ -165,7 +165,7 @@ func TestHardCase40NamesOfTheCluster(t *testing.T) {
 		"demo.example.com", "registry", "api.mgmt.example.net", "a.lab.example.net", "lab.example.net", "localhost"}
 	n := node()
 	for i, name := range append(taken, "m1", "api.example.net", "api-int2") {
-		n.Peers = append(n.Peers, v1alpha1.Peer{Name: name, Role: "worker", Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)})}})
+		n.Peers = append(n.Peers, v1alpha1.Peer{Name: name, Role: []string{"worker", "master"}[i%2], Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)})}})
 	}
 	d := Nodes(c, n)
 	slices.Sort(taken)

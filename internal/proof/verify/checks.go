@@ -106,11 +106,10 @@ func (v *view) needless(holder int) *violation {
 
 // best returns the node that serves best, or -1 when none serves at all.
 func (v *view) best() int {
-	best := -1
+	best, most := -1, 0
 	for x := range v.nodes() {
-		grade := v.at[x].quality.grade
-		if v.runs(x) && grade > 0 && (best < 0 || grade > v.at[best].quality.grade) {
-			best = x
+		if grade := v.at[x].quality.grade; v.runs(x) && grade > most {
+			best, most = x, grade
 		}
 	}
 	return best
