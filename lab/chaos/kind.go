@@ -80,7 +80,8 @@ const (
 	partObject // the Node of a node
 	partGuard  // the rules that drop VRRP packets of other hosts
 	partLinks  // links besides the network's
-	partNode   = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile
+	partRun    // /run, which units that start with a node write to
+	partNode   = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile | partRun
 )
 
 // place is the selection of nodes that a fault can affect.
@@ -155,7 +156,7 @@ var kinds = []kind{
 	{dns, wholeCluster, partConfig, 4 * second, 10 * second, nil, false, "cluster.yaml has one more DNS record for a while"},
 	{changeVIP, wholeCluster, partConfig, 8 * second, 12 * second, nil, false, "cluster.yaml has another API VIP for a while"},
 	{badConfig, anyNode, partConfig | partFile, 1 * second, 6 * second, named(badConfigs, func(b badFile) string { return b.name }), false, "its cluster.yaml is invalid for a while"},
-	{renumber, anyNode, partObject | partFile | partLink | partKeepalived | partAPI, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
+	{renumber, anyNode, partObject | partFile | partLink | partKeepalived | partAPI | partRun, 8 * second, 12 * second, nil, true, "has other addresses for a while"},
 	{load, wholeCluster, 0, 1 * second, 4 * second, nil, false, "busy loops take every core"},
 	{allHAProxies, allControlPlane, partHAProxy, 1 * second, 5 * second, nil, true, "every HAProxy is suspended, and resumes"},
 	{allAPIs, allControlPlane, partAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
@@ -170,7 +171,7 @@ var kinds = []kind{
 	{halfAPI, controlPlane, partAPI, 1 * second, 8 * second, nil, false, "its API server answers health checks and hangs on all other requests"},
 	{fullEtcd, wholeCluster, 0, 1 * second, 6 * second, nil, false, "etcd refuses writes"},
 	{readOnly, controlPlane, partConfig, 1 * second, 8 * second, daemons, false, "the configuration that an agent writes for a daemon is read-only"},
-	{fullRun, anyNode, 0, 1 * second, 8 * second, nil, false, "its /run has no space left"},
+	{fullRun, anyNode, partRun, 1 * second, 8 * second, nil, false, "its /run has no space left"},
 	{noProcesses, controlPlane, 0, 1 * second, 6 * second, daemons, true, "a container cannot start processes and threads"},
 	{oddEvents, anyNode, partKeepalived, 1 * second, 6 * second, named([]string{eventsFIFO, eventsLarge}, itself), false, "its record of events is a FIFO, or has a gigabyte"},
 	{spoof, wholeCluster, partTopology, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},
