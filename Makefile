@@ -234,10 +234,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s)
 	done
 
 # How many mutants, and the seed of their choice.
-MUTANTS ?= 60
+MUTANTS ?= 300
 MUTATED := ./render/... ./templates/... ./internal/vrrp/... ./agent/migration ./agent/nodeip ./ignition/... ./internal/proof/verify
 
-mutants: ## Change the source at random places (MUTANTS=60, SEED) and list the changes that no test of make unit notices; 20 minutes
+mutants: ## Change the source at random places (MUTANTS=300, SEED) and list the changes that no test of make unit notices; 20 minutes
 	go run ./internal/tools/mutate -n $(MUTANTS) -seed $(or $(SEED),1) -also './golden ./cmd/cli ./internal/day2/...' $(MUTATED)
 
 bench-agent: setup tools ## Measure the agent: binary, memory, time on cores, start, change of peers (needs root)

@@ -172,7 +172,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 		}
 		var scan struct {
 			Routers []struct {
-				ID     int          `json:"id"`
+				ID     uint8        `json:"id"`
 				Source netip.Addr   `json:"source"`
 				VIPs   []netip.Addr `json:"addresses"`
 			} `json:"routers"`
@@ -181,7 +181,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 			return nil, problem.List{{File: name, Severity: problem.Error, Code: problem.Syntax, Found: "something else", Expected: "the output of 'vipgen-agent vrrp scan -o json'"}}
 		}
 		for _, r := range scan.Routers {
-			out = append(out, routerids.Foreign{ID: uint8(r.ID), Source: r.Source, VIPs: r.VIPs})
+			out = append(out, routerids.Foreign{ID: r.ID, Source: r.Source, VIPs: r.VIPs})
 		}
 	}
 	return out, nil
