@@ -94,6 +94,9 @@ func (i *Instance) Interval() time.Duration {
 	return d
 }
 
+// Multicast reports that adverts go to all routers of the link.
+func (i *Instance) Multicast() bool { return len(i.Peers) == 0 && i.QuietGroup == "" }
+
 // Multicast addresses reserved for experiments, link scope (RFC 4727 sections 2.4.1 and
 // 3.4), for adverts without receivers.
 const (

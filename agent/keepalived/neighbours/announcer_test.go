@@ -122,7 +122,8 @@ func TestAnnounced(t *testing.T) {
 
 // Hard case 51: the holder of a VIP answers at once a stranger that announces the VIP, and the
 // stranger receives the answer; it answers neither peers nor claims of other addresses. It
-// defends its own address against any host, and announces it first.
+// defends its own address against any host, and announces it first. It answers also when its
+// last peer was deleted, and not with multicast.
 func TestHardCase51HolderAnswers(t *testing.T) {
 	testkit.Live(t)
 	network := daemon.NewNetwork(t)
@@ -209,5 +210,16 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		neighbour("del " + peer.String())
 		testkit.Equal(testkit.In(t, vip), 1, left())
 		in(holder.Do, func() error { d.announcer.send(); return nil })
+	}
+	for _, group := range []string{"224.0.0.254", ""} {
+		for i := range instances {
+			instances[i].Peers, instances[i].Source, instances[i].QuietGroup = nil, netip.Addr{}, group
+		}
+		in(holder.Do, func() error { d.follow(instances); return nil })
+		for _, vip := range vips {
+			in(holder.Do, func() error { d.answer(vip, holder.Link, link.HardwareAddr); return nil })
+			testkit.Equal(testkit.In(t, group, vip), group != "", d.announcer.left[vip] > 0)
+			delete(d.announcer.left, vip)
+		}
 	}
 }

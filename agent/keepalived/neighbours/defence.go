@@ -34,17 +34,20 @@ func newDefence(a *announcer, log *slog.Logger) *defence {
 	return d
 }
 
-// follow defends the VIPs of unicast instances, and the addresses that they send from. With
-// multicast the peers are not known. A new address of the latter is announced: another host may
+// follow defends the VIPs of unicast instances, and the addresses that they send from, also those of a
+// node whose peers were all deleted. With multicast the peers are not known. A new address of the latter is announced: another host may
 // have claimed it while it was not defended, and would receive the adverts of peers.
 func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
 	var sources []netip.Addr
 	for _, i := range instances {
-		if len(i.Peers) > 0 {
-			address := keepalived.Instance{Interface: i.Interface, VIP: netip.PrefixFrom(i.Source, i.Source.BitLen())}
-			known = append(known, i, address)
+		if i.Multicast() {
+			continue
+		}
+		known = append(known, i)
+		if i.Source.IsValid() { // there are peers
+			known = append(known, keepalived.Instance{Interface: i.Interface, VIP: netip.PrefixFrom(i.Source, i.Source.BitLen())})
 			sources = append(sources, i.Source)
 		}
 	}
