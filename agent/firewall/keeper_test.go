@@ -77,9 +77,15 @@ func TestNextProcessTakesOver(t *testing.T) {
 
 func TestWithoutTheCapability(t *testing.T) {
 	err := newLab(t).node.Do(func() error {
-		// Of this thread alone, which cannot leave the namespace any more, and ends.
-		var none [2]unix.CapUserData
-		testkit.Must(t, unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]))
+		// Of this thread alone, which needs them again to leave the namespace: it may be the main thread, which does not end.
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var all, none [2]unix.CapUserData
+		testkit.Must(t, unix.Capget(&header, &all[0]))
+		for i := range none {
+			none[i].Permitted = all[i].Permitted
+		}
+		testkit.Must(t, unix.Capset(&header, &none[0]))
+		defer func() { testkit.Must(t, unix.Capset(&header, &all[0])) }()
 		_, err := ensure(api)
 		return err
 	})
