@@ -243,10 +243,12 @@ func (r *resolver) checkNetwork(v place) {
 			r.errorAt(v.docs, problem.BadAddress, v.field, v.String(), "an address of a host, this is the network or broadcast address of "+n.Prefix.String())
 		}
 	}
+	// A network that overlaps the machine network of the VIP is reported already.
+	if slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) }) {
+		return
+	}
 	for _, n := range slices.Concat(i.ClusterNetworks, i.ServiceNetworks) {
-		// A machine network that overlaps it is reported already.
-		overlaps := slices.ContainsFunc(i.MachineNetworks, func(m installconfig.Network) bool { return m.Contains(v.Addr) })
-		if n.Prefix.Contains(v.Addr) && !overlaps {
+		if n.Prefix.Contains(v.Addr) {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
 	}

@@ -34,9 +34,10 @@ func newDefence(a *announcer, log *slog.Logger) *defence {
 	return d
 }
 
-// follow defends the VIPs of unicast instances, and the addresses that they send from, also those of a
-// node whose peers were all deleted. With multicast the peers are not known. A new address of the latter is announced: another host may
-// have claimed it while it was not defended, and would receive the adverts of peers.
+// follow defends the VIPs of unicast instances, also after the last peer was deleted, and the
+// addresses that they send from. A new one of these is announced: another host may have claimed it
+// while it was not defended, and would receive the adverts of peers. With multicast the peers are
+// not known.
 func (d *defence) follow(instances []keepalived.Instance) {
 	own := map[netip.Addr]keepalived.Instance{}
 	var known []keepalived.Instance
