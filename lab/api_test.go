@@ -21,7 +21,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/pod"
 	"github.com/vipgen/vipgen/templates/manifest"
-	manifests "github.com/vipgen/vipgen/templates/pod"
 )
 
 // awaitBackend waits until every HAProxy has a backend in that state.
@@ -143,7 +142,7 @@ func testBackendComesAndGoes(t *testing.T, c *cluster) {
 
 func testRefused(t *testing.T, c *cluster) {
 	n := c.backup(t)
-	k := n.container(manifests.Keepalived, "keepalived")
+	k := n.container(manifest.Keepalived, "keepalived")
 	conf := n.read(v1alpha1.KeepalivedConf)
 	c.remove(rbac + "clusterrolebindings/vipgen-agent")
 	// The existing watch continues; a new one is refused.

@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // TestHardCase27WallClock steps the wall clock of all nodes by an hour, forward and back, while a
@@ -66,7 +66,7 @@ func clock(by string) func(*testing.T, *cluster, *node) func() {
 			c.must(n.Write(v1alpha1.RunDir+"/log-level", []byte(level)))
 			return level == "INFO" && n.logged(off)
 		})
-		for _, in := range []string{pod.Keepalived, pod.HAProxy} {
+		for _, in := range []string{manifest.Keepalived, manifest.HAProxy} {
 			out := strings.TrimSpace(n.exec(in, in, "date", "+%s"))
 			at, err := time.ParseDuration(out + "s")
 			c.must(err)
@@ -83,7 +83,7 @@ func clock(by string) func(*testing.T, *cluster, *node) func() {
 
 // logged reports whether the keepalived job has just logged a change of its level, with its clock off.
 func (n *node) logged(off time.Duration) bool {
-	for line := range strings.Lines(n.container(pod.Keepalived, "keepalived").Log()) {
+	for line := range strings.Lines(n.container(manifest.Keepalived, "keepalived").Log()) {
 		if !strings.Contains(line, `msg="log level changed"`) {
 			continue
 		}
@@ -109,7 +109,7 @@ func installStepped(n *Node) error {
 		env += "    - {name: " + name + ", value: \"" + value + "\"}\n"
 	}
 	for _, name := range podsIn(n.Path(v1alpha1.ManifestDir)) {
-		if name != pod.Keepalived && name != pod.HAProxy {
+		if name != manifest.Keepalived && name != manifest.HAProxy {
 			continue
 		}
 		file := v1alpha1.ManifestDir + "/" + name + ".yaml"

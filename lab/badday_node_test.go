@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/authority"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // servingExpired lets all certificates of all API servers expire. The API server of a holder starts
@@ -110,7 +110,7 @@ func agentStopped(backup bool) func(*testing.T, *cluster, *node) func() {
 			n = c.backup(t)
 		}
 		signal := func(s syscall.Signal) (err error) {
-			for _, in := range [][2]string{{pod.Keepalived, "keepalived"}, {pod.HAProxy, "haproxy"}, {pod.HAProxy, "firewall"}, {pod.CoreDNS, "coredns"}} {
+			for _, in := range [][2]string{{manifest.Keepalived, "keepalived"}, {manifest.HAProxy, "haproxy"}, {manifest.HAProxy, "firewall"}, {manifest.CoreDNS, "coredns"}} {
 				err = errors.Join(err, n.Signal(t.Context(), in[0], in[1], "vipgen-agent", s))
 			}
 			return err
@@ -173,7 +173,7 @@ func fewInodes(t *testing.T, c *cluster, n *node) {
 
 // noInodes uses up the inodes of both backups, one of which has become the holder.
 func noInodes(t *testing.T, c *cluster, n *node) func() {
-	c.must(n.container(pod.Keepalived, "keepalived").Signal(syscall.SIGTERM))
+	c.must(n.container(manifest.Keepalived, "keepalived").Signal(syscall.SIGTERM))
 	holder := c.otherHolder(t, api, n)
 	for _, dir := range smallDisks(c, n) {
 		useUpInodes(t, dir)

@@ -21,7 +21,7 @@ import (
 	"github.com/vipgen/vipgen/lab/testbed/container"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // badDay is a fault of the holder of the API VIP. do begins it and returns a function that ends
@@ -40,9 +40,9 @@ type badDay struct {
 var badDays = []badDay{
 	{name: "HalfAnAPIServer", do: halfAPI, lasts: 12 * time.Second, lost: inFlight},
 	{name: "EtcdReadOnly", do: etcdReadOnly, lasts: 8 * time.Second},
-	{name: "OOMAgent", do: oom(pod.Keepalived, "vipgen-agent"), lasts: 8 * time.Second, lost: inFlight},
-	{name: "OOMKeepalived", do: oom(pod.Keepalived, "keepalived"), lasts: 8 * time.Second, lost: inFlight},
-	{name: "OOMHAProxy", do: oom(pod.HAProxy, "haproxy"), lasts: 8 * time.Second, lost: 4 * inFlight},
+	{name: "OOMAgent", do: oom(manifest.Keepalived, "vipgen-agent"), lasts: 8 * time.Second, lost: inFlight},
+	{name: "OOMKeepalived", do: oom(manifest.Keepalived, "keepalived"), lasts: 8 * time.Second, lost: inFlight},
+	{name: "OOMHAProxy", do: oom(manifest.HAProxy, "haproxy"), lasts: 8 * time.Second, lost: 4 * inFlight},
 	{name: "NoPIDs", do: noPIDs, lasts: 35 * time.Second, lost: 4 * inFlight},
 	{name: "ReadOnlyEtc", do: readOnlyEtc, lasts: 12 * time.Second, lost: inFlight},
 	{name: "ManyGroups", do: clusterFile(manyGroups), lasts: 12 * time.Second},
@@ -167,7 +167,7 @@ func oom(podName, name string) func(*testing.T, *cluster, *node) func() {
 // noPIDs keeps the containers of keepalived and HAProxy from starting processes and threads.
 func noPIDs(t *testing.T, c *cluster, n *node) func() {
 	var lifts []func()
-	for _, name := range []string{pod.Keepalived, pod.HAProxy} {
+	for _, name := range []string{manifest.Keepalived, manifest.HAProxy} {
 		lift, err := n.NoProcesses(t.Context(), name, name)
 		c.must(err)
 		if lift == nil {
@@ -185,7 +185,7 @@ func noPIDs(t *testing.T, c *cluster, n *node) func() {
 // readOnlyEtc makes the jobs' files below /etc read-only, and gives them something to write.
 func readOnlyEtc(t *testing.T, c *cluster, n *node) func() {
 	var restores []func() error
-	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+	for _, name := range []string{manifest.Keepalived, manifest.HAProxy, manifest.CoreDNS} {
 		restore, err := n.ReadOnly(t.Context(), name, name, "/etc/"+name)
 		c.must(err)
 		restores = append(restores, restore)
@@ -223,7 +223,7 @@ func eventsFile(put func(path string) error) func(*testing.T, *cluster, *node) f
 		path := n.Path("/etc/keepalived/" + events.FileName)
 		c.must(os.Remove(path))
 		c.must(put(path))
-		c.must(n.container(pod.Keepalived, "keepalived").Signal(syscall.SIGKILL))
+		c.must(n.container(manifest.Keepalived, "keepalived").Signal(syscall.SIGKILL))
 		return func() {
 			info, err := os.Lstat(path)
 			c.must(err)

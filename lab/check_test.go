@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // holders returns the nodes that have a VIP now.
@@ -92,15 +92,15 @@ func (c *cluster) check(t *testing.T) {
 
 func (n *node) check(t *testing.T) {
 	t.Helper()
-	if n.runs(pod.Keepalived) {
-		n.exec(pod.Keepalived, "keepalived", "keepalived", "-t", "-f", "/etc/keepalived/keepalived.conf")
+	if n.runs(manifest.Keepalived) {
+		n.exec(manifest.Keepalived, "keepalived", "keepalived", "-t", "-f", "/etc/keepalived/keepalived.conf")
 	}
-	if n.runs(pod.HAProxy) {
-		n.exec(pod.HAProxy, "haproxy", "haproxy", "-c", "-f", "/etc/haproxy/haproxy.cfg")
+	if n.runs(manifest.HAProxy) {
+		n.exec(manifest.HAProxy, "haproxy", "haproxy", "-c", "-f", "/etc/haproxy/haproxy.cfg")
 	}
 	testkit.Await(t, "the redirect on "+n.Name+" to be where its pod is", func() bool {
 		out, err := n.Command(t.Context(), "nft", "list", "tables").CombinedOutput()
-		return err == nil && strings.Contains(string(out), "table inet vipgen\n") == n.runs(pod.HAProxy)
+		return err == nil && strings.Contains(string(out), "table inet vipgen\n") == n.runs(manifest.HAProxy)
 	})
 }
 

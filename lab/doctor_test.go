@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/internal/day2/doctor"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // diagnosed is a lab in which the causes of faults are known.
@@ -79,12 +79,12 @@ const apart = 2 * time.Second
 
 var faults = []fault{
 	{"keepalived is killed", func(d *diagnosed, h *Node) func() error {
-		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL))
+		d.must(h.Signal(d.ctx, manifest.Keepalived, "keepalived", "keepalived", syscall.SIGKILL))
 		d.gone(h)
 		return nil
 	}, doctor.KeepalivedDied},
 	{"HAProxy is stopped", func(d *diagnosed, h *Node) func() error {
-		restore, err := h.RemovePod(d.ctx, pod.HAProxy)
+		restore, err := h.RemovePod(d.ctx, manifest.HAProxy)
 		d.must(err)
 		d.gone(h)
 		return restore
@@ -116,13 +116,13 @@ var faults = []fault{
 		return nil
 	}, doctor.NodeLate},
 	{"the pod is stopped", func(d *diagnosed, h *Node) func() error {
-		restore, err := h.RemovePod(d.ctx, pod.Keepalived)
+		restore, err := h.RemovePod(d.ctx, manifest.Keepalived)
 		d.must(err)
 		d.gone(h)
 		return restore
 	}, doctor.AgentStopped},
 	{"the agent is killed", func(d *diagnosed, h *Node) func() error {
-		d.must(h.Signal(d.ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGKILL))
+		d.must(h.Signal(d.ctx, manifest.Keepalived, "keepalived", "vipgen-agent", syscall.SIGKILL))
 		d.gone(h)
 		return nil
 	}, doctor.AgentKilled},

@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // release is a release of OpenShift with the daemons of its nodes. No release has keepalived
@@ -56,8 +56,8 @@ func TestGenerations(t *testing.T) {
 	l := threeOf(t, daemonImages(t), func(n *Node) tree { return trees[n.Name] })
 	for i, x := range l.exchanged {
 		for _, c := range []struct{ name, option, version string }{
-			{pod.Keepalived, "--version", "v" + releases[i].keepalived.Keepalived},
-			{pod.HAProxy, "-v", "version " + releases[i].haproxy.HAProxy},
+			{manifest.Keepalived, "--version", "v" + releases[i].keepalived.Keepalived},
+			{manifest.HAProxy, "-v", "version " + releases[i].haproxy.HAProxy},
 		} {
 			out := x.exec(c.name, c.name, c.name, c.option)
 			if !strings.Contains(out, c.version) {
@@ -99,7 +99,7 @@ func (l *rollout) takes(x *exchanged) {
 	var restore []func()
 	for _, other := range l.exchanged {
 		if other != x {
-			restore = append(restore, other.removePod(pod.Keepalived))
+			restore = append(restore, other.removePod(manifest.Keepalived))
 		}
 	}
 	testkit.Await(l.t, x.Name+" to hold all VIPs", func() bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // operator makes the machine config operator report a node as done, or not.
@@ -285,7 +285,7 @@ func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSett
 	c.agreed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
-	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
+	c.must(broken.Signal(ctx, manifest.Keepalived, "keepalived", "vipgen-agent", syscall.SIGSTOP))
 	back := 0
 	testkit.Await(t, "the others on the control plane to migrate and roll back", func() bool {
 		back = 0
@@ -296,7 +296,7 @@ func (c *cluster) lagging(t *testing.T, broken *node, from, to v1alpha1.VRRPSett
 		}
 		return back == 2
 	})
-	c.must(broken.Signal(ctx, pod.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
+	c.must(broken.Signal(ctx, manifest.Keepalived, "keepalived", "vipgen-agent", syscall.SIGCONT))
 	for _, vip := range c.vips {
 		if slices.Contains(c.VIPs(v1alpha1.GroupAPI), vip) {
 			c.holder(t, vip)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/guard"
-	"github.com/vipgen/vipgen/internal/companion/ports"
+	"github.com/vipgen/vipgen/internal/companion/network"
 )
 
 // besides lists the ports of nodes for other purposes than vipgen's: etcd, and the health of
@@ -20,7 +20,7 @@ var besides = []string{"tcp/2379", "tcp/2380", "tcp/1936"}
 // guard accepts exactly the senders of VRRP that `vipgen ports` lists.
 func testPorts(t *testing.T, c *cluster) {
 	for _, n := range c.nodes {
-		rules := ports.Rules(c.cluster, n.Role)
+		rules := network.Rules(c.cluster, n.Role)
 		seen := map[string]bool{}
 		for line := range strings.Lines(n.output("ss", "-Hlntu")) {
 			w := strings.Fields(line)
@@ -34,7 +34,7 @@ func testPorts(t *testing.T, c *cluster) {
 			}
 			what := w[0] + "/" + w[4][strings.LastIndexByte(w[4], ':')+1:]
 			seen[what] = true
-			open := func(r ports.Rule) bool { return fmt.Sprintf("%s/%d", r.Protocol, r.Port) == what }
+			open := func(r network.Rule) bool { return fmt.Sprintf("%s/%d", r.Protocol, r.Port) == what }
 			if !slices.ContainsFunc(rules, open) && !slices.Contains(besides, what) {
 				t.Errorf("%s listens at %s, which no rule opens", n.Name, line)
 			}
@@ -46,7 +46,7 @@ func testPorts(t *testing.T, c *cluster) {
 		}
 		var networks []netip.Prefix
 		for _, r := range rules {
-			if r.Protocol == ports.VRRP {
+			if r.Protocol == network.VRRP {
 				networks = append(networks, r.Networks...)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/lab/testbed/container"
 	"github.com/vipgen/vipgen/lab/testbed/upgrade"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 const registry = "registry.example.com/"
@@ -58,10 +58,10 @@ func TestUpgrade(t *testing.T) {
 			x.jobsUnderstandEachOther()
 		})
 	}
-	manifest := func(name string) string { return v1alpha1.ManifestDir + "/" + name + ".yaml" }
-	exchange("upgrade: pod haproxy of", first, handover, now, manifest(pod.HAProxy))
+	podFile := func(name string) string { return v1alpha1.ManifestDir + "/" + name + ".yaml" }
+	exchange("upgrade: pod haproxy of", first, handover, now, podFile(manifest.HAProxy))
 	exchange("upgrade: all else of", first, handover, now)
-	exchange("upgrade: pod keepalived of", second, handover, now, manifest(pod.Keepalived))
+	exchange("upgrade: pod keepalived of", second, handover, now, podFile(manifest.Keepalived))
 	exchange("upgrade: all else of", second, handover, now)
 	l.migrates("two nodes upgraded: fast to classic", classic, fastToClassic)
 	exchange("upgrade: all of", third, classicHandover, now)
@@ -76,7 +76,7 @@ func TestUpgrade(t *testing.T) {
 // other version, for the status of all jobs.
 func (x *exchanged) jobsUnderstandEachOther() {
 	x.cluster.t.Helper()
-	for _, in := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+	for _, in := range []string{manifest.Keepalived, manifest.HAProxy, manifest.CoreDNS} {
 		var said string
 		testkit.Await(x.cluster.t, "the agent in "+in+" on "+x.Name+" to report every job as healthy", func() bool {
 			out, code, err := x.container(in, in).Exec(x.cluster.t.Context(), "/vipgen/vipgen-agent", "status", "-o", "json")

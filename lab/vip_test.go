@@ -16,12 +16,12 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 func testStaleVIP(t *testing.T, c *cluster) {
 	n := c.backup(t)
-	restore := n.removePod(pod.Keepalived)
+	restore := n.removePod(manifest.Keepalived)
 	n.ip("link", "add", "br-old", "type", "bridge")
 	n.ip("link", "set", "br-old", "up")
 	n.ip("address", "add", api.String()+"/24", "dev", n.Link)
@@ -78,7 +78,7 @@ func grep(text, what string) string {
 func testNobodyHolds(t *testing.T, c *cluster) {
 	var restore []func()
 	for _, n := range c.masters() {
-		restore = append(restore, n.removePod(pod.Keepalived))
+		restore = append(restore, n.removePod(manifest.Keepalived))
 	}
 	for _, vip := range []netip.Addr{api, api6} {
 		if h := c.holders(vip); len(h) > 0 {
@@ -95,8 +95,8 @@ func testNobodyHolds(t *testing.T, c *cluster) {
 		s, alive := published[state.Keepalived](n)
 		return alive && len(s.Instances) == 2 && len(s.Instances[0].Peers) == 2
 	})
-	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(pod.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
-	testkit.Contains(t, n.container(pod.Keepalived, "keepalived").Log(), "server=https://localhost:6443")
+	show(t, n.Name+"$ vipgen-agent status   # the only one with a keepalived pod", n.exec(manifest.Keepalived, "keepalived", "/vipgen/vipgen-agent", "status"))
+	testkit.Contains(t, n.container(manifest.Keepalived, "keepalived").Log(), "server=https://localhost:6443")
 	for _, f := range restore[1:] {
 		f()
 	}
@@ -131,9 +131,9 @@ func testFlush(t *testing.T, c *cluster) {
 // cannot give its VIP up, and the restarted agent removes it.
 func testAgentKilled(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
-	k := n.container(pod.Keepalived, "keepalived")
+	k := n.container(manifest.Keepalived, "keepalived")
 	before := k.Status().Restarts
-	run := n.running(pod.Keepalived, "keepalived")
+	run := n.running(manifest.Keepalived, "keepalived")
 	list, err := run.Processes()
 	testkit.Must(t, err)
 	p := c.startProbe(t, api)
@@ -160,7 +160,7 @@ func testAgentKilled(t *testing.T, c *cluster) {
 func testProberHangs(t *testing.T, c *cluster) {
 	n := c.holder(t, api)
 	signal := func(process string, s syscall.Signal) {
-		n.must(func(ctx context.Context) error { return n.Signal(ctx, pod.HAProxy, "haproxy", process, s) })
+		n.must(func(ctx context.Context) error { return n.Signal(ctx, manifest.HAProxy, "haproxy", process, s) })
 	}
 	answered := func() bool {
 		s, alive := published[state.Keepalived](n)
@@ -194,7 +194,7 @@ func testPowerLoss(t *testing.T, c *cluster) {
 	p.answers(t, 20)
 	show(t, n.Name+"   # loses power", "the VIP moved to "+next.Name)
 	n.powerOn()
-	for _, name := range []string{pod.Keepalived, pod.HAProxy, pod.CoreDNS} {
+	for _, name := range []string{manifest.Keepalived, manifest.HAProxy, manifest.CoreDNS} {
 		n.container(name, name)
 	}
 	awaitWell(t, c.Cluster)

@@ -10,7 +10,6 @@ import (
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
 	"github.com/vipgen/vipgen/templates/manifest"
-	"github.com/vipgen/vipgen/templates/pod"
 	"github.com/vipgen/vipgen/templates/unit"
 )
 
@@ -42,17 +41,17 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 	add(assets.NetworkManagerPath, []byte(assets.NetworkManager))
 	for _, name := range c.Pods(role) {
 		switch name {
-		case pod.Keepalived:
+		case manifest.Keepalived:
 			add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 			add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
-		case pod.BGP:
+		case manifest.BGP:
 			if !c.OwnsBootstrap() {
-				add(v1alpha1.ManifestDir+"/"+pod.Keepalived+".yaml", []byte(noKeepalived))
+				add(v1alpha1.ManifestDir+"/"+manifest.Keepalived+".yaml", []byte(noKeepalived))
 			}
-		case pod.HAProxy:
+		case manifest.HAProxy:
 			add(v1alpha1.HAProxyTemplate, []byte(haproxy.Template))
 		}
-		text, err := pod.Render(name, pod.Params{Role: role, Namespace: c.Namespace, Images: c.Images})
+		text, err := manifest.RenderPod(name, manifest.PodParams{Role: role, Namespace: c.Namespace, Images: c.Images})
 		if err != nil {
 			return b, err
 		}
@@ -84,18 +83,18 @@ const noKeepalived = "# No pod: routers know the VIPs, and keepalived does not r
 
 // Pods returns the names of the static pods that nodes of a role run.
 func (c *Cluster) Pods(role string) []string {
-	pods := []string{pod.CoreDNS}
+	pods := []string{manifest.CoreDNS}
 	if c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerNone {
-		pods = append(pods, pod.MDNS)
+		pods = append(pods, manifest.MDNS)
 	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
 		if c.Config.Spec.Routed() {
-			pods = append(pods, pod.BGP)
+			pods = append(pods, manifest.BGP)
 		} else {
-			pods = append(pods, pod.Keepalived)
+			pods = append(pods, manifest.Keepalived)
 		}
 		if c.Config.Spec.RunsHAProxy(role) {
-			pods = append(pods, pod.HAProxy)
+			pods = append(pods, manifest.HAProxy)
 		}
 	}
 	return pods

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/templates/manifest"
-	"github.com/vipgen/vipgen/templates/pod"
 )
 
 // monitoring returns the names of the manifests with alerts and the dashboard, and of those
@@ -26,12 +25,12 @@ func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 		pod string
 		manifest.Monitored
 	}{
-		{pod.HAProxy, manifest.Monitored{Container: "haproxy", Port: ports.HAProxyMonitor}},
-		{pod.Keepalived, manifest.Monitored{Container: "keepalived", Port: ports.KeepalivedMonitor}},
-		{pod.BGP, manifest.Monitored{Container: "bgp", Port: ports.KeepalivedMonitor}},
-		{pod.HAProxy, manifest.Monitored{Container: "firewall", Port: ports.FirewallMonitor}},
-		{pod.CoreDNS, manifest.Monitored{Container: "coredns", Port: ports.CoreDNSMonitor}},
-		{pod.MDNS, manifest.Monitored{Container: "mdns-publisher", Port: ports.MDNSMonitor}},
+		{manifest.HAProxy, manifest.Monitored{Container: "haproxy", Port: ports.HAProxyMonitor}},
+		{manifest.Keepalived, manifest.Monitored{Container: "keepalived", Port: ports.KeepalivedMonitor}},
+		{manifest.BGP, manifest.Monitored{Container: "bgp", Port: ports.KeepalivedMonitor}},
+		{manifest.HAProxy, manifest.Monitored{Container: "firewall", Port: ports.FirewallMonitor}},
+		{manifest.CoreDNS, manifest.Monitored{Container: "coredns", Port: ports.CoreDNSMonitor}},
+		{manifest.MDNS, manifest.Monitored{Container: "mdns-publisher", Port: ports.MDNSMonitor}},
 	} {
 		if slices.Contains(pods, of.pod) {
 			out = append(out, of.Monitored)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"

@@ -27,7 +27,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/lists"
 	template "github.com/vipgen/vipgen/templates/coredns"
 )
@@ -150,7 +150,7 @@ func (j *Job) render() ([]byte, error) {
 		err = fmt.Errorf("%d nodes, such as %s, have names of the cluster's own", len(refused), refused[0])
 	}
 	j.naming.Warn(j.Log, err, "nodes left out of the hosts file", "no node left out of the hosts file any more")
-	changed, err := atomicfile.Write(v1alpha1.HostsFile, hosts, 0o644)
+	changed, err := fileio.Write(v1alpha1.HostsFile, hosts, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // Daemon is a daemon with its configuration file. It runs from the first Apply with a
@@ -194,7 +194,7 @@ func (d *Daemon) put(ctx context.Context, t Target) (reloaded bool, err error) {
 	if err := d.try(ctx, t.Conf); err != nil {
 		return false, err
 	}
-	if _, err := atomicfile.Write(d.Conf, t.Conf, fileMode); err != nil {
+	if _, err := fileio.Write(d.Conf, t.Conf, fileMode); err != nil {
 		return false, fmt.Errorf("%w: %w", errWrite, err)
 	}
 	if err := d.reload(ctx); err != nil {
@@ -247,7 +247,7 @@ func (d *Daemon) check(ctx context.Context, path string) error {
 }
 
 func (d *Daemon) restore(before []byte) error {
-	if _, err := atomicfile.Write(d.Conf, before, fileMode); err != nil {
+	if _, err := fileio.Write(d.Conf, before, fileMode); err != nil {
 		return fmt.Errorf("the configuration from before cannot be put back: %w", err)
 	}
 	return nil

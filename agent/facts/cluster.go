@@ -9,7 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // Problem returns the problem of cluster.yaml; empty if it is valid.
@@ -100,7 +100,7 @@ func (s *Source) storeCopy() {
 	if s.kept || s.Kept == "" {
 		return
 	}
-	_, err := atomicfile.Write(s.Kept, s.data, 0o644)
+	_, err := fileio.Write(s.Kept, s.data, 0o644)
 	s.kept = err == nil
 	s.storing.Warn(s.Log, err, "cannot store a copy of cluster.yaml", "copy of cluster.yaml stored again", "file", s.Kept)
 }

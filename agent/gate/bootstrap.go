@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -94,9 +94,9 @@ func (t *Lifetime) evaluate(now time.Time, get func(fact string) (f state.Fact, 
 // store writes the marker, or removes it.
 func (t *Lifetime) store() error {
 	if !t.over {
-		_, err := atomicfile.Remove(t.marker)
+		_, err := fileio.Remove(t.marker)
 		return err
 	}
-	_, err := atomicfile.Write(t.marker, []byte("The API server of this bootstrap host has gone: VIPs come back only once it is ready.\n"), 0o644)
+	_, err := fileio.Write(t.marker, []byte("The API server of this bootstrap host has gone: VIPs come back only once it is ready.\n"), 0o644)
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Terms receives the values of priority terms, such as trackfile.Files.
+// Terms receives the values of priority terms, such as health.TrackFiles.
 type Terms interface {
 	// Ensure prepares terms before their first value.
 	Ensure([]vrrp.Term) error

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
@@ -21,7 +21,7 @@ func testChecks(t *testing.T, root string) *Checks {
 	dir, err := state.Open(filepath.Join(root, "run"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { dir.Close() })
-	files, err := trackfile.Open(filepath.Join(root, "track"))
+	files, err := health.OpenTrackFiles(filepath.Join(root, "track"))
 	testkit.Must(t, err)
 	return New(files, dir, nil, slog.New(slog.DiscardHandler))
 }

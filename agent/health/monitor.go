@@ -14,7 +14,7 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Terms receives the values of priority terms, such as trackfile.Files.
+// Terms receives the values of priority terms, such as TrackFiles.
 type Terms interface {
 	// Set writes 1 or 0 to the file of a term of the groups.
 	Set(term string, on bool) (changed bool, err error)

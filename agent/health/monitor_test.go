@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/ticker"
@@ -43,9 +42,9 @@ func runMonitor(t testing.TB, files Terms, checks ...Check) *Board {
 	return m.Board
 }
 
-func openTrack(t testing.TB, dir string) *trackfile.Files {
+func openTrack(t testing.TB, dir string) *TrackFiles {
 	t.Helper()
-	files, err := trackfile.Open(dir)
+	files, err := OpenTrackFiles(dir)
 	testkit.Must(t, err)
 	_, terms := vrrp.PriorityTerms(&apiGroup, v1alpha1.RoleMaster)
 	testkit.Must(t, files.Ensure(terms))

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 func TestSettingsOnDisk(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/tickle"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -51,7 +50,7 @@ type Job struct {
 	bootstrap *gate.Lifetime // nil except on the bootstrap
 
 	checks     *gate.Checks
-	files      *trackfile.Files
+	files      *health.TrackFiles
 	daemon     *child
 	guard      guardState
 	vips       storedVIPs

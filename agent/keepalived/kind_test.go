@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/tickle"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -81,9 +81,9 @@ func TestInstances(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var values []trackfile.Value
+			var values []health.TrackValue
 			for _, name := range tt.on {
-				values = append(values, trackfile.Value{Name: name, Value: 1})
+				values = append(values, health.TrackValue{Name: name, Value: 1})
 			}
 			got := instanceStates(&tt.conf, values, tt.held)[0]
 			want := []any{tt.priority, tt.fault, len(tt.held) > 0}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/vipgen/vipgen/agent/daemon"
 	"github.com/vipgen/vipgen/agent/gate"
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
 	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/tickle"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 )
@@ -77,7 +77,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	_, err = os.Stat(j.below(v1alpha1.TrackDir))
 	booted := errors.Is(err, fs.ErrNotExist)
-	if j.files, err = trackfile.Open(j.below(v1alpha1.TrackDir)); err != nil {
+	if j.files, err = health.OpenTrackFiles(j.below(v1alpha1.TrackDir)); err != nil {
 		return err
 	}
 	j.checks = gate.New(j.files, j.State, j.Checks, j.Log)

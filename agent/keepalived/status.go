@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
-	"github.com/vipgen/vipgen/agent/trackfile"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -34,7 +34,7 @@ func holds(s *state.Keepalived, vip netip.Addr) bool {
 	return s != nil && slices.ContainsFunc(s.Instances, func(i state.Instance) bool { return i.VIP == vip && i.Holds })
 }
 
-func instanceStates(conf *keepalived.Conf, values []trackfile.Value, held []netip.Addr) []state.Instance {
+func instanceStates(conf *keepalived.Conf, values []health.TrackValue, held []netip.Addr) []state.Instance {
 	on := map[string]bool{}
 	for _, v := range values {
 		on[v.Name] = v.Value == 1

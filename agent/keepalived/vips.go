@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // storedVIPs stores the VIPs that a keepalived of this node may have added to an
@@ -65,7 +65,7 @@ func (v *storedVIPs) store(list []netip.Addr, gone func(netip.Addr) bool) error 
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(v.path, append(data, '\n'), 0o644)
+	_, err = fileio.Write(v.path, append(data, '\n'), 0o644)
 	return err
 }
 

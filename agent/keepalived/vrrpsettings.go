@@ -15,7 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -178,6 +178,6 @@ func writeSettings(path string, v v1alpha1.VRRPSettings) error {
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(path, append(data, '\n'), 0o644)
+	_, err = fileio.Write(path, append(data, '\n'), 0o644)
 	return err
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // levelFile is the name of the file for all jobs, and of the one in a job's directory.
@@ -48,14 +48,14 @@ func SetLevel(dir, job string, level slog.Level) error {
 	if err := os.MkdirAll(filepath.Dir(file(dir, job)), 0o755); err != nil {
 		return err
 	}
-	_, err := atomicfile.Write(file(dir, job), []byte(level.String()+"\n"), 0o644)
+	_, err := fileio.Write(file(dir, job), []byte(level.String()+"\n"), 0o644)
 	return err
 }
 
 // ResetLevel removes the level of a job, which then follows the one for all jobs, or, if
 // job is empty, the level for all jobs, which then follow their command lines.
 func ResetLevel(dir, job string) error {
-	_, err := atomicfile.Remove(file(dir, job))
+	_, err := fileio.Remove(file(dir, job))
 	return err
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 func TestInForce(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // remoteWorkerFile exists on a remote worker (hard case 9).
@@ -75,10 +75,10 @@ func files(c Choice, ips []netip.Addr) []file {
 func (f file) write(root string) (changed bool, err error) {
 	path := filepath.Join(root, f.path)
 	if f.data == "" {
-		return atomicfile.Remove(path)
+		return fileio.Remove(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return false, err
 	}
-	return atomicfile.Write(path, []byte(f.data), 0o644)
+	return fileio.Write(path, []byte(f.data), 0o644)
 }

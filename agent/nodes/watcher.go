@@ -13,7 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // Options configure a Watcher.
@@ -285,7 +285,7 @@ func (w *Watcher) save(s state) {
 	}
 	data, err := s.encode(maxStateBytes)
 	if err == nil {
-		_, err = atomicfile.Write(w.stateFile, data, 0o600)
+		_, err = fileio.Write(w.stateFile, data, 0o600)
 	}
 	w.saving.Warn(w.log, err, "cannot store the last known state on disk", "last known state stored on disk again", "file", w.stateFile)
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
@@ -85,7 +85,7 @@ func (j *Job) runPlain(ctx context.Context) error {
 			upstreams = Config{Nameservers: fixed}.Upstreams(j.Own, j.VIPs)
 		}
 		want := c.prepend(j.Address, upstreams, j.Spec.Domain)
-		changed, err := atomicfile.Write(filepath.Join(j.Root, resolvConf), want.marshal(), 0o644)
+		changed, err := fileio.Write(filepath.Join(j.Root, resolvConf), want.marshal(), 0o644)
 		if err != nil {
 			return err
 		}
@@ -172,13 +172,13 @@ func (j *Job) runResolved(ctx context.Context) error {
 		return err
 	}
 	data := resolvedDropIn(j.Address, j.Spec.Domain, parseDomains(domains), routed(j.Spec))
-	changed, err := atomicfile.Write(path, data, 0o644)
+	changed, err := fileio.Write(path, data, 0o644)
 	if err != nil {
 		return err
 	}
 	done := filepath.Join(j.Root, doneFile)
 	if changed {
-		if _, err := atomicfile.Remove(done); err != nil {
+		if _, err := fileio.Remove(done); err != nil {
 			return err
 		}
 		j.Log.Info("drop-in of systemd-resolved written", "path", dropIn, "nameserver", j.Address)
@@ -203,6 +203,6 @@ func routed(spec *v1alpha1.ClusterConfigSpec) []string {
 }
 
 func (j *Job) done() error {
-	_, err := atomicfile.Write(filepath.Join(j.Root, doneFile), nil, 0o644)
+	_, err := fileio.Write(filepath.Join(j.Root, doneFile), nil, 0o644)
 	return err
 }

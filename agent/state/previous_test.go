@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // Agents of two versions on one node read each other's state: every field that the previous

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // The cluster.yaml of a later vipgen is accepted without the fields that this version does not

@@ -17,8 +17,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 
@@ -121,7 +121,7 @@ func TestDependencies(t *testing.T) {
 		inside, ours := strings.CutPrefix(p, "github.com/vipgen/vipgen/")
 		top, _, _ := strings.Cut(inside, "/")
 		allowed := []string{"cmd/agentcli", "cmd/command", "cmd/vipgen-agent",
-			"internal/arpnd", "internal/atomicfile", "internal/events", "internal/lazy", "internal/lists", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/vrrp", "internal/vrrp/listener"}
+			"internal/arpnd", "internal/events", "internal/fileio", "internal/lazy", "internal/lists", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/vrrp", "internal/vrrp/listener"}
 		if ours && !slices.Contains([]string{"agent", "api", "templates"}, top) && !slices.Contains(allowed, inside) {
 			t.Errorf("depends on %s", p)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 func (a *app) installCommand() *cobra.Command {
@@ -25,7 +25,7 @@ nothing of that image.`,
 				return err
 			}
 			defer self.Close()
-			if err := atomicfile.Install(args[0], self, 0o755); err != nil {
+			if err := fileio.Install(args[0], self, 0o755); err != nil {
 				return err
 			}
 			a.log.Info("installed", "path", args[0])

@@ -10,12 +10,12 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
-	"github.com/vipgen/vipgen/internal/companion/peerconfig"
+	"github.com/vipgen/vipgen/internal/companion/network"
 )
 
 // routerList is the output.
 type routerList struct {
-	Routers []peerconfig.Router `json:"routers"`
+	Routers []network.Router `json:"routers"`
 }
 
 func (a *app) bgpCommand() *cobra.Command {
@@ -50,14 +50,14 @@ Documentation: ` + command.Pages + `bgp.md`,
 				return command.Usagef(c, "--router %s: expected an address", router)
 			}
 		}
-		if !slices.Contains(peerconfig.Kinds, kind) {
-			return command.Usagef(c, "--for %q: expected %s", kind, strings.Join(peerconfig.Kinds, " or "))
+		if !slices.Contains(network.RouterKinds, kind) {
+			return command.Usagef(c, "--for %q: expected %s", kind, strings.Join(network.RouterKinds, " or "))
 		}
 		cluster, err := a.quietCluster(installConfig, &f)
 		if err != nil {
 			return err
 		}
-		list, err := peerconfig.Routers(cluster, only)
+		list, err := network.Routers(cluster, only)
 		if err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ Documentation: ` + command.Pages + `bgp.md`,
 	})
 	f.Add(c)
 	o.Add(c, "text", "json")
-	c.Flags().StringVar(&kind, "for", peerconfig.Kinds[0], "`program` of the router: "+strings.Join(peerconfig.Kinds, " or "))
+	c.Flags().StringVar(&kind, "for", network.RouterKinds[0], "`program` of the router: "+strings.Join(network.RouterKinds, " or "))
 	c.Flags().StringVar(&router, "router", "", "only the router with this `address`")
-	command.Complete(c, "for", peerconfig.Kinds...)
+	command.Complete(c, "for", network.RouterKinds...)
 	return c
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/commandtest"
 )
 
 // TestDocumentedCommandsRun runs every line of the pages' shell blocks that starts with vipgen

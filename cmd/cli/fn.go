@@ -13,8 +13,8 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/input"
-	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/internal/yamllimit"
 	"github.com/vipgen/vipgen/render"
 )
@@ -189,7 +189,7 @@ func readBelow(name string) ([]byte, error) {
 		return nil, input.Unreadable(name, err)
 	}
 	defer root.Close()
-	f, err := regular.Open(root, name)
+	f, err := fileio.Open(root, name)
 	if err != nil {
 		return nil, input.Unreadable(name, err)
 	}

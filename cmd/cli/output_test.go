@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit/outputs"
 )
 

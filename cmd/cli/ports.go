@@ -9,13 +9,13 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
-	"github.com/vipgen/vipgen/internal/companion/ports"
+	"github.com/vipgen/vipgen/internal/companion/network"
 	"github.com/vipgen/vipgen/internal/lists"
 )
 
 type portList struct {
-	Cluster string       `json:"cluster"`
-	Rules   []ports.Rule `json:"rules"`
+	Cluster string         `json:"cluster"`
+	Rules   []network.Rule `json:"rules"`
 }
 
 func (a *app) portsCommand() *cobra.Command {
@@ -47,16 +47,16 @@ of Kubernetes, are not included.`,
 			}
 			roles = []string{role}
 		}
-		rules := lists.FlatMap(roles, func(r string) []ports.Rule { return ports.Rules(cluster, r) })
+		rules := lists.FlatMap(roles, func(r string) []network.Rule { return network.Rules(cluster, r) })
 		switch o {
 		case "json":
 			return a.printJSON(portList{cluster.Config.Spec.Domain, rules})
 		case "nft":
-			return ports.NFT(a.Out, rules)
+			return network.NFT(a.Out, rules)
 		case "firewalld":
-			return ports.Firewalld(a.Out, rules)
+			return network.Firewalld(a.Out, rules)
 		}
-		return ports.Text(a.Out, rules)
+		return network.Text(a.Out, rules)
 	})
 	f.Add(c)
 	o.Add(c, "text", "json", "nft", "firewalld")

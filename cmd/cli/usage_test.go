@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/commandtest"
 )
 
 // Usage errors are explained, with a remedy; nothing is printed to standard output, and nothing

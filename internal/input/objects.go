@@ -12,7 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/regular"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/gitops"
 	"github.com/vipgen/vipgen/render/source"
@@ -26,7 +26,7 @@ func isYAML(name string) bool {
 
 // peek reads a file that may hold objects; nil if it is unreadable or too large.
 func peek(name string) []byte {
-	f, err := regular.Open(regular.FS{}, name)
+	f, err := fileio.Open(fileio.FS{}, name)
 	if err != nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/vipgen/vipgen/api/problem"
-	"github.com/vipgen/vipgen/internal/regular"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/gitops"
 )
@@ -78,9 +78,9 @@ func openFile(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, errors.New("a directory")
 	}
-	f, err := regular.Named(name)
-	if errors.Is(err, regular.ErrOther) {
-		return nil, fmt.Errorf("%w; for a pipe, give - and its output as standard input", regular.ErrOther)
+	f, err := fileio.Named(name)
+	if errors.Is(err, fileio.ErrOther) {
+		return nil, fmt.Errorf("%w; for a pipe, give - and its output as standard input", fileio.ErrOther)
 	}
 	return f, err
 }

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/problem"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/lists"
-	"github.com/vipgen/vipgen/internal/regular"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -88,7 +88,7 @@ func (d Dir) read(root *os.Root, p string) ([]byte, error) {
 	if root == nil {
 		return nil, fs.ErrNotExist
 	}
-	f, err := regular.Open(root, p)
+	f, err := fileio.Open(root, p)
 	if err != nil {
 		return nil, d.failure(p, err)
 	}

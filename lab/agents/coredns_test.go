@@ -13,7 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/coredns"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // resolver is a node with CoreDNS under the agent.
@@ -21,7 +21,7 @@ type resolver struct{ jobService[state.CoreDNS] }
 
 func newResolver(t *testing.T) resolver {
 	t.Helper()
-	return resolver{jobService[state.CoreDNS]{newService(t, pod.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}}
+	return resolver{jobService[state.CoreDNS]{newService(t, manifest.CoreDNS, "192.0.2.10/24", "2001:db8:0:1::10/64")}}
 }
 
 // ask returns the records of the answer without owner and time to live, "-" for none, the code

@@ -17,7 +17,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 	template "github.com/vipgen/vipgen/templates/haproxy"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // plainChecks is the shipped template with health checks that need no API
@@ -32,7 +32,7 @@ type balancer struct {
 
 func newBalancer(t *testing.T) balancer {
 	t.Helper()
-	b := balancer{jobService[state.HAProxy]{newService(t, pod.HAProxy, "192.0.2.10/24")}, map[string]*netns.Node{}}
+	b := balancer{jobService[state.HAProxy]{newService(t, manifest.HAProxy, "192.0.2.10/24")}, map[string]*netns.Node{}}
 	b.put(v1alpha1.HAProxyTemplate, plainChecks)
 	echo(t, b.Node, "192.0.2.10:6443", '0')
 	for i := 1; i < 3; i++ {

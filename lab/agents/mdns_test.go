@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // publisher is a node with the mdns pod.
@@ -19,7 +19,7 @@ type publisher = jobService[state.MDNS]
 
 func newPublisher(t *testing.T, network *netns.Network, name string, addresses ...string) publisher {
 	t.Helper()
-	return publisher{newContainer(nodeIn(t, network, name, addresses...), pod.MDNS, pod.MDNS)}
+	return publisher{newContainer(nodeIn(t, network, name, addresses...), manifest.MDNS, manifest.MDNS)}
 }
 
 // finds returns a predicate for a host found with exactly these addresses.
@@ -44,7 +44,7 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	far := newPublisher(t, network, "master-1.dual.example.com", "192.0.2.11/24", "2001:db8:0:1::11/64")
 	stranger := daemon.AddNode(t, network, "stranger", "198.51.100.9/24")
 	daemon.StartAvahi(t, stranger, "stranger", false)
-	r := resolver{jobService[state.CoreDNS]{newContainer(near.node, pod.CoreDNS, pod.CoreDNS, readNodes)}}
+	r := resolver{jobService[state.CoreDNS]{newContainer(near.node, manifest.CoreDNS, manifest.CoreDNS, readNodes)}}
 	for _, s := range []*service{near.service, far.service, r.service} {
 		s.start()
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // get requests a port on the node's loopback; code is 0 without an answer.
@@ -132,7 +132,7 @@ func TestObserveHAProxy(t *testing.T) {
 // end with it.
 func TestObserveFirewall(t *testing.T) {
 	t.Parallel()
-	s := newContainer(newNode(t, "192.0.2.10/24"), pod.HAProxy, "firewall")
+	s := newContainer(newNode(t, "192.0.2.10/24"), manifest.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
 	dir, err := state.Open(s.Path(v1alpha1.RunDir))
@@ -187,7 +187,7 @@ func TestMonitorIsOnTheNodesAddress(t *testing.T) {
 	cluster := testkit.ReadFile(t, "../../cmd/agentcli/testdata/cluster.yaml")
 	n.put(v1alpha1.ClusterConfigPath, strings.Replace(string(cluster), "spec:\n", "spec:\n  metrics: Node\n", 1))
 	testkit.Must(t, n.AddAddress("eth0", netip.MustParsePrefix("192.0.2.5/32")))
-	s := newContainer(n, pod.HAProxy, "firewall")
+	s := newContainer(n, manifest.HAProxy, "firewall")
 	s.start()
 	port := v1alpha1.DefaultPorts.FirewallMonitor
 	s.awaitHealth(port, http.StatusOK, "ok")

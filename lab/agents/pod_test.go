@@ -25,7 +25,7 @@ import (
 	kubelet "github.com/vipgen/vipgen/lab/testbed/pod"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // waitTime is the time limit for operations that take seconds on an idle machine.
@@ -64,7 +64,7 @@ func newContainer(n node, name, containerName string, flags ...string) *service 
 	s.put(v1alpha1.HostsTemplate, coredns.HostsTemplate)
 	testkit.Must(s.t, s.MkdirAll("/var/lib/kubelet"))
 	s.nodes()
-	text, err := pod.Render(name, pod.Params{
+	text, err := manifest.RenderPod(name, manifest.PodParams{
 		Role: v1alpha1.RoleMaster, Namespace: "openshift-kni-infra",
 		Images: v1alpha1.Images{Agent: agentImage, HAProxy: "haproxy", CoreDNS: "coredns"},
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // powerLoss cuts the holder's power until the end of the run.
@@ -36,7 +36,7 @@ func linkDown(_ context.Context, r *run) error {
 const monitorContainer = "keepalived-monitor"
 
 func keepalivedCrash(ctx context.Context, r *run) error {
-	return r.holder.Signal(ctx, pod.Keepalived, "keepalived", "keepalived", syscall.SIGKILL)
+	return r.holder.Signal(ctx, manifest.Keepalived, "keepalived", "keepalived", syscall.SIGKILL)
 }
 
 // agentCrash kills the supervisor of keepalived: vipgen's agent is the first process of its
@@ -60,7 +60,7 @@ func bothCrash(ctx context.Context, r *run) error {
 }
 
 func killFirst(ctx context.Context, n *lab.Node, container string) error {
-	c, err := n.Container(ctx, pod.Keepalived, container)
+	c, err := n.Container(ctx, manifest.Keepalived, container)
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func haproxyRuns(ctx context.Context, _ *run) error {
 }
 
 func haproxyCrash(ctx context.Context, r *run) error {
-	return r.holder.Signal(ctx, pod.HAProxy, "haproxy", "haproxy", syscall.SIGKILL)
+	return r.holder.Signal(ctx, manifest.HAProxy, "haproxy", "haproxy", syscall.SIGKILL)
 }
 
 // haproxyHang stops HAProxy with SIGSTOP. After the run, its remaining processes continue.
 func haproxyHang(ctx context.Context, r *run) error {
-	hung, err := r.holder.Running(ctx, pod.HAProxy, "haproxy")
+	hung, err := r.holder.Running(ctx, manifest.HAProxy, "haproxy")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func apiRestart(ctx context.Context, r *run) error {
 // noHAProxy disables the HAProxy pod on every node.
 func noHAProxy(ctx context.Context, r *run) error {
 	for _, n := range r.ControlPlane() {
-		r.remove(ctx, n, pod.HAProxy)
+		r.remove(ctx, n, manifest.HAProxy)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func podsGone(ctx context.Context, r *run) error {
 }
 
 func plannedStop(ctx context.Context, r *run) error {
-	c, err := r.holder.Container(ctx, pod.Keepalived, "keepalived")
+	c, err := r.holder.Container(ctx, manifest.Keepalived, "keepalived")
 	if err != nil {
 		return err
 	}

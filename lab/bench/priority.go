@@ -11,7 +11,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // priority returns a node's priority for the primary VIP of a group; 0 if it takes no part, or if
@@ -39,7 +39,7 @@ const dumpFile = "/tmp/keepalived.data"
 // dumpedPriority returns the effective priority of an instance from keepalived's last dump, and
 // requests another one, which the next call reads. A container that starts or ends has no dump.
 func dumpedPriority(n *lab.Node, instance string) int {
-	c, err := n.Kubelet.Container(pod.Keepalived, "keepalived")
+	c, err := n.Kubelet.Container(manifest.Keepalived, "keepalived")
 	if err != nil {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // act is a fault in progress.
@@ -140,11 +140,11 @@ func together(n int, f func(int)) {
 type job struct{ pod, container, daemon string }
 
 var jobs = map[string]job{
-	"keepalived":     {pod.Keepalived, "keepalived", "keepalived"},
-	"haproxy":        {pod.HAProxy, "haproxy", "haproxy"},
-	"firewall":       {pod.HAProxy, "firewall", ""},
-	"coredns":        {pod.CoreDNS, "coredns", "coredns"},
-	"mdns-publisher": {pod.MDNS, "mdns-publisher", ""},
+	"keepalived":     {manifest.Keepalived, "keepalived", "keepalived"},
+	"haproxy":        {manifest.HAProxy, "haproxy", "haproxy"},
+	"firewall":       {manifest.HAProxy, "firewall", ""},
+	"coredns":        {manifest.CoreDNS, "coredns", "coredns"},
+	"mdns-publisher": {manifest.MDNS, "mdns-publisher", ""},
 }
 
 // agent is the program of all jobs.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // afterStart returns the time that a node needs after the start of a job: until all checks have
@@ -39,12 +39,12 @@ func (a *act) power(ctx context.Context) (undo, error) {
 		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
 			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
 			func() error { return a.files.follow(n) },
-			func() error { return a.awaitPod(ctx, n, pod.Keepalived) },
+			func() error { return a.awaitPod(ctx, n, manifest.Keepalived) },
 			func() error {
 				if n.Role != v1alpha1.RoleMaster {
 					return nil
 				}
-				return a.awaitPod(ctx, n, pod.HAProxy)
+				return a.awaitPod(ctx, n, manifest.HAProxy)
 			})
 		api.end(a.settle(a.bounds.BackendUp))
 		return err
@@ -134,7 +134,7 @@ func (a *act) flush(ctx context.Context) (undo, error) {
 func (a *act) staleVIP(ctx context.Context) (undo, error) {
 	n := a.node()
 	doing := a.begin(n, condition{Effect: effectUnsure})
-	restore, err := n.RemovePod(ctx, pod.Keepalived)
+	restore, err := n.RemovePod(ctx, manifest.Keepalived)
 	if restore == nil {
 		doing.end(0)
 		return nil, fmt.Errorf("%w: %w", errNoEffect, err)

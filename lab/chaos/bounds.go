@@ -54,7 +54,7 @@ const (
 	// start is the time for the runtime to create a container and for the agent in it to decide for
 	// the first time: well below a second on an idle machine.
 	start = 5 * time.Second
-	// answer is the timeout of the pods' liveness probes (templates/pod, timeoutSeconds).
+	// answer is the timeout of the pods' liveness probes (templates/manifest, timeoutSeconds).
 	answer = 5 * time.Second
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/regular"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -100,7 +100,7 @@ func (f *files) inspect(ctx context.Context, path string) {
 	if n == nil {
 		return
 	}
-	file, err := regular.Named(path)
+	file, err := fileio.Named(path)
 	if err != nil { // removed meanwhile, or a fault
 		return
 	}

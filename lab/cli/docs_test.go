@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/cmd/command/commandtest"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/commandtest"
 )
 
 // program is the lab, for checks of its commands.

@@ -1,6 +1,6 @@
-// Package manifest renders cluster manifests: the namespace of the mirror pods, the
-// agent's RBAC, the node disruption policy, the monitoring of the agents by Prometheus,
-// and the APIServer object with additional certificates.
+// Package manifest renders manifests: static pods of nodes, and cluster manifests, which are the
+// namespace of the mirror pods, the agent's RBAC, the node disruption policy, the monitoring of
+// the agents by Prometheus, and the APIServer object with additional certificates.
 package manifest
 
 import (
@@ -14,7 +14,7 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Names of the manifests, and of their files without ".yaml". Each is one object, because
+// Names of the cluster manifests, and of their files without ".yaml". Each is one object, because
 // installers read one object per file.
 const (
 	Namespace            = "namespace"
@@ -32,7 +32,7 @@ const (
 	Dashboard             = "dashboard"
 )
 
-// Params is the data of the manifest templates.
+// Params is the data of the cluster manifests' templates.
 type Params struct {
 	// Namespace is the namespace of the mirror pods.
 	Namespace string
@@ -48,7 +48,7 @@ type Monitored struct {
 	Port      int
 }
 
-// Render renders a manifest by name.
+// Render renders a cluster manifest by name.
 func Render(name string, p Params) ([]byte, error) {
 	switch name {
 	case PrometheusRule:

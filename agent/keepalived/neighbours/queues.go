@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -156,14 +156,14 @@ func (q *queues) previous() (list []limit, err error) {
 
 func (q *queues) store(list []limit) error {
 	if len(list) == 0 {
-		_, err := atomicfile.Remove(q.file)
+		_, err := fileio.Remove(q.file)
 		return err
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(q.file, append(data, '\n'), 0o644)
+	_, err = fileio.Write(q.file, append(data, '\n'), 0o644)
 	return err
 }
 

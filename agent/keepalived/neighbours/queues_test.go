@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/internal/events"
-	"github.com/vipgen/vipgen/internal/regular"
+	"github.com/vipgen/vipgen/internal/fileio"
 )
 
 // File is the result of reading a record.
@@ -85,7 +85,7 @@ func readFile(path string, in io.Reader) ([]events.Event, events.Skipped, error)
 	if path == "-" {
 		return events.Read(in)
 	}
-	f, err := regular.Named(path)
+	f, err := fileio.Named(path)
 	if err != nil {
 		return nil, events.Skipped{}, err
 	}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vipgen/vipgen/internal/previous"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // Programs are paths of that version's programs.

@@ -1,14 +1,14 @@
-package pod
+package manifest
 
 import "sync"
 
-// key holds all inputs of a manifest.
+// key holds all inputs of a pod's manifest.
 type key struct {
 	name string
-	Params
+	PodParams
 }
 
-// memo caches rendered manifests, up to a number.
+// memo caches rendered manifests of pods, up to a number.
 type memo struct {
 	mu    sync.Mutex
 	texts map[key][]byte

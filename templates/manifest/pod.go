@@ -1,22 +1,14 @@
-// Package pod renders the static pod manifests of a node. They contain nothing that
-// changes with VIPs, peers, timing or DNS: those are in cluster.yaml, so that changing
-// them restarts no pod.
-package pod
+package manifest
 
 import (
 	"bytes"
-	"embed"
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/templates"
 )
 
-//go:embed *.tmpl
-var files embed.FS
-
-// Params is the data of the pod templates.
-type Params struct {
+// PodParams is the data of the pod templates.
+type PodParams struct {
 	// Role is the pool of the node.
 	Role string
 	// Namespace is the namespace of the mirror pods.
@@ -36,13 +28,13 @@ const (
 
 // Bootstrap reports whether the pod is for the bootstrap host, whose credentials are in
 // another place.
-func (p Params) Bootstrap() bool { return p.Role == v1alpha1.RoleBootstrap }
+func (p PodParams) Bootstrap() bool { return p.Role == v1alpha1.RoleBootstrap }
 
 // ControlPlane reports whether the pod is for a node of the control plane.
-func (p Params) ControlPlane() bool { return v1alpha1.ControlPlaneRole(p.Role) }
+func (p PodParams) ControlPlane() bool { return v1alpha1.ControlPlaneRole(p.Role) }
 
 // Kubeconfig returns the path of the agent's kubeconfig.
-func (p Params) Kubeconfig() string {
+func (p PodParams) Kubeconfig() string {
 	if p.Bootstrap() {
 		return "/etc/kubernetes/kubeconfig"
 	}
@@ -63,7 +55,7 @@ func (v Volume) Directory() bool { return strings.HasPrefix(v.Type, "Directory")
 // before it runs the first pod. Its certificate is a link that kubelet moves to new
 // files, so its directory is mounted. The bootstrap's kubeconfig may be written after its
 // pods start, which then see it only through its directory.
-func (p Params) Credentials() []Volume {
+func (p PodParams) Credentials() []Volume {
 	if p.Bootstrap() {
 		return []Volume{{"credentials", "/etc/kubernetes", "Directory"}}
 	}
@@ -73,12 +65,11 @@ func (p Params) Credentials() []Volume {
 	}
 }
 
-var parsed = templates.ParseAll(files)
-
-// Render renders the manifest of a pod by name, without blank lines, which shared parts
-// would leave. The result must not be changed: clusters of a fleet have most of their
-// pods in common, and share it.
-func Render(name string, p Params) ([]byte, error) {
+// RenderPod renders the static pod manifest of a pod by name, without blank lines, which shared
+// parts would leave. It contains nothing that changes with VIPs, peers, timing or DNS: those are
+// in cluster.yaml, so that changing them restarts no pod. The result must not be changed:
+// clusters of a fleet have most of their pods in common, and share it.
+func RenderPod(name string, p PodParams) ([]byte, error) {
 	k := key{name, p}
 	if text, ok := made.get(k); ok {
 		return text, nil

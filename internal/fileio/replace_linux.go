@@ -1,6 +1,4 @@
-// Package atomicfile replaces files atomically: a reader, also after a power failure, gets the
-// old file or the new one and never a part of either.
-package atomicfile
+package fileio
 
 import (
 	"bytes"
@@ -13,10 +11,11 @@ import (
 	"syscall"
 )
 
-// Write makes data the content of path. A file with the same content is not touched, and
-// changed is false. A replaced file keeps its mode, owner and SELinux label; mode is for a new
-// file. A symbolic link at path is replaced by a regular file. On an error the old file is
-// unchanged.
+// Write makes data the content of path atomically: a reader, also after a power failure, gets
+// the old file or the new one and never a part of either. A file with the same content is not
+// touched, and changed is false. A replaced file keeps its mode, owner and SELinux label; mode is
+// for a new file. A symbolic link at path is replaced by a regular file. On an error the old
+// file is unchanged.
 //
 // The directory must exist. Several processes may write the same path.
 func Write(path string, data []byte, mode fs.FileMode) (changed bool, err error) {

@@ -1,7 +1,4 @@
-// Package trackfile writes the files that keepalived watches: each contains 1 or 0 for a
-// term that the agent evaluates on its node, and keepalived adds its points to a VRRP
-// priority within milliseconds.
-package trackfile
+package health
 
 import (
 	"errors"
@@ -14,29 +11,31 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/vipgen/vipgen/internal/atomicfile"
+	"github.com/vipgen/vipgen/internal/fileio"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-// Files are the track files of a node.
-type Files struct {
+// TrackFiles are the files of a node that keepalived watches: each contains 1 or 0 for a term
+// that the agent evaluates, and keepalived adds its points to a VRRP priority within
+// milliseconds.
+type TrackFiles struct {
 	dir    string
 	mu     sync.Mutex
 	values map[string]int // values on disk
 	over   bool           // withdrawn: no more changes
 }
 
-// Value is the content of a track file.
-type Value struct {
+// TrackValue is the content of a track file.
+type TrackValue struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`
 }
 
-// Open creates the directory, and removes the files of an earlier run, whose keepalived
+// OpenTrackFiles creates the directory, and removes the files of an earlier run, whose keepalived
 // is gone. It must be called before keepalived starts, which drops a track file for good
 // if its directory is missing.
-func Open(dir string) (*Files, error) {
+func OpenTrackFiles(dir string) (*TrackFiles, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("track files: %w", err)
 	}
@@ -49,13 +48,13 @@ func Open(dir string) (*Files, error) {
 			return nil, fmt.Errorf("track files: %w", err)
 		}
 	}
-	return &Files{dir: dir, values: map[string]int{}}, nil
+	return &TrackFiles{dir: dir, values: map[string]int{}}, nil
 }
 
 // Ensure creates missing files of terms with their initial values. It must be called
 // before keepalived reads a configuration that names them: a missing file counts as 0,
 // which lifts a veto.
-func (f *Files) Ensure(terms []vrrp.Term) error {
+func (f *TrackFiles) Ensure(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, t := range terms {
@@ -72,7 +71,7 @@ func (f *Files) Ensure(terms []vrrp.Term) error {
 // Set writes 1 or 0 to the file of a term if it has another value, in place, so that a
 // full disk cannot keep a lost priority up. A failed write is not remembered: the next
 // Set tries again. A term without Ensure is an error.
-func (f *Files) Set(name string, on bool) (changed bool, err error) {
+func (f *TrackFiles) Set(name string, on bool) (changed bool, err error) {
 	value := 0
 	if on {
 		value = 1
@@ -92,7 +91,7 @@ func (f *Files) Set(name string, on bool) (changed bool, err error) {
 
 // Withdraw removes the points of terms for good: Set has no effect after that. Vetoes
 // stay: they would make the node drop its VIPs before another node has them.
-func (f *Files) Withdraw(terms []vrrp.Term) error {
+func (f *TrackFiles) Withdraw(terms []vrrp.Term) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = true
@@ -106,7 +105,7 @@ func (f *Files) Withdraw(terms []vrrp.Term) error {
 }
 
 // Repeat writes all files again unchanged, so that keepalived reads them again.
-func (f *Files) Repeat() error {
+func (f *TrackFiles) Repeat() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return errors.Join(lists.Map(slices.Sorted(maps.Keys(f.values)), func(name string) error { return f.write(name, f.values[name]) })...)
@@ -115,14 +114,14 @@ func (f *Files) Repeat() error {
 // write replaces the one digit of a file in place, which needs no space, or creates a
 // missing file. keepalived never sees an empty file, which would count as 0, and reads it
 // when it is closed.
-func (f *Files) write(name string, value int) error {
+func (f *TrackFiles) write(name string, value int) error {
 	path, text := filepath.Join(f.dir, name), []byte(strconv.Itoa(value)+"\n")
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
 		_, err = file.WriteAt(text, 0)
 		err = errors.Join(err, file.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		_, err = atomicfile.Write(path, text, 0o644)
+		_, err = fileio.Write(path, text, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("track file: %w", err)
@@ -132,12 +131,12 @@ func (f *Files) write(name string, value int) error {
 }
 
 // Values returns the contents of the files, sorted by name.
-func (f *Files) Values() []Value {
+func (f *TrackFiles) Values() []TrackValue {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []Value
+	var out []TrackValue
 	for _, name := range slices.Sorted(maps.Keys(f.values)) {
-		out = append(out, Value{Name: name, Value: f.values[name]})
+		out = append(out, TrackValue{Name: name, Value: f.values[name]})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package trackfile
+package health
 
 import (
 	"errors"
@@ -12,42 +12,42 @@ import (
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
-var terms = []vrrp.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", Initial: 1}}
+var trackTerms = []vrrp.Term{{Name: "lb-path", Points: 20}, {Name: "ingress-away", Initial: 1}}
 
-func open(t testing.TB, dir string) *Files {
+func openTerms(t testing.TB, dir string) *TrackFiles {
 	t.Helper()
-	f, err := Open(dir)
+	f, err := OpenTrackFiles(dir)
 	testkit.Must(t, err)
-	testkit.Must(t, f.Ensure(terms))
+	testkit.Must(t, f.Ensure(trackTerms))
 	return f
 }
 
-func read(t *testing.T, dir, name string) string {
+func readTrack(t *testing.T, dir, name string) string {
 	t.Helper()
 	return string(testkit.ReadFile(t, filepath.Join(dir, name)))
 }
 
-func TestFiles(t *testing.T) {
+func TestTrackFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run", "track")
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	for _, step := range []struct {
 		name    string
 		on      bool
 		changed bool
-		want    []Value
+		want    []TrackValue
 	}{
-		{"lb-path", false, false, []Value{{"ingress-away", 1}, {"lb-path", 0}}},
-		{"lb-path", true, true, []Value{{"ingress-away", 1}, {"lb-path", 1}}},
-		{"lb-path", true, false, []Value{{"ingress-away", 1}, {"lb-path", 1}}},
-		{"ingress-away", false, true, []Value{{"ingress-away", 0}, {"lb-path", 1}}},
-		{"lb-path", false, true, []Value{{"ingress-away", 0}, {"lb-path", 0}}},
+		{"lb-path", false, false, []TrackValue{{"ingress-away", 1}, {"lb-path", 0}}},
+		{"lb-path", true, true, []TrackValue{{"ingress-away", 1}, {"lb-path", 1}}},
+		{"lb-path", true, false, []TrackValue{{"ingress-away", 1}, {"lb-path", 1}}},
+		{"ingress-away", false, true, []TrackValue{{"ingress-away", 0}, {"lb-path", 1}}},
+		{"lb-path", false, true, []TrackValue{{"ingress-away", 0}, {"lb-path", 0}}},
 	} {
 		if changed, err := f.Set(step.name, step.on); changed != step.changed || err != nil {
 			t.Errorf("%+v: changed %v, error %v", step, changed, err)
 		}
 		testkit.Equal(t, step.want, f.Values())
 		for _, v := range step.want {
-			if got := read(t, dir, v.Name); got != string(rune('0'+v.Value))+"\n" {
+			if got := readTrack(t, dir, v.Name); got != string(rune('0'+v.Value))+"\n" {
 				t.Errorf("%+v: %s has %q", step, v.Name, got)
 			}
 		}
@@ -58,20 +58,20 @@ func TestFiles(t *testing.T) {
 }
 
 func TestEnsureKeepsValues(t *testing.T) {
-	f := open(t, t.TempDir())
+	f := openTerms(t, t.TempDir())
 	f.Set("lb-path", true)
-	testkit.Must(t, f.Ensure(append(terms, vrrp.Term{Name: "machine-config"})))
-	want := []Value{{"ingress-away", 1}, {"lb-path", 1}, {"machine-config", 0}}
+	testkit.Must(t, f.Ensure(append(trackTerms, vrrp.Term{Name: "machine-config"})))
+	want := []TrackValue{{"ingress-away", 1}, {"lb-path", 1}, {"machine-config", 0}}
 	testkit.Equal(t, want, f.Values())
 }
 
 func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	dir := t.TempDir()
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	f.Set("lb-path", true)
 	f.Ensure([]vrrp.Term{{Name: "old"}})
-	open(t, dir)
-	testkit.Equal(t, "0\n", read(t, dir, "lb-path"))
+	openTerms(t, dir)
+	testkit.Equal(t, "0\n", readTrack(t, dir, "lb-path"))
 	if _, err := os.Stat(filepath.Join(dir, "old")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file of an earlier run stands: %v", err)
 	}
@@ -80,14 +80,14 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 // A disk without space for another file accepts every change of existing ones.
 func TestFullDisk(t *testing.T) {
 	dir := testkit.SmallDisk(t)
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	testkit.FillDisk(t, dir)
 	for _, on := range []bool{true, false, true} {
 		if changed, err := f.Set("lb-path", on); !changed || err != nil {
 			t.Errorf("%v: changed %v, error %v", on, changed, err)
 		}
 	}
-	testkit.Equal(t, "1\n", read(t, dir, "lb-path"))
+	testkit.Equal(t, "1\n", readTrack(t, dir, "lb-path"))
 	if err := f.Ensure([]vrrp.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("one more file: %v", err)
 	}
@@ -96,16 +96,16 @@ func TestFullDisk(t *testing.T) {
 // A removed file is created again.
 func TestRemoved(t *testing.T) {
 	dir := t.TempDir()
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	testkit.Must(t, os.Remove(filepath.Join(dir, "lb-path")))
-	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
+	if changed, err := f.Set("lb-path", true); !changed || err != nil || readTrack(t, dir, "lb-path") != "1\n" {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
 }
 
 func TestReadOnly(t *testing.T) {
 	dir := testkit.SmallDisk(t)
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	unlock := testkit.LockDisk(t, dir)
 	for range 2 {
 		if changed, err := f.Set("lb-path", true); changed || !errors.Is(err, unix.EROFS) {
@@ -113,7 +113,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	unlock()
-	if changed, err := f.Set("lb-path", true); !changed || err != nil || read(t, dir, "lb-path") != "1\n" {
+	if changed, err := f.Set("lb-path", true); !changed || err != nil || readTrack(t, dir, "lb-path") != "1\n" {
 		t.Errorf("after it was mended: changed %v, error %v", changed, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestReadOnly(t *testing.T) {
 // A watcher that starts after a change is notified anyway.
 func TestRepeat(t *testing.T) {
 	dir := t.TempDir()
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	f.Set("lb-path", true)
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	testkit.Must(t, err)
@@ -136,23 +136,23 @@ func TestRepeat(t *testing.T) {
 	if n, err := unix.Read(fd, events); n != 2*unix.SizeofInotifyEvent || err != nil {
 		t.Errorf("%d bytes of events, error %v", n, err)
 	}
-	testkit.Equal(t, "1\n1\n", read(t, dir, "lb-path")+read(t, dir, "ingress-away"))
+	testkit.Equal(t, "1\n1\n", readTrack(t, dir, "lb-path")+readTrack(t, dir, "ingress-away"))
 }
 
 // A withdrawn file stays withdrawn, whatever checks report afterwards.
 func TestWithdraw(t *testing.T) {
 	dir := t.TempDir()
-	f := open(t, dir)
+	f := openTerms(t, dir)
 	for _, name := range []string{"lb-path", "ingress-away"} {
 		if _, err := f.Set(name, name == "lb-path"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	testkit.Must(t, f.Withdraw(terms))
+	testkit.Must(t, f.Withdraw(trackTerms))
 	for _, name := range []string{"lb-path", "ingress-away"} {
 		if changed, err := f.Set(name, true); changed || err != nil {
 			t.Errorf("%s: changed %v, error %v", name, changed, err)
 		}
-		testkit.Equal(testkit.In(t, name), "0\n", read(t, dir, name))
+		testkit.Equal(testkit.In(t, name), "0\n", readTrack(t, dir, name))
 	}
 }

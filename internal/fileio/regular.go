@@ -1,6 +1,4 @@
-// Package regular opens regular files only: a FIFO in a folder blocks its reader forever, and
-// so does a link to a terminal.
-package regular
+package fileio
 
 import (
 	"errors"
@@ -29,9 +27,10 @@ func (FS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 // Stat is os.Stat.
 func (FS) Stat(name string) (os.FileInfo, error) { return os.Stat(name) }
 
-// Open opens a regular file, or a link to one, for reading. A directory is EISDIR, anything
-// else ErrOther. It checks before opening, as opening a device may have effects, and again
-// after that, as the file may have been replaced: a FIFO is opened without waiting.
+// Open opens a regular file, or a link to one, for reading: a FIFO in a folder blocks its reader
+// forever, and so does a link to a terminal. A directory is EISDIR, anything else ErrOther. It
+// checks before opening, as opening a device may have effects, and again after that, as the file
+// may have been replaced: a FIFO is opened without waiting.
 func Open(root Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package peerconfig writes the configuration of routers that nodes announce VIPs to.
-package peerconfig
+package network
 
 import (
 	"embed"
@@ -18,8 +17,8 @@ var files embed.FS
 
 var parsed = templates.ParseAll(files)
 
-// Kinds are the programs of routers.
-var Kinds = []string{"frr", "bird"}
+// RouterKinds are the programs of routers.
+var RouterKinds = []string{"frr", "bird"}
 
 // Router is the side of a router of its sessions with the nodes.
 type Router struct {
@@ -100,5 +99,5 @@ func announces(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Peer) bool {
 	return slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return s.Hosts(&g, n.Role, n.Labels) })
 }
 
-// Conf returns the configuration of a router for one of Kinds.
+// Conf returns the configuration of a router for one of RouterKinds.
 func (r *Router) Conf(kind string) ([]byte, error) { return parsed.Run(kind+".conf", r) }

@@ -1,4 +1,4 @@
-package pod
+package manifest
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ var images = v1alpha1.Images{
 }
 
 // Every pod of every role decodes strictly, with its image and the credentials that it needs.
-func TestRender(t *testing.T) {
-	_, err := Render("nope", Params{})
+func TestRenderPod(t *testing.T) {
+	_, err := RenderPod("nope", PodParams{})
 	testkit.Fails(t, err, "no template of that name")
 	node := []string{"/var/lib/kubelet/kubeconfig", "/var/lib/kubelet/pki"}
 	credentials := map[string][]string{
@@ -34,7 +34,7 @@ func TestRender(t *testing.T) {
 	for role, want := range credentials {
 		for name, image := range map[string]string{Keepalived: images.Keepalived, HAProxy: images.HAProxy, CoreDNS: images.CoreDNS, MDNS: images.Agent} {
 			t.Run(role+"/"+name, func(t *testing.T) {
-				text, err := Render(name, Params{Role: role, Namespace: "openshift-vipgen-infra", Images: images})
+				text, err := RenderPod(name, PodParams{Role: role, Namespace: "openshift-vipgen-infra", Images: images})
 				testkit.Must(t, err)
 				var p corev1.Pod
 				if err := yaml.UnmarshalStrict(text, &p); err != nil {
@@ -79,7 +79,7 @@ func privileges(t *testing.T) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleBootstrap} {
 		for _, name := range []string{Keepalived, HAProxy, CoreDNS, MDNS} {
-			text, err := Render(name, Params{Role: role, Namespace: "n", Images: images})
+			text, err := RenderPod(name, PodParams{Role: role, Namespace: "n", Images: images})
 			testkit.Must(t, err)
 			var p corev1.Pod
 			testkit.Must(t, yaml.UnmarshalStrict(text, &p))

@@ -1,6 +1,4 @@
-// Package ports lists the ports and protocols that nodes need open for their VIPs, from the
-// nodes' configuration.
-package ports
+package network
 
 import (
 	"cmp"
@@ -10,7 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
-	"github.com/vipgen/vipgen/templates/pod"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 // Protocols, as in nftables.
@@ -68,10 +66,10 @@ func Rules(c *render.Cluster, role string) []Rule {
 	if role == v1alpha1.RoleBootstrap && s.Platform == "baremetal" {
 		b.add(tcp, s.Ports.Ironic, nodes, nil, "the provisioning service")
 	}
-	if has(pod.HAProxy) && v1alpha1.ControlPlaneRole(role) { // elsewhere on loopback
+	if has(manifest.HAProxy) && v1alpha1.ControlPlaneRole(role) { // elsewhere on loopback
 		b.add(tcp, s.Ports.HAProxy, anybody, nil, "haproxy: the API VIP's port is redirected here")
 	}
-	if has(pod.CoreDNS) {
+	if has(manifest.CoreDNS) {
 		from := here
 		if slices.ContainsFunc(s.Groups, func(g v1alpha1.Group) bool { return g.Role == v1alpha1.GroupDNS && s.Hosts(&g, role, nil) }) {
 			from = anybody
@@ -79,7 +77,7 @@ func Rules(c *render.Cluster, role string) []Rule {
 		b.add(udp, v1alpha1.DNSPort, from, nil, "coredns")
 		b.add(tcp, v1alpha1.DNSPort, from, nil, "coredns")
 	}
-	if has(pod.MDNS) {
+	if has(manifest.MDNS) {
 		b.add(udp, v1alpha1.MDNSPort, neighbor, mdnsGroups, "mdns-publisher")
 	}
 	for i := range s.Groups {
@@ -94,10 +92,10 @@ func Rules(c *render.Cluster, role string) []Rule {
 				b.add(tcp, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
 		}
-		if has(pod.BGP) && s.Announce == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
+		if has(manifest.BGP) && s.Announce == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
 			b.add(udp, v1alpha1.BFDPort, neighbor, nil, "BFD of the routers; nodes open the BGP sessions themselves")
 		}
-		if has(pod.Keepalived) {
+		if has(manifest.Keepalived) {
 			b.vrrp(s.VRRP)
 			if s.VRRP.Target.Mode != v1alpha1.ModeMulticast {
 				b.add(tcp, v1alpha1.ClientsPort, nodes, nil, "keepalived's agent: lists of the VIPs' clients")

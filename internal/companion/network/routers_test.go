@@ -1,4 +1,4 @@
-package peerconfig
+package network
 
 import (
 	"net/netip"

@@ -1,0 +1,2 @@
+// Package fileio opens regular files only, and replaces files atomically.
+package fileio
