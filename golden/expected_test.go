@@ -7,7 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
@@ -109,8 +111,22 @@ func decode(t testing.TB, r result, path string) ignition.Bundle {
 	return decodeData(t, path, data)
 }
 
+// encodedFile identifies a file of a result.
+type encodedFile struct {
+	path string
+	data *byte
+}
+
+// bundles has the ignition.Bundle of each encodedFile, which several checks of a case read.
+var bundles sync.Map
+
+// decodeData decodes a file. Tests share the result and must not modify it.
 func decodeData(t testing.TB, path string, data []byte) ignition.Bundle {
 	t.Helper()
+	key := encodedFile{path, unsafe.SliceData(data)}
+	if b, ok := bundles.Load(key); ok {
+		return b.(ignition.Bundle)
+	}
 	documents, err := ignition.Decode(path, data)
 	testkit.Must(testkit.In(t, path), err)
 	if len(documents) != 1 {
@@ -123,5 +139,6 @@ func decodeData(t testing.TB, path string, data []byte) ignition.Bundle {
 		}
 	}
 	testkit.Empty(testkit.In(t, path), d.Notes)
+	bundles.Store(key, d.Bundle())
 	return d.Bundle()
 }

@@ -199,6 +199,9 @@ var escaped = regexp.MustCompile("{{-? *[\"'`]+ *{{|{{-? *[\"'`]}}|}}[\"'`] *-?}
 // checkDelimiters: nothing in the output is a template of a template.
 func checkDelimiters(t *testing.T, r result) {
 	for path, data := range r.rendered {
+		if !bytes.Contains(data, []byte("{{")) && !bytes.Contains(data, []byte("}}")) {
+			continue // the expression takes much longer over encoded files
+		}
 		if found := escaped.Find(data); found != nil {
 			t.Errorf("%s has escaped delimiters: %q", path, found)
 		}

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -81,12 +82,13 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 				return
 			default:
 				c.redirects.poll()
+				runtime.Gosched() // to the test, which waits for the lock
 			}
 		}
 	})
 	defer looking.Wait()
 	defer close(end)
-	for range 200 {
+	for range 500 {
 		for _, s := range []*v1alpha1.ClusterConfigSpec{spec(first, more), spec(first)} {
 			testkit.Must(t, c.Follow(s, v1alpha1.RoleMaster, nil))
 		}

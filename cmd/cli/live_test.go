@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // as cmd/vipgen does
 	}
+	testkit.InMemory()
 	os.Exit(m.Run())
 }
 

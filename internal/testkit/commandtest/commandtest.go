@@ -133,14 +133,18 @@ var allowedWords = regexp.MustCompile(`--beside( NAME| rendered)?\b|--advert-int
 var placeholder = regexp.MustCompile(`(?m)^ +(?:-\w, )?--[\w-]+ (form|how|how many|long|one|way|time|times|long|kinds)\b  `)
 
 func checkWords(t *testing.T, helps map[string]string) {
+	expressions := map[string]*regexp.Regexp{}
+	for old := range oldWords {
+		expressions[old] = regexp.MustCompile(`(?i:` + old + `)`)
+	}
 	for name, help := range helps {
 		if m := placeholder.FindString(help); m != "" {
 			t.Errorf("%s --help: %s", name, m)
 		}
 		text := strings.Join(strings.Fields(allowedWords.ReplaceAllString(help, "")), " ")
 		for old, instead := range oldWords {
-			if found := regexp.MustCompile(`(?i).{0,40}(?:` + old + `).{0,30}`).FindString(text); found != "" {
-				t.Errorf("%s --help: %q: write %s", name, found, instead)
+			if at := expressions[old].FindStringIndex(text); at != nil {
+				t.Errorf("%s --help: %q: write %s", name, text[max(at[0]-40, 0):min(at[1]+30, len(text))], instead)
 			}
 		}
 	}
