@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
-	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/tickle"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -56,7 +55,7 @@ type Job struct {
 	vips       storedVIPs
 	neighbours *neighbours.Neighbours
 	tickler    *tickle.Tickler
-	record     *record.Record
+	record     *record
 	publisher  publisher
 	wasStale   bool // at the last observe
 }

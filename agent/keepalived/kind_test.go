@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/tickle"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -126,7 +125,7 @@ func TestWroteState(t *testing.T) {
 
 // Metrics have the values of the state published last.
 func TestMetrics(t *testing.T) {
-	j := &Job{tickler: tickle.New(0, slog.New(slog.DiscardHandler)), record: &record.Record{}}
+	j := &Job{tickler: tickle.New(0, slog.New(slog.DiscardHandler)), record: &record{}}
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(j)
 	metrics := func(s *state.Keepalived) string {

@@ -30,7 +30,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	j.logLeftOut(d.conf.Idle)
-	held := j.record.Addresses()
+	held := j.record.nodeAddresses()
 	here := append(d.vips(), held...)
 	j.vips.add(vipsOf(d.conf), func(a netip.Addr) bool { return held != nil && !slices.Contains(here, a) })
 	conf, err := templates.ExecuteFile(j.below(v1alpha1.KeepalivedTemplate), d.conf)
@@ -81,7 +81,7 @@ func (j *Job) decide() (*decision, error) {
 	over, resumed := j.bootstrap.State()
 	d := decide(f, chosen, over)
 	n := &membership.Node{
-		Facts: f, Conf: d.conf, Wanted: j.daemon.Wanted(), Since: j.record.Since, RemoveVIPs: func() { j.vips.remove(d.vips()) },
+		Facts: f, Conf: d.conf, Wanted: j.daemon.Wanted(), Since: j.record.heldSince, RemoveVIPs: func() { j.vips.remove(d.vips()) },
 	}
 	switch {
 	case chosen.byModeFile:
@@ -104,13 +104,13 @@ func (j *Job) starting(ctx context.Context) error {
 			neighbours.Prime(i.Peers)
 		}
 	}
-	j.record.Add(events.KeepalivedStarting)
+	j.record.add(events.KeepalivedStarting)
 	return j.clean(ctx)
 }
 
 // died cleans up after a keepalived that ended although it was wanted.
 func (j *Job) died(ctx context.Context) error {
-	j.record.Add(events.KeepalivedDied)
+	j.record.add(events.KeepalivedDied)
 	return j.clean(ctx)
 }
 

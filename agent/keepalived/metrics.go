@@ -75,10 +75,10 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 	}
 	collectSettings(to, s)
 	clientsTold.Put(to, float64(j.tickler.Sent()))
-	lateBy.Put(to, j.record.Lateness().Seconds())
+	lateBy.Put(to, j.record.lateness().Seconds())
 	for _, i := range s.Instances {
 		collectInstance(to, &i)
-		n, m, d := j.record.Count(i.VIP, time.Now())
+		n, m, d := j.record.counts(i.VIP, time.Now())
 		vipTaken.Put(to, float64(n), i.Name, i.VIP.String())
 		vipLost.Put(to, float64(m), i.Name, i.VIP.String())
 		vipHeldFor.Put(to, d.Seconds(), i.Name, i.VIP.String())

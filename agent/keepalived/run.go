@@ -14,7 +14,6 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/keepalived/neighbours"
-	"github.com/vipgen/vipgen/agent/keepalived/record"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/agent/tickle"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -27,7 +26,7 @@ func (j *Job) Run(ctx context.Context) error {
 	if err := j.prepare(ctx); err != nil {
 		return err
 	}
-	defer j.record.Close()
+	defer j.record.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := j.checks.Watch(ctx); err != nil {
@@ -55,11 +54,11 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	<-ctx.Done()
-	j.record.Add(events.AgentStopping)
+	j.record.add(events.AgentStopping)
 	j.daemon.Close() // before all else: clients must not notice that this node ends
 	moved()
 	all.Wait()
-	j.record.End(failed)
+	j.record.ended(failed)
 	j.checks.Stop()
 	j.guard.end()
 	j.neighbours.Limit(nil)
@@ -98,15 +97,15 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.bootstrap = gate.NewLifetime(j.below(keptEnd), j.Log)
 	}
-	j.record = record.Open(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
-	j.checks.Board.Notify = j.record.Check
+	j.record = openRecord(j.below(keepDir), j.Source.Name, j.Source.Role, booted, j.Log)
+	j.checks.Board.Notify = j.record.checked
 	j.daemon.Process.Command.Logged = func(line []byte) bool {
-		j.record.Line(line)
+		j.record.line(line)
 		return !wroteState(line)
 	}
 	reload := j.daemon.Reload
 	j.daemon.Reload = func(ctx context.Context) error {
-		j.record.Add(events.KeepalivedReload)
+		j.record.add(events.KeepalivedReload)
 		return reload(ctx)
 	}
 	return nil

@@ -79,7 +79,7 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 		Now: now, Up: now.Sub(m.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
 		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
-		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.Addresses(), Adverts: m.adverts.received(now), Peers: f.Node.Peers,
+		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.nodeAddresses(), Adverts: m.adverts.received(now), Peers: f.Node.Peers,
 	}
 	if m.machine.Pending(&in) {
 		in.Unready = j.unready(f, &t, in.OpenShift, list.Bootstrap)
@@ -122,7 +122,7 @@ func (j *Job) tryOut(conf *keepalived.Conf) error {
 
 // announceHeld announces the VIPs of a configuration that are on this node.
 func (j *Job) announceHeld(conf *keepalived.Conf) {
-	held := j.record.Addresses()
+	held := j.record.nodeAddresses()
 	j.neighbours.Announce(slices.DeleteFunc(vipsOf(conf), func(vip netip.Addr) bool { return !slices.Contains(held, vip) }))
 }
 

@@ -32,7 +32,7 @@ func (j *Job) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		j.record.Late(time.Since(due))
+		j.record.delayed(time.Since(due))
 		due = time.Now().Add(tick.Reset(every))
 		// A node that takes part while no API server lists it looks for other holders.
 		if d := j.decided.Load(); j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || j.stale() && d != nil && d.takesPart() {
@@ -69,10 +69,10 @@ func (j *Job) observe() bool {
 	if d != nil {
 		vips, instances = d.vips(), d.conf.Instances
 	}
-	before, acquired := j.record.Observe(time.Now(), vips, held)
+	before, acquired := j.record.observe(time.Now(), vips, held)
 	j.neighbours.Announce(acquired)
 	j.tickler.Observe(held, acquired)
-	j.record.Moves(instances, before, held)
+	j.record.moved(instances, before, held)
 	return lost || fresh || stale && len(acquired) > 0 || membership.LostSource(instances, held)
 }
 
@@ -84,12 +84,12 @@ func (j *Job) publish() {
 	holders := j.daemon.dump.poll()
 	if d := j.decided.Load(); d != nil {
 		s.LeftOut, s.VRRP, s.Migration, s.Migrations = d.conf.Idle, d.node.VRRP, d.migration, d.migrations
-		s.Instances = instanceStates(d.conf, j.files.Values(), j.record.Addresses())
+		s.Instances = instanceStates(d.conf, j.files.Values(), j.record.nodeAddresses())
 		for i := range s.Instances {
 			heldBy(&s.Instances[i], holders, d.node.Peers)
 			s.Instances[i].Clients = j.tickler.Known(s.Instances[i].VIP)
 		}
 	}
-	j.record.Changes(j.publisher.last.Load(), &s)
+	j.record.changed(j.publisher.last.Load(), &s)
 	j.publisher.publish(j.State, &s, j.Log)
 }

@@ -1,4 +1,4 @@
-package record
+package keepalived
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 var compareEvents = cmp.Options{cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()}
 
 // Lines logged by keepalived 2.2.7, and the events that are recorded for them.
-func TestLines(t *testing.T) {
+func TestLogLines(t *testing.T) {
 	const now = "Mon Nov  3 06:22:17 2025: "
 	four, six := netip.MustParseAddr("192.0.2.12"), netip.MustParseAddr("2001:db8::c")
 	for line, want := range map[string]events.Event{
@@ -56,12 +56,12 @@ func TestLines(t *testing.T) {
 // Log lines that keepalived repeats with every advertisement are recorded once, until the
 // instance changes its state, or the peer was silent for a while. Its actions are
 // recorded each time.
-func TestRepeatedLines(t *testing.T) {
+func TestRepeatedLogLines(t *testing.T) {
 	const (
 		low = "(a) received lower priority (48) advert from 192.0.2.12 - discarding"
 		two = "(a) received lower priority (48) advert from 192.0.2.11 - discarding"
 	)
-	var l lines
+	var l logLines
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, tt := range []struct {
 		after time.Duration
@@ -101,8 +101,8 @@ func TestRepeatedLines(t *testing.T) {
 	}
 }
 
-// FuzzLines: a daemon may log anything.
-func FuzzLines(f *testing.F) {
+// FuzzLogLines: a daemon may log anything.
+func FuzzLogLines(f *testing.F) {
 	f.Add([]byte("Mon Nov  3 06:22:17 2025: (a) Master received advert from 192.0.2.12 with higher priority 68, ours 48"))
 	f.Add([]byte("A thread timer expired 1e300 seconds ago"))
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -162,7 +162,7 @@ func TestChanges(t *testing.T) {
 	testkit.Equal(t, want, changes(&before, &now), compareEvents)
 }
 
-func TestStatistic(t *testing.T) {
+func TestThrottledStatistic(t *testing.T) {
 	const stat = "usage_usec 5\nnr_throttled 3\nthrottled_usec 1200\n"
 	if n, ok := statistic([]byte(stat), "throttled_usec "); n != 1200 || !ok {
 		t.Errorf("%d, %v", n, ok)
@@ -180,8 +180,8 @@ func TestHoldings(t *testing.T) {
 	begin := time.Now()
 	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }
 	vips := []netip.Addr{vip, other}
-	var h Holdings
-	if h.Addresses() != nil {
+	var h holdings
+	if h.nodeAddresses() != nil {
 		t.Error("addresses before they are known")
 	}
 	for _, step := range []struct {
@@ -195,24 +195,24 @@ func TestHoldings(t *testing.T) {
 		{40, []netip.Addr{own}, false},
 		{50, []netip.Addr{own, vip}, true},
 	} {
-		if _, acquired := h.Observe(at(step.at), vips, step.addresses); slices.Contains(acquired, vip) != step.acquired || slices.Contains(acquired, own) {
+		if _, acquired := h.observe(at(step.at), vips, step.addresses); slices.Contains(acquired, vip) != step.acquired || slices.Contains(acquired, own) {
 			t.Errorf("after %d s: acquired %v", step.at, acquired)
 		}
 	}
-	if taken, lost, held := h.Count(vip, at(55)); taken != 2 || lost != 1 || held != 35*time.Second {
+	if taken, lost, held := h.counts(vip, at(55)); taken != 2 || lost != 1 || held != 35*time.Second {
 		t.Errorf("taken %d, lost %d, held for %v", taken, lost, held)
 	}
-	if taken, lost, held := h.Count(other, at(55)); taken != 0 || lost != 0 || held != 0 {
+	if taken, lost, held := h.counts(other, at(55)); taken != 0 || lost != 0 || held != 0 {
 		t.Errorf("taken %d, lost %d, held for %v", taken, lost, held)
 	}
-	if since, held := h.Since(vip); !held || !since.Equal(at(50)) {
+	if since, held := h.heldSince(vip); !held || !since.Equal(at(50)) {
 		t.Errorf("held %t since %v", held, since)
 	}
-	if since, held := h.Since(own); !held || !since.Equal(at(0)) {
+	if since, held := h.heldSince(own); !held || !since.Equal(at(0)) {
 		t.Errorf("held %t since %v", held, since)
 	}
-	h.Observe(at(60), vips[1:], []netip.Addr{own, vip})
-	if taken, _, _ := h.Count(vip, at(60)); taken != 0 {
+	h.observe(at(60), vips[1:], []netip.Addr{own, vip})
+	if taken, _, _ := h.counts(vip, at(60)); taken != 0 {
 		t.Error("an address that is no VIP any more is counted")
 	}
 }

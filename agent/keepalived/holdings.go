@@ -1,4 +1,4 @@
-package record
+package keepalived
 
 import (
 	"net/netip"
@@ -10,12 +10,12 @@ import (
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
-// Holdings holds the addresses of this node and the history of each VIP on it since the
+// holdings holds the addresses of this node and the history of each VIP on it since the
 // job began. The sums over all nodes show how often a VIP moved, and how long no node
 // held it.
-type Holdings struct {
+type holdings struct {
 	mu        sync.Mutex
-	addresses []netip.Addr // nil before the first Observe
+	addresses []netip.Addr // nil before the first observe
 	since     map[netip.Addr]time.Time
 	vips      map[netip.Addr]*holding
 }
@@ -29,9 +29,9 @@ type holding struct {
 	since time.Time
 }
 
-// Observe replaces the addresses of the node and counts the cluster's VIPs among them. It
+// observe replaces the addresses of the node and counts the cluster's VIPs among them. It
 // returns the previous addresses and the VIPs acquired since.
-func (h *Holdings) Observe(now time.Time, vips, addresses []netip.Addr) (before, acquired []netip.Addr) {
+func (h *holdings) observe(now time.Time, vips, addresses []netip.Addr) (before, acquired []netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	since := make(map[netip.Addr]time.Time, len(addresses))
@@ -47,7 +47,7 @@ func (h *Holdings) Observe(now time.Time, vips, addresses []netip.Addr) (before,
 	})
 }
 
-func (h *Holdings) count(now time.Time, vips []netip.Addr) {
+func (h *holdings) count(now time.Time, vips []netip.Addr) {
 	counted := make(map[netip.Addr]*holding, len(vips))
 	for _, vip := range vips {
 		v := h.vips[vip]
@@ -68,23 +68,23 @@ func (h *Holdings) count(now time.Time, vips []netip.Addr) {
 	h.vips = counted
 }
 
-// Addresses returns the addresses of the node; nil before they are known.
-func (h *Holdings) Addresses() []netip.Addr {
+// nodeAddresses returns the addresses of the node; nil before they are known.
+func (h *holdings) nodeAddresses() []netip.Addr {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.addresses
 }
 
-// Since reports whether an address is on this node, and since when.
-func (h *Holdings) Since(a netip.Addr) (since time.Time, held bool) {
+// heldSince reports whether an address is on this node, and since when.
+func (h *holdings) heldSince(a netip.Addr) (since time.Time, held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	since, held = h.since[a]
 	return since, held
 }
 
-// Count returns how often the node took and lost a VIP, and for how long it has held it.
-func (h *Holdings) Count(vip netip.Addr, now time.Time) (taken, lost int, held time.Duration) {
+// counts returns how often the node took and lost a VIP, and for how long it has held it.
+func (h *holdings) counts(vip netip.Addr, now time.Time) (taken, lost int, held time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.vips[vip]
@@ -97,8 +97,8 @@ func (h *Holdings) Count(vip netip.Addr, now time.Time) (taken, lost int, held t
 	return v.taken, v.lost, v.held + now.Sub(v.since)
 }
 
-// Moves records VIPs of instances that the node acquired or lost.
-func (r *Record) Moves(instances []keepalived.Instance, before, now []netip.Addr) {
+// moved records VIPs of instances that the node acquired or lost.
+func (r *record) moved(instances []keepalived.Instance, before, now []netip.Addr) {
 	for _, i := range instances {
 		vip := i.VIP.Addr()
 		switch is, was := slices.Contains(now, vip), slices.Contains(before, vip); {

@@ -1,4 +1,4 @@
-package record
+package keepalived
 
 import (
 	"net/netip"
@@ -10,10 +10,10 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 )
 
-// lines finds events in keepalived's log, the only source with millisecond times of state
+// logLines finds events in keepalived's log, the only source with millisecond times of state
 // changes, and of changes that no advertisement caused. The texts are those of keepalived
 // 2.2.7; other lines are ignored. It is used only by the log reader.
-type lines struct {
+type logLines struct {
 	// received holds the last time of each advertisement: keepalived logs every one.
 	received map[advertisement]time.Time
 }
@@ -40,7 +40,7 @@ const leastLate = 30 * time.Millisecond
 const maxLate = 24 * time.Hour
 
 // event returns the event of a line, unless there is none or it was recorded just now.
-func (l *lines) event(line []byte, now time.Time) (events.Event, bool) {
+func (l *logLines) event(line []byte, now time.Time) (events.Event, bool) {
 	e, ok := parseLine(line)
 	if !ok {
 		return e, false
@@ -112,20 +112,20 @@ func parseInstance(text string) (e events.Event, ok bool) {
 		if at(6) == "same" { // ADDRESS with same priority P but higher IP address than ours
 			e.Own = e.Priority
 		}
-		e.Peer = address(at(4))
+		e.Peer = parsePeer(at(4))
 	case has("Received advert from "): // ADDRESS with lower priority P, ours O
 		e.Kind, e.Priority, e.Own = events.LowerReceived, number(7), number(9)
-		e.Peer = address(at(3))
+		e.Peer = parsePeer(at(3))
 	case has("received lower priority "): // (P) advert from ADDRESS
 		e.Kind, e.Priority = events.LowerReceived, number(3)
-		e.Peer = address(at(6))
+		e.Peer = parsePeer(at(6))
 	default:
 		return e, false
 	}
 	return e, true
 }
 
-func address(text string) netip.Addr {
+func parsePeer(text string) netip.Addr {
 	a, _ := netip.ParseAddr(text)
 	return a.WithZone("")
 }
