@@ -1,13 +1,11 @@
 package reference
 
 import (
+	"flag"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
@@ -74,138 +72,31 @@ func rendered(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) map[str
 	return out
 }
 
-// settings returns the lines of keepalived.conf that affect timing and election, those of a
-// block after its name.
-func settings(conf string) (out []string) {
-	var block string
-	for line := range strings.Lines(conf) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) < 2:
-		case f[0] == "vrrp_script" || f[0] == "vrrp_instance" || f[0] == "vrrp_sync_group":
-			block = f[1]
-		case slices.Contains([]string{"interval", "weight", "rise", "fall", "version", "priority", "advert_int", "state", "auth_pass", "unicast_src_ip"}, f[0]):
-			out = append(out, block+" "+strings.Join(f, " "))
-		}
-	}
-	return out
-}
-
-// block returns the words of the first block of a kind in an instance.
-func block(t *testing.T, conf, instance, kind string) []string {
-	t.Helper()
-	_, rest, ok := strings.Cut(conf, "vrrp_instance "+instance+" {")
-	rest, _, _ = strings.Cut(rest, "\n}\n")
-	if !ok {
-		t.Fatalf("no instance %s in\n%s", instance, conf)
-	}
-	_, rest, ok = strings.Cut(rest, kind+" {")
-	if !ok {
-		return nil
-	}
-	rest, _, _ = strings.Cut(rest, "}")
-	return strings.Fields(rest)
-}
-
 var (
 	masterNode    = node("master", 10, "master:11", "master:12", "worker:20")
 	workerNode    = node("worker", 20, "master:10", "master:11", "worker:21")
 	bootstrapNode = node("bootstrap", 9, "master:10", "master:11")
 )
 
-func TestSettings(t *testing.T) {
-	instance := func(name string, version, priority int, password, source string) []string {
-		out := []string{name + " state BACKUP", fmt.Sprintf("%s version %d", name, version), fmt.Sprintf("%s priority %d", name, priority), name + " advert_int 1"}
-		if source != "" {
-			out = append(out, name+" unicast_src_ip "+source)
-		}
-		if password != "" {
-			out = append(out, name+" auth_pass "+password)
-		}
-		return out
-	}
-	api := []string{
-		"chk_ocp_lb interval 2", "chk_ocp_lb weight 20", "chk_ocp_lb rise 3", "chk_ocp_lb fall 3",
-		"chk_ocp_both interval 2", "chk_ocp_both weight 5", "chk_ocp_both rise 3", "chk_ocp_both fall 3",
-		"chk_mcs interval 2", "chk_mcs weight 3", "chk_mcs rise 3", "chk_mcs fall 3",
-	}
-	ingress := []string{
-		"chk_ingress interval 1", "chk_ingress rise 3", "chk_ingress fall 2",
-		"chk_ingress_ready interval 1", "chk_ingress_ready weight 10", "chk_ingress_ready rise 3", "chk_ingress_ready fall 2",
-		"chk_default_ingress interval 5", "chk_default_ingress weight 50", "chk_default_ingress rise 3", "chk_default_ingress fall 2",
-	}
-	for _, tt := range []struct {
-		name string
-		node *v1alpha1.Node
-		want []string
-	}{
-		{"master", masterNode, slices.Concat(api, ingress,
-			instance("demo_API_0", 2, 40, "demo_api", "192.0.2.10"), instance("demo_API_1", 3, 40, "", "2001:db8::10"),
-			instance("demo_INGRESS_0", 2, 20, "demo_ing", "192.0.2.10"), instance("demo_INGRESS_1", 3, 20, "", "2001:db8::10"))},
-		{"worker", workerNode, slices.Concat(ingress,
-			instance("demo_INGRESS_0", 2, 20, "demo_ing", "192.0.2.20"), instance("demo_INGRESS_1", 3, 20, "", "2001:db8::20"))},
-		{"bootstrap", bootstrapNode, slices.Concat(
-			instance("demo_API_0", 2, 70, "demo_api", "192.0.2.9"), instance("demo_API_1", 3, 70, "", "2001:db8::9"))},
-		{"bootstrap alone: multicast", node("bootstrap", 9), slices.Concat(
-			instance("demo_API_0", 2, 70, "demo_api", ""), instance("demo_API_1", 3, 70, "", ""))},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			conf := rendered(t, cluster(nil), tt.node)[v1alpha1.KeepalivedConf]
-			if diff := cmp.Diff(tt.want, settings(conf)); diff != "" {
-				t.Errorf("settings (-want +got):\n%s\n%s", diff, conf)
-			}
-			daemon.Keepalived(t, []byte(conf))
-		})
-	}
-}
+var update = flag.Bool("update", false, "write what comes out to testdata")
 
-func TestBlocks(t *testing.T) {
-	master := rendered(t, cluster(nil), masterNode)[v1alpha1.KeepalivedConf]
-	worker := rendered(t, cluster(nil), workerNode)[v1alpha1.KeepalivedConf]
-	bootstrap := rendered(t, cluster(nil), bootstrapNode)[v1alpha1.KeepalivedConf]
-	for _, tt := range []struct {
-		name, conf, instance, block string
-		want                        []string
-	}{
-		{"peers of the API are the control plane", master, "demo_API_0", "unicast_peer", []string{"192.0.2.11", "192.0.2.12"}},
-		{"peers by IPv6", master, "demo_API_1", "unicast_peer", []string{"2001:db8::11", "2001:db8::12"}},
-		{"peers of ingress are all nodes", master, "demo_INGRESS_0", "unicast_peer", []string{"192.0.2.11", "192.0.2.12", "192.0.2.20"}},
-		{"also of a worker", worker, "demo_INGRESS_0", "unicast_peer", []string{"192.0.2.10", "192.0.2.11", "192.0.2.21"}},
-		{"checks of the API", master, "demo_API_1", "track_script", []string{"chk_ocp_lb", "chk_ocp_both", "chk_mcs"}},
-		{"checks of ingress", worker, "demo_INGRESS_1", "track_script", []string{"chk_ingress", "chk_ingress_ready", "chk_default_ingress"}},
-		{"no checks on the bootstrap", bootstrap, "demo_API_0", "track_script", nil},
-		{"a VIP has a host prefix", master, "demo_API_0", "virtual_ipaddress", []string{"192.0.2.5/32"}},
-	} {
-		testkit.Equal(testkit.In(t, tt.name), tt.want, block(t, tt.conf, tt.instance, tt.block))
+// TestRendered: the daemons accept the configurations, in testdata. Peers of the API are the
+// control plane, those of ingress all nodes; a bootstrap host has no checks, and without peers
+// it sends to all (multicast); the checks of instances that move together belong to their group.
+func TestRendered(t *testing.T) {
+	for name, n := range map[string]*v1alpha1.Node{"master": masterNode, "worker": workerNode, "bootstrap": bootstrapNode, "bootstrap-alone": node("bootstrap", 9)} {
+		conf := []byte(rendered(t, cluster(nil), n)[v1alpha1.KeepalivedConf])
+		testkit.Kept(t, "testdata/"+name+".conf", conf, *update)
+		daemon.Keepalived(t, conf)
 	}
-}
-
-// The checks of instances that move together belong to their group.
-func TestTogether(t *testing.T) {
-	c := cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].Together = true })
-	conf := rendered(t, c, masterNode)[v1alpha1.KeepalivedConf]
-	daemon.Keepalived(t, []byte(conf))
-	_, group, _ := strings.Cut(conf, "vrrp_sync_group demo_API {")
-	group, _, _ = strings.Cut(group, "\n}\n")
-	want := strings.Fields("group { demo_API_0 demo_API_1 } track_script { chk_ocp_lb chk_ocp_both chk_mcs }")
-	testkit.Equal(t, want, strings.Fields(group))
-	if got := block(t, conf, "demo_API_0", "track_script"); got != nil {
-		t.Errorf("a member has checks: %q", got)
-	}
-}
-
-func TestHAProxy(t *testing.T) {
-	files := rendered(t, cluster(nil), masterNode)
-	cfg := files[v1alpha1.HAProxyConf]
-	daemon.HAProxy(t, []byte(cfg))
-	testkit.Contains(t, cfg,
-		"frontend main\n    bind :::9445 v4v6\n",
-		"    bind :::9444 v4v6\n    monitor-uri /haproxy_ready\n",
-		"    option httpchk GET /readyz HTTP/1.0\n",
-		"    server master-10 192.0.2.10:6443 weight 1 verify none check check-ssl inter 1s fall 2 rise 3\n",
-		"    server master-12 192.0.2.12:6443 weight",
-	)
-	testkit.Equal(t, 3, strings.Count(cfg, "    server "))
+	together := rendered(t, cluster(func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].Together = true }), masterNode)[v1alpha1.KeepalivedConf]
+	daemon.Keepalived(t, []byte(together))
+	testkit.Contains(t, strings.Join(strings.Fields(together), " "),
+		"vrrp_sync_group demo_API { group { demo_API_0 demo_API_1 } track_script { chk_ocp_lb chk_ocp_both chk_mcs } }")
+	testkit.Equal(testkit.In(t, "checks of the group and of both instances of ingress"), 3, strings.Count(together, "track_script {"))
+	cfg := []byte(rendered(t, cluster(nil), masterNode)[v1alpha1.HAProxyConf])
+	testkit.Kept(t, "testdata/haproxy.cfg", cfg, *update)
+	daemon.HAProxy(t, cfg)
 	blind := node("master", 10, "master:11")
 	blind.NoIPv6 = true
 	testkit.Lacks(t, rendered(t, cluster(nil), blind)[v1alpha1.HAProxyConf], "::")
@@ -228,8 +119,7 @@ func TestRefusals(t *testing.T) {
 		{"a cluster that is not valid", func(s *v1alpha1.ClusterConfigSpec) { s.Domain = "a b" }, masterNode, images, "spec.domain"},
 		{"no image", nil, masterNode, v1alpha1.Images{Keepalived: "k"}, "image"},
 	} {
-		if _, err := render(cluster(tt.cluster), tt.node, tt.images); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		_, err := render(cluster(tt.cluster), tt.node, tt.images)
+		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 	}
 }
