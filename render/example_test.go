@@ -3,10 +3,8 @@ package render_test
 import (
 	"bytes"
 	"fmt"
-	"net/netip"
 	"os"
 
-	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -54,29 +52,4 @@ func ExampleLoad() {
 	// install-config.yaml 25 bad-address
 	// vipgen.yaml 3 unknown-field
 	// true
-}
-
-// The files that the agent writes on a node with these facts.
-func ExamplePreview() {
-	cluster, problems, err := render.Load(sources(), render.Options{})
-	if err != nil {
-		fmt.Println(problems)
-		return
-	}
-	files, err := render.Preview(cluster.Config, &v1alpha1.Node{
-		Name: "worker-0", Role: "worker",
-		Interfaces: []v1alpha1.Interface{{Name: "ens192", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.20/24")}, DefaultRoute4: true}},
-		Peers:      []v1alpha1.Peer{{Name: "worker-1", Role: "worker", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.21")}}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, f := range files {
-		fmt.Println(f.Path)
-	}
-	// Output:
-	// /etc/keepalived/keepalived.conf
-	// /etc/coredns/Corefile
-	// /etc/coredns/hosts
 }

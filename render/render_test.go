@@ -136,52 +136,38 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The initial VRRP settings of a cluster depend on the owner of the bootstrap host (hard case
-// 23).
-func TestStart(t *testing.T) {
-	tests := []struct {
-		name, platform, spec  string
-		start, target, passwd string
-	}{
-		{"OpenShift's own keepalived is there", managed, "", "classic", "fast", "demo_api"},
-		{"it is not", userManaged, "", "", "fast", "demo_api"},
-		{"the user knows better", managed, "vrrp: {interoperable: false}", "", "fast", "demo_api"},
-		{"classic is how it starts anyway", managed, "vrrp: {profile: classic}", "", "classic", "demo_api"},
-		{"outside", userManaged, "loadBalancer: {type: External}", "", "", ""},
-	}
-	for _, tt := range tests {
-		s := mustLoad(t, input("demo", tt.platform, tt.spec), Options{}).Config.Spec
-		start := ""
-		if s.VRRP.Start != nil {
-			start = string(s.VRRP.Start.Profile)
-		}
-		if start != tt.start || string(s.VRRP.Target.Profile) != tt.target || s.Groups[0].Password != tt.passwd {
-			t.Errorf("%s: starts as %q, then %q, password %q", tt.name, start, s.VRRP.Target.Profile, s.Groups[0].Password)
-		}
-	}
-}
-
 // Virtual machines stall occasionally, so that the platform determines the profile unless the
-// user does.
-func TestDefaultProfile(t *testing.T) {
-	tests := []struct{ platform, spec, profile, why string }{
-		{managed, "", "fast", "nodes of platform baremetal are taken for metal"},
-		{vips("vsphere"), "", "virtual", "nodes of platform vsphere are virtual machines"},
-		{vips("openstack"), "", "virtual", "openstack"},
-		{vips("nutanix"), "", "virtual", "nutanix"},
-		{"ovirt: {api_vips: [192.0.2.2], ingress_vips: [192.0.2.3]}", "vrrp: {mode: multicast}", "virtual", "ovirt"},
-		{"none: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "nodes of platform none are taken for metal"},
-		{"external: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "fast", "external"},
-		{vips("vsphere"), "vrrp: {profile: fast}", "fast", ""},
-		{vips("vsphere"), "vrrp: {profile: custom, advertInterval: 100ms}", "custom", ""},
-		{managed, "vrrp: {profile: virtual}", "virtual", ""},
-		{userManaged, "loadBalancer: {type: External}", "", ""},
+// user does. The initial VRRP settings depend on the owner of the bootstrap host (hard case 23).
+func TestStart(t *testing.T) {
+	tests := []struct{ platform, spec, start, profile, why string }{
+		{managed, "", "classic", "fast", "nodes of platform baremetal are taken for metal"},
+		{userManaged, "", "", "fast", "baremetal"},
+		{managed, "vrrp: {interoperable: false}", "", "fast", "baremetal"},
+		{managed, "vrrp: {profile: classic}", "", "classic", ""},
+		{managed, "vrrp: {profile: virtual}", "classic", "virtual", ""},
+		{userManaged, "loadBalancer: {type: External}", "", "", ""},
+		{vips("vsphere"), "", "classic", "virtual", "nodes of platform vsphere are virtual machines"},
+		{vips("vsphere"), "vrrp: {profile: fast}", "classic", "fast", ""},
+		{vips("vsphere"), "vrrp: {profile: custom, advertInterval: 100ms}", "classic", "custom", ""},
+		{vips("openstack"), "", "classic", "virtual", "openstack"},
+		{vips("nutanix"), "", "classic", "virtual", "nutanix"},
+		{"ovirt: {api_vips: [192.0.2.2], ingress_vips: [192.0.2.3]}", "vrrp: {mode: multicast}", "classic", "virtual", "ovirt"},
+		{"none: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "", "fast", "nodes of platform none are taken for metal"},
+		{"external: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "", "fast", "external"},
 	}
 	for _, tt := range tests {
 		c := mustLoad(t, input("demo", tt.platform, tt.spec), Options{})
-		if got := c.Config.Spec.VRRP.Target.Profile; string(got) != tt.profile || !strings.Contains(c.ProfileReason, tt.why) || (c.ProfileReason == "") != (tt.why == "") {
-			t.Errorf("%s, %s: profile %q, because %q", tt.platform, tt.spec, got, c.ProfileReason)
+		s, in := c.Config.Spec, testkit.In(t, tt.platform, tt.spec)
+		start, password := "", "demo_api"
+		if s.VRRP.Start != nil {
+			start = string(s.VRRP.Start.Profile)
 		}
+		if tt.profile == "" {
+			password = ""
+		}
+		testkit.Equal(in, [3]string{tt.start, tt.profile, password}, [3]string{start, string(s.VRRP.Target.Profile), s.Groups[0].Password})
+		testkit.Contains(in, c.ProfileReason, tt.why)
+		testkit.Equal(in, tt.why == "", c.ProfileReason == "")
 	}
 }
 
@@ -236,9 +222,7 @@ func TestRefused(t *testing.T) {
 		"spec.vrrp.mode":      false,
 		"spec.ports.api":      false,
 	} {
-		if refused(list, field) != want {
-			t.Errorf("%s is refused: %t", field, !want)
-		}
+		testkit.Equal(testkit.In(t, field), want, refused(list, field))
 	}
 }
 
@@ -271,10 +255,7 @@ hosts:
 // pull the agent's image with, and no MachineConfigs.
 func TestOtherSystems(t *testing.T) {
 	for os, want := range map[string]bool{ignition.OpenShift: true, ignition.FCOS: false, ignition.Flatcar: false} {
-		c, list, err := Load(Sources{InstallConfig: File{Name: "install-config.yaml", Data: input("demo", managed, "").InstallConfig.Data}}, Options{OS: os})
-		if err != nil {
-			t.Fatal(list)
-		}
+		c := mustLoad(t, input("demo", managed, ""), Options{OS: os})
 		bundles, err := c.Bundles()
 		testkit.Must(t, err)
 		for _, b := range bundles {
@@ -313,14 +294,9 @@ func TestImagesOfAnotherRelease(t *testing.T) {
 		{"4.18", "", rel, "--release-info"},
 		{"", "", rel, ""},
 	} {
-		vip := "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7], images: {" + tt.images + "}}\n"
-		_, list, err := Load(Sources{
-			InstallConfig: File{Name: "install-config.yaml", Data: []byte("apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: demo}\nnetworking: {machineNetwork: [{cidr: 192.0.2.0/24}]}\nplatform: {none: {}}\n")},
-			VIPConfig:     &File{Name: "vipgen.yaml", Data: []byte(vip)},
-		}, Options{OpenShiftVersion: tt.version, Release: tt.rel})
-		if err != nil {
-			t.Fatal(list.Error())
-		}
+		files := input("demo", "none: {}", "apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7], images: {"+tt.images+"}")
+		_, list, err := Load(files, Options{OpenShiftVersion: tt.version, Release: tt.rel})
+		testkit.Must(testkit.In(t, list), err)
 		var fields []string
 		for _, p := range list {
 			if p.Code == problem.OtherRelease {
@@ -330,9 +306,7 @@ func TestImagesOfAnotherRelease(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Join(fields, " "); got != tt.want {
-			t.Errorf("%s with %s: %q, want %q\n%v", tt.version, tt.images, got, tt.want, list)
-		}
+		testkit.Equal(testkit.In(t, tt.version, tt.images, list), tt.want, strings.Join(fields, " "))
 	}
 }
 
@@ -441,20 +415,14 @@ func TestPlatforms(t *testing.T) {
 		if p.Kind != assets.OnPremises {
 			continue
 		}
-		if spec := (&v1alpha1.ClusterConfigSpec{Platform: p.Name}); spec.OperatorHasVIPs() != p.HasVIPs() {
-			t.Errorf("%s: agents take it for one with VIPs: %v", p.Name, spec.OperatorHasVIPs())
-		}
-		if !bytes.Contains(readme, []byte("`"+p.Name+"`")) {
-			t.Errorf("README.md does not name %s", p.Name)
-		}
+		testkit.Equal(testkit.In(t, p.Name), p.HasVIPs(), (&v1alpha1.ClusterConfigSpec{Platform: p.Name}).OperatorHasVIPs())
+		testkit.Equal(testkit.In(t, "README.md names", p.Name), true, bytes.Contains(readme, []byte("`"+p.Name+"`")))
 		if p.HasVIPs() {
 			text := vips(p.Name)
 			if p.Name == "ovirt" {
 				text = strings.NewReplacer("apiVIPs", "api_vips", "ingressVIPs", "ingress_vips").Replace(text)
 			}
-			if c := mustLoad(t, input("demo", text, ""), Options{}); c.Config.Spec.Groups[0].VIPs[0].String() != "192.0.2.2" {
-				t.Errorf("%s: its VIPs are not read", p.Name)
-			}
+			testkit.Equal(testkit.In(t, p.Name), "192.0.2.2", mustLoad(t, input("demo", text, ""), Options{}).Config.Spec.Groups[0].VIPs[0].String())
 		}
 		if p.Virtual {
 			virtual = append(virtual, p.Name)
@@ -483,9 +451,7 @@ func TestFormats(t *testing.T) {
 		if files, err := new(Renderer).Tree(c, Want{Formats: []Format{f}}); err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", f, len(files), err)
 		}
-		if !bytes.Contains(page, []byte("`"+string(f)+"`")) {
-			t.Errorf("docs/output.md does not name the format %s", f)
-		}
+		testkit.Equal(testkit.In(t, "docs/output.md names", f), true, bytes.Contains(page, []byte("`"+string(f)+"`")))
 	}
 }
 
