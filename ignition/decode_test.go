@@ -179,9 +179,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 	docs, err = Decode("x", config(maxDecoded/maxFile+1, maxFile))
 	testkit.Must(t, err)
 	for i, f := range docs[0].Files {
-		if fits := i < maxDecoded/maxFile; fits != (f.Problem == "") {
-			t.Errorf("file %d: %q", i, f.Problem)
-		}
+		testkit.Equal(testkit.In(t, i, f.Problem), f.Problem == "", i < maxDecoded/maxFile)
 	}
 	// Refused files were decompressed, too: 300 files of 17 MiB each, in as many documents.
 	var before, after runtime.MemStats

@@ -139,9 +139,7 @@ func wholeTranslation(t *testing.T, target Target, b Bundle) map[string]any {
 
 func decoded(t *testing.T, raw []byte) (v map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatalf("%v in %s", err, raw)
-	}
+	testkit.Must(testkit.In(t, string(raw)), json.Unmarshal(raw, &v))
 	return v
 }
 

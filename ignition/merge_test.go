@@ -81,9 +81,7 @@ func exact(t *testing.T, raw []byte) (v map[string]any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if err := dec.Decode(&v); err != nil {
-		t.Fatalf("%v in %s", err, raw)
-	}
+	testkit.Must(testkit.In(t, string(raw)), dec.Decode(&v))
 	return v
 }
 

@@ -63,9 +63,7 @@ func TestChangeVIP(t *testing.T) {
 
 	c.changes(append(workers, masters...), step2, 2)
 	for _, vip := range old {
-		if h := c.holders(vip); len(h) > 0 {
-			t.Errorf("%s holds %v still", h[0].Name, vip)
-		}
+		testkit.Empty(testkit.In(t, vip), c.holders(vip))
 	}
 	c.vips = fresh
 	c.check(t)

@@ -56,9 +56,7 @@ func TestHardCase23Migration(t *testing.T) {
 	// server, a second apart, so that no host answers meanwhile: as without vipgen.
 	o := c.observe()
 	c.endBootstrap(t, ctx, api)
-	if h := c.holder(t, api); h.Role != v1alpha1.RoleMaster {
-		t.Errorf("%s holds the API VIP", h.Name)
-	}
+	testkit.Equal(t, v1alpha1.RoleMaster, c.holder(t, api).Role)
 	o.ends(t, "the bootstrap leaves", operatorsChecks, 0)
 	o = c.observe()
 	for _, s := range c.settings() {

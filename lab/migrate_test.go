@@ -229,9 +229,7 @@ func (c *cluster) notReady(t *testing.T, now v1alpha1.VRRPSettings) {
 	last.write(v1alpha1.UserModeFile, "mode: multicast\n")
 	first.waiting(last.Name + ": its update is not done (state Working)")
 	for _, s := range c.settings() {
-		if s != now.String() {
-			t.Errorf("a node has the settings %s", s)
-		}
+		testkit.Equal(t, now.String(), s)
 	}
 	// The migration is cancelled.
 	c.modeFile("mode: unicast\n", c.nodes...)

@@ -127,9 +127,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: refused: %+v", step.name, got.LastRefusal)
 		}
 		got.PID, got.Problem, got.LastReload, got.LastRefusal = 0, "", time.Time{}, nil
-		if got != step.status {
-			t.Errorf("%s: status %+v, want %+v", step.name, got, step.status)
-		}
+		testkit.Equal(testkit.In(t, step.name), step.status, got)
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(b.Conf), ".*")); len(left) > 0 {
 			t.Errorf("%s: left behind: %v", step.name, left)
 		}

@@ -97,9 +97,7 @@ func TestBootstraps(t *testing.T) {
 			known := peers(tt.known...)
 			got := bootstraps(known, tt.b)
 			testkit.Equal(t, tt.want, describe(got))
-			if describe(known) != describe(peers(tt.known...)) {
-				t.Error("it modified its input")
-			}
+			testkit.Equal(testkit.In(t, "it modified its input"), describe(peers(tt.known...)), describe(known))
 		})
 	}
 }
@@ -112,9 +110,7 @@ func TestHardCase40NodeCalledBootstrap(t *testing.T) {
 	if want := "bootstrap 192.0.2.20, bootstrap-host 192.0.2.9, m1 192.0.2.11"; describe(got) != want || got[1].Role != v1alpha1.RoleBootstrap {
 		t.Errorf("got %s, want %s", describe(got), want)
 	}
-	if got := merge("bootstrap", nil, nil, known); describe(got) != "bootstrap-host 192.0.2.9, m1 192.0.2.11" {
-		t.Errorf("on that node: %s", describe(got))
-	}
+	testkit.Equal(testkit.In(t, "on that node"), "bootstrap-host 192.0.2.9, m1 192.0.2.11", describe(merge("bootstrap", nil, nil, known)))
 }
 
 // Hard case 37: invalid entries of a list of nodes are skipped, and only these.

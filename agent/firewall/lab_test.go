@@ -189,9 +189,7 @@ func (c *connection) works(when string) {
 	if _, err := io.WriteString(c, when+"\n"); err != nil {
 		c.t.Fatalf("%s: %v", when, err)
 	}
-	if got := c.read(len(when) + 1); got != when+"\n" {
-		c.t.Errorf("%s: %q came back", when, got)
-	}
+	testkit.Equal(testkit.In(c.t, when), when+"\n", c.read(len(when)+1))
 }
 
 // reaches fails the test unless the listener on the port answers.
@@ -199,9 +197,7 @@ func (l *lab) reaches(from *netns.Node, addr netip.Addr, port int, want string) 
 	l.t.Helper()
 	conn, got := l.connect(from, addr, port)
 	conn.Close()
-	if got != want {
-		l.t.Errorf("from %s to %v port %d: answer from port %s, want %s", from.Name, addr, port, got, want)
-	}
+	testkit.Equal(testkit.In(l.t, from.Name, addr, port), want, got)
 }
 
 // keeper is a Keeper on the lab's node.

@@ -184,9 +184,7 @@ func TestGuard(t *testing.T) {
 	if r.passes("2001:db8::11", "2001:db8::10", 255, 0x31, 97, 100, 1, 0, 10, 0, 0) {
 		t.Error("unicast passes where multicast is asked for")
 	}
-	if got := r.dropped(); got != counted+1 {
-		t.Errorf("%d packets are counted after the rules changed, want %d", got, counted+1)
-	}
+	testkit.Equal(testkit.In(t, "packets counted after the rules changed"), counted+1, r.dropped())
 
 	r.do(r.guard.Remove)
 	if !r.passes("192.0.2.66", "192.0.2.10", 10, 0x31, 97, 100, 1, 0, 10, 0, 0) {

@@ -115,9 +115,7 @@ func TestTwice(t *testing.T) {
 	for i := range 10 * mostPrinted {
 		j.logged(fmt.Appendf(nil, "[WARNING]  (17) : line %d\n", i))
 	}
-	if len(j.printed) != mostPrinted {
-		t.Errorf("%d lines are kept, %d at most", len(j.printed), mostPrinted)
-	}
+	testkit.Equal(testkit.In(t, "kept lines"), mostPrinted, len(j.printed))
 }
 
 // gather are the values of a job's metrics, by name and backend.

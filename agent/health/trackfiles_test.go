@@ -47,9 +47,7 @@ func TestTrackFiles(t *testing.T) {
 		}
 		testkit.Equal(t, step.want, f.Values())
 		for _, v := range step.want {
-			if got := readTrack(t, dir, v.Name); got != string(rune('0'+v.Value))+"\n" {
-				t.Errorf("%+v: %s has %q", step, v.Name, got)
-			}
+			testkit.Equal(testkit.In(t, step, v.Name), string(rune('0'+v.Value))+"\n", readTrack(t, dir, v.Name))
 		}
 	}
 	if _, err := f.Set("dns", true); err == nil {

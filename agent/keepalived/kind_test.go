@@ -105,9 +105,7 @@ func TestNoBFD(t *testing.T) {
 		testkit.Must(t, process.WriteProgram(program, []byte("#!/bin/sh\n[ \"$*\" = --help ] && cat >&2 <<'END'\n"+help+"END\n")))
 		nothing := func(context.Context) error { return nil }
 		d := newDaemon(t.Context(), program, dir, filepath.Join(dir, "keepalived.conf"), nothing, nothing, slog.New(slog.DiscardHandler))
-		if got := slices.Contains(d.Process.Command.Args, "--no_bfd"); got != want {
-			t.Errorf("help %q: arguments %q", help, d.Process.Command.Args)
-		}
+		testkit.Equal(testkit.In(t, help, d.Process.Command.Args), want, slices.Contains(d.Process.Command.Args, "--no_bfd"))
 	}
 }
 

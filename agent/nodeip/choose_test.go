@@ -206,9 +206,7 @@ func TestHardCase09(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := cluster(tt.vips, tt.machines)
 			spec.LoadBalancer, spec.Platform = tt.lb, tt.platform
-			if c := Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hint)}); c.RemoteWorker != tt.want {
-				t.Errorf("remote %v with %s, want %v", c.RemoteWorker, picked(c), tt.want)
-			}
+			testkit.Equal(t, tt.want, Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hint)}).RemoteWorker)
 		})
 	}
 }
@@ -262,9 +260,7 @@ func TestInterfacesForTheNode(t *testing.T) {
 			t.Errorf("%s goes to %v, but the node is known by %v", vip, b, c.Addresses[i])
 		}
 	}
-	if own := c.Own(); len(own) != 3 {
-		t.Errorf("own addresses %v, want 3", own)
-	}
+	testkit.Equal(testkit.In(t, "own addresses"), 3, len(c.Own()))
 }
 
 // The first address of an interface is the one that its default route uses.
@@ -294,9 +290,7 @@ func TestPrimaryFamilyIsNeeded(t *testing.T) {
 		{"none", "link e", 0},
 	}
 	for _, tt := range tests {
-		if got := Choose(network(t, tt.network), spec, Preference{}).IPs(); len(got) != tt.want {
-			t.Errorf("%s: %v, want %d", tt.name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, len(Choose(network(t, tt.network), spec, Preference{}).IPs()))
 	}
 }
 

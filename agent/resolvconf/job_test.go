@@ -229,9 +229,7 @@ func TestUpstreamsOfTheClusterReplaceTheNetworks(t *testing.T) {
 		testkit.Must(t, s.run())
 		testkit.Equal(t, "192.0.2.10 203.0.113.53", s.nameservers())
 	}
-	if got := Parse([]byte(s.get(resolvConf))).Search; len(got) != 2 {
-		t.Errorf("search %v", got)
-	}
+	testkit.Equal(t, 2, len(Parse([]byte(s.get(resolvConf))).Search))
 }
 
 func TestSystemdResolved(t *testing.T) {

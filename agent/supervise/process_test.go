@@ -115,9 +115,7 @@ func TestStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, _ := shell(t, tt.script, tt.c)
 			p.Stop(tt.ctx)
-			if got := exitCode(p.Err()); got != tt.want {
-				t.Errorf("ended with %d (%v), want %d", got, p.Err(), tt.want)
-			}
+			testkit.Equal(testkit.In(t, p.Err()), tt.want, exitCode(p.Err()))
 			p.Stop(tt.ctx) // stopping again is harmless
 			if err := p.Signal(syscall.SIGHUP); !errors.Is(err, os.ErrProcessDone) {
 				t.Errorf("signal after the end: %v", err)

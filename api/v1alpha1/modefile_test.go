@@ -59,18 +59,14 @@ func TestParseModeFile(t *testing.T) {
 				got, err = m.Settings(spec)
 			}
 			if err != nil {
-				if !strings.Contains(err.Error(), tt.want) {
-					t.Fatalf("%v, want %s", err, tt.want)
-				}
+				testkit.Contains(testkit.In(t, err), err.Error(), tt.want)
 				return
 			}
 			testkit.Equal(t, tt.want, got.String())
 			if is := m.Time != nil; is != (tt.time != "") || is && m.Time.UTC().Format(time.RFC3339) != tt.time {
 				t.Errorf("time %v, want %s", m.Time, tt.time)
 			}
-			if without := strings.Join(m.Without, " "); without != tt.without {
-				t.Errorf("without %q, want %q", without, tt.without)
-			}
+			testkit.Equal(t, tt.without, strings.Join(m.Without, " "))
 		})
 	}
 }

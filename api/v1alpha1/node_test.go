@@ -136,9 +136,7 @@ func TestHosts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := &ClusterConfigSpec{ControlPlane: ControlPlane{Schedulable: tt.schedulable}}
-		if got := s.Hosts(&Group{Role: tt.group, NodeSelector: tt.selector}, tt.role, tt.labels); got != tt.want {
-			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.name), tt.want, s.Hosts(&Group{Role: tt.group, NodeSelector: tt.selector}, tt.role, tt.labels))
 	}
 }
 

@@ -81,8 +81,6 @@ func TestAdvertInterval(t *testing.T) {
 		{2, 256 * time.Second, false},
 	}
 	for _, tt := range tests {
-		if got := AdvertInterval(tt.version, tt.d); (got == "") != tt.ok {
-			t.Errorf("VRRPv%d, %v: %q, want it to be fine: %t", tt.version, tt.d, got, tt.ok)
-		}
+		testkit.Equal(testkit.In(t, tt.version, tt.d), tt.ok, AdvertInterval(tt.version, tt.d) == "")
 	}
 }

@@ -81,9 +81,7 @@ func TestExitCodes(t *testing.T) {
 			if code != tt.code || !strings.Contains(errOut, tt.want) {
 				t.Errorf("exit code %d with %q, want %d with %q", code, errOut, tt.code, tt.want)
 			}
-			if (code == command.OK) != (out != "") {
-				t.Errorf("exit code %d with the answer %q", code, out)
-			}
+			testkit.Equal(testkit.In(t, code, out), out != "", code == command.OK)
 		})
 	}
 }

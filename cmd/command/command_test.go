@@ -43,9 +43,7 @@ func TestColours(t *testing.T) {
 		t.Error("colours in a file")
 	}
 	testkit.Equal(t, "x+x", Palette(false).Paint(Red, "x")+Palette(false).Diff("+x"))
-	if got := Palette(true).Paint(Red, "x") + Palette(true).Diff("    -y") + Palette(true).Diff("z"); got != "\x1b[31mx\x1b[0m\x1b[31m    -y\x1b[0mz" {
-		t.Errorf("%q", got)
-	}
+	testkit.Equal(t, "\x1b[31mx\x1b[0m\x1b[31m    -y\x1b[0mz", Palette(true).Paint(Red, "x")+Palette(true).Diff("    -y")+Palette(true).Diff("z"))
 }
 
 // program is a small one with a group, a command with arguments and formats.

@@ -146,13 +146,9 @@ func TestMerge(t *testing.T) {
 		"master": {"/etc/a": "master"},
 	} {
 		got := merge(inPool(c.configs, pool, nameOrder))
-		if len(got.files) != len(want) {
-			t.Errorf("%s: %v", pool, got.files)
-		}
+		testkit.Equal(testkit.In(t, pool), len(want), len(got.files))
 		for path, text := range want {
-			if string(got.files[path].Contents) != text {
-				t.Errorf("%s: %s is %q, want %q", pool, path, got.files[path].Contents, text)
-			}
+			testkit.Equal(testkit.In(t, pool, path), text, string(got.files[path].Contents))
 		}
 	}
 	testkit.Equal(t, "master worker infra", strings.Join(pools(c.configs), " "))
@@ -166,9 +162,7 @@ func TestNewPolicy(t *testing.T) {
 	if p.Effect != AgentReload || p.Without == nil || *p.Without != Reboot {
 		t.Errorf("%+v", p)
 	}
-	if p := Compare(b, a).Pools[0]; p.Effect != AgentReload {
-		t.Errorf("a policy that is in force and not mentioned again: %+v", p)
-	}
+	testkit.Equal(t, AgentReload, Compare(b, a).Pools[0].Effect)
 }
 
 // What an export has besides vipgen's does not differ from a rendered tree, whichever is first.
@@ -245,9 +239,7 @@ func TestHardCase50CustomPool(t *testing.T) {
 	late := clusterOf(t, machineConfig("99-worker-zz", "worker", "", file+"=site"), machineConfig("99-worker-vipgen-infra", "infra", clusterAnnotation, file+"=own"))
 	for release, want := range map[string]int{"4.14": 1, "4.15": 0, "": 1} {
 		late.Release = release
-		if r := Compare(late, late); len(r.Shadowed) != want {
-			t.Errorf("release %q: shadowed by the worker's: %+v", release, r.Shadowed)
-		}
+		testkit.Equal(testkit.In(t, release), want, len(Compare(late, late).Shadowed))
 	}
 }
 

@@ -116,9 +116,7 @@ func FuzzBlocks(f *testing.F) {
 			for _, b := range split(text) {
 				all += len(b.text)
 			}
-			if all != len(text) {
-				t.Errorf("%d bytes of %d", all, len(text))
-			}
+			testkit.Equal(t, len(text), all)
 			if got := compareBlocks(split(text), split(text)); got != nil {
 				t.Errorf("differs from itself: %v", got)
 			}

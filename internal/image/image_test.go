@@ -78,9 +78,7 @@ func checkFiles(t *testing.T, image v1.Image, c *Content) {
 		program, err := elf.Open(f.Source)
 		testkit.Must(t, err)
 		defer program.Close()
-		if program.Machine != machines[c.Platform.Architecture] {
-			t.Errorf("%s is for %v", name, program.Machine)
-		}
+		testkit.Equal(testkit.In(t, name), machines[c.Platform.Architecture], program.Machine)
 		if needed, err := program.ImportedLibraries(); len(needed) > 0 || err != nil {
 			t.Errorf("%s needs %v, %v", name, needed, err)
 		}
@@ -104,9 +102,7 @@ func TestDaemonImages(t *testing.T) {
 		archive, index := open(t, i)
 		testkit.Must(t, validate.Index(index))
 		other, _ := open(t, second[n])
-		if a, b := fileSum(t, archive), fileSum(t, other); a != b {
-			t.Errorf("%s: the second one differs", i.Name)
-		}
+		testkit.Equal(testkit.In(t, i.Name), fileSum(t, other), fileSum(t, archive))
 		files := i.Contents[0].Rootfs.files
 		if _, ok := files[want[n]]; !ok {
 			t.Errorf("%s has no %s", i.Name, want[n])
@@ -225,9 +221,7 @@ func TestRootfsUnpack(t *testing.T) {
 	for _, f := range r.Files() {
 		info, err := os.Lstat(filepath.Join(dir, f.Path))
 		testkit.Must(t, err)
-		if info.Mode() != f.Mode {
-			t.Errorf("%s: %v, want %v", f.Path, info.Mode(), f.Mode)
-		}
+		testkit.Equal(testkit.In(t, f.Path), f.Mode, info.Mode())
 		if f.Mode&fs.ModeSymlink == 0 && !info.ModTime().Equal(at) {
 			t.Errorf("%s: %v, want %v", f.Path, info.ModTime(), at)
 		}

@@ -36,9 +36,7 @@ func TestRelease(t *testing.T) {
 	}
 	pinned, err := r.Write(t.Context(), dir, scratch) // directory of the image's programs
 	testkit.Must(t, err)
-	if got := string(testkit.ReadFile(t, filepath.Join(dir, "vipgen-agent.digest"))); got != pinned+"\n" {
-		t.Errorf("%q, want %q", got, pinned)
-	}
+	testkit.Equal(t, pinned+"\n", string(testkit.ReadFile(t, filepath.Join(dir, "vipgen-agent.digest"))))
 	check := exec.Command("sha256sum", "--check", "--strict", "--quiet", checksums)
 	check.Dir = dir
 	testkit.Run(t, check)
@@ -202,9 +200,7 @@ func TestReproducible(t *testing.T) {
 	}
 	testkit.Equal(t, 4+len(Platforms())+2*len(ArchivePlatforms()), len(one))
 	for name, sum := range one {
-		if two[name] != sum {
-			t.Errorf("%s: %s and %s", name, sum, two[name])
-		}
+		testkit.Equal(testkit.In(t, name), sum, two[name])
 	}
 }
 

@@ -185,9 +185,7 @@ func TestSign(t *testing.T) {
 	first := sumsOf(t, dir)
 	testkit.Must(t, r.sign(t.Context(), dir, commit))
 	for name, sum := range sumsOf(t, dir) {
-		if first[name] != sum {
-			t.Errorf("%s: other bytes when it is signed again", name)
-		}
+		testkit.Equal(testkit.In(t, name), sum, first[name])
 	}
 
 	public := verifier{&key.PublicKey}

@@ -26,9 +26,7 @@ func TestGeneration(t *testing.T) {
 		"cut off":                    {newGen, []byte{0, 0, 0, 0, 8, 0, 1, 0, 0, 0}, 0},
 		"a shorter number":           {newGen, []byte{0, 0, 0, 0, 6, 0, 1, 0, 0, 7, 0, 0}, 0},
 	} {
-		if got := generation(netlink.Message{Header: netlink.Header{Type: tt.kind}, Data: tt.data}); got != tt.want {
-			t.Errorf("%s: %d, want %d", name, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, name), tt.want, generation(netlink.Message{Header: netlink.Header{Type: tt.kind}, Data: tt.data}))
 	}
 }
 

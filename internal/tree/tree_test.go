@@ -234,9 +234,7 @@ func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	for name, same := range map[string]bool{"a": true, "b": false} {
 		info, err := os.Stat(filepath.Join(dir.Path, name))
 		testkit.Must(t, err)
-		if info.ModTime().Equal(old) != same {
-			t.Errorf("%s: modified at %v, untouched should be %t", name, info.ModTime(), same)
-		}
+		testkit.Equal(testkit.In(t, name, info.ModTime()), same, info.ModTime().Equal(old))
 	}
 }
 

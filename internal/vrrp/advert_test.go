@@ -36,9 +36,7 @@ func FuzzAdvert(f *testing.F) {
 			t.Errorf("advert %+v of %x", a, payload)
 		}
 		for _, vip := range a.VIPs {
-			if vip.BitLen() != source.BitLen() {
-				t.Errorf("VIP %v from %v", vip, source)
-			}
+			testkit.Equal(testkit.In(t, vip, source), source.BitLen(), vip.BitLen())
 		}
 	})
 }

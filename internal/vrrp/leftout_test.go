@@ -40,7 +40,5 @@ func TestParseLeftOut(t *testing.T) {
 	if got, ok := vrrp.ParseLeftOut("for a reason of another version"); ok {
 		t.Errorf("recognized: %v", got)
 	}
-	if got := vrrp.LeftOutNoPeer.Text("192.0.2.5"); got != "no other node's address in the network of 192.0.2.5 is known" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "no other node's address in the network of 192.0.2.5 is known", vrrp.LeftOutNoPeer.Text("192.0.2.5"))
 }

@@ -33,9 +33,7 @@ func TestPriorities(t *testing.T) {
 		for _, term := range terms {
 			points = append(points, term.Points)
 			names[term.Name] = true
-			if (term.Points == 0) != (term.Initial == 1) {
-				t.Errorf("%s: %+v: a veto holds from the start, points do not", tt.name, term)
-			}
+			testkit.Equal(testkit.In(t, tt.name, term), term.Initial == 1, term.Points == 0)
 		}
 		if base != tt.base || !slices.Equal(points, tt.points) {
 			t.Errorf("%s: %d %v, want %d %v", tt.name, base, points, tt.base, tt.points)
@@ -173,14 +171,10 @@ func TestPacedInterval(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := PacedInterval(tt.ms, tt.receivers, tt.version)
-		if got != tt.want {
-			t.Errorf("PacedInterval(%d, %d, %d) = %d, want %d", tt.ms, tt.receivers, tt.version, got, tt.want)
-		}
+		testkit.Equal(testkit.In(t, tt.ms, tt.receivers, tt.version), tt.want, got)
 		if tt.receivers*1000 > MaxAdvertsPerSecond*got {
 			t.Errorf("%+v: more than %d adverts a second", tt, MaxAdvertsPerSecond)
 		}
-		if v1alpha1.AdvertInterval(tt.version, time.Duration(got)*time.Millisecond) != "" {
-			t.Errorf("%+v: VRRPv%d cannot carry %d ms", tt, tt.version, got)
-		}
+		testkit.Equal(testkit.In(t, tt, got), "", v1alpha1.AdvertInterval(tt.version, time.Duration(got)*time.Millisecond))
 	}
 }

@@ -82,9 +82,7 @@ func TestHardCase15NamesFollowAddresses(t *testing.T) {
 	r.nodes("master-0 192.0.2.10", "master-1 192.0.2.77", "worker-0 192.0.2.20")
 	r.answers("192.0.2.10", "master-1.dual.example.com", dns.TypeA, "192.0.2.77")
 	r.answers("192.0.2.10", "worker-0.dual.example.com", dns.TypeA, "192.0.2.20")
-	if s := r.awaitState("CoreDNS to serve", serving); s.Reloads != before.Reloads {
-		t.Errorf("%d reloads for names of nodes", s.Reloads-before.Reloads)
-	}
+	testkit.Equal(t, before.Reloads, r.awaitState("CoreDNS to serve", serving).Reloads)
 
 	r.address("192.0.2.99/24")
 	r.answers("192.0.2.99", "api.dual.example.com", dns.TypeA, "192.0.2.5")

@@ -77,7 +77,5 @@ func TestCoreDNSKnowsNeighboursBeforeTheAPI(t *testing.T) {
 	answers("master-2", "192.0.2.13")
 	answers("master-1", before)
 	now := r.awaitState("no name from mDNS", func(s state.CoreDNS) bool { return len(s.MDNS) == 0 })
-	if now.Reloads != s.Reloads {
-		t.Errorf("%d reloads for names of nodes", now.Reloads-s.Reloads)
-	}
+	testkit.Equal(testkit.In(t, "reloads for names of nodes"), s.Reloads, now.Reloads)
 }

@@ -19,9 +19,7 @@ func TestBounds(t *testing.T) {
 	p, err := Prepare(&Config{Cluster: c, Duration: time.Minute, Limits: Limits{AtOnce: 1}})
 	testkit.Must(t, err)
 	interval := time.Duration(c.Config.Spec.VRRP.Target.AdvertIntervalMS) * time.Millisecond
-	if p.Bounds.Advert != interval*3/2 {
-		t.Errorf("adverts every %v, of %v", p.Bounds.Advert, interval)
-	}
+	testkit.Equal(testkit.In(t, interval), interval*3/2, p.Bounds.Advert)
 	for name, d := range map[string]time.Duration{
 		"Refused": p.Bounds.Refused, "Hung": p.Bounds.Hung, "Backends": p.Bounds.Backends, "BackendUp": p.Bounds.BackendUp,
 		"Apply": p.Bounds.Apply, "Return": p.Bounds.Return,

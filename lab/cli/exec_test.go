@@ -28,9 +28,7 @@ func TestInside(t *testing.T) {
 		got, env, err := inside(s, tt.name, tt.line)
 		testkit.Must(t, err)
 		testkit.Equal(t, tt.want, got)
-		if onNode := tt.name != "client"; onNode != slices.Equal(env, []string{"VIPGEN_ROOT=/lab/master-0"}) {
-			t.Errorf("%s: %q", tt.name, env)
-		}
+		testkit.Equal(testkit.In(t, tt.name, env), slices.Equal(env, []string{"VIPGEN_ROOT=/lab/master-0"}), tt.name != "client")
 	}
 	for _, name := range []string{"master-1", "nobody"} {
 		if _, _, err := inside(s, name, []string{"true"}); err == nil {

@@ -275,9 +275,7 @@ func (r *labRunner) holder() string {
 
 func testLabExec(t *testing.T, r *labRunner, s *control.Status) {
 	const node = "master-1"
-	if out := r.must("exec", node, "--", "cat", "etc/hostname"); out != node+"\n" {
-		t.Errorf("the node's file: %q", out)
-	}
+	testkit.Equal(testkit.In(t, "the node's file"), node+"\n", r.must("exec", node, "--", "cat", "etc/hostname"))
 	testkit.Contains(t, r.must("exec", "client", "--", "ip", "-o", "address"), s.Others[0].Addresses[0].String())
 	testkit.Contains(t, r.must("exec", node, "--", "vipgen-agent", "status"), "keepalived ")
 	cat := r.command("exec", node, "--", "cat")
@@ -329,9 +327,7 @@ func testLabPartition(t *testing.T, r *labRunner) {
 		t.Errorf("holders %v, cut off %v", s.VIPs[0].Holders, s.CutOff)
 	}
 	r.must("heal")
-	if s := r.await("one holder", allHeld); len(s.CutOff) > 0 {
-		t.Errorf("cut off: %v", s.CutOff)
-	}
+	testkit.Empty(t, r.await("one holder", allHeld).CutOff)
 }
 
 func testLabServices(t *testing.T, r *labRunner) {

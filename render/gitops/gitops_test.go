@@ -32,9 +32,7 @@ func change(t testing.TB, f source.File, pairs ...string) source.File {
 	t.Helper()
 	text := string(f.Data)
 	for i := 0; i < len(pairs); i += 2 {
-		if !strings.Contains(text, pairs[i]) {
-			t.Fatalf("%s does not have %q", f.Name, pairs[i])
-		}
+		testkit.Contains(testkit.In(t, f.Name), text, pairs[i])
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
 	return source.File{Name: "c.yaml", Data: []byte(text)}
@@ -205,9 +203,7 @@ func TestInstead(t *testing.T) {
 		if want != "" {
 			want = `"` + want + `"`
 		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
+		testkit.Equal(testkit.In(t, text), want, got)
 	}
 }
 

@@ -267,9 +267,7 @@ merged:
 		if line != test.line || column != test.column {
 			t.Errorf("Position(%q) = %d:%d, want %d:%d", test.field, line, column, test.line, test.column)
 		}
-		if has := doc.Has(test.field); has != test.has {
-			t.Errorf("Has(%q) = %v, want %v", test.field, has, test.has)
-		}
+		testkit.Equal(testkit.In(t, test.field), test.has, doc.Has(test.field))
 	}
 }
 
@@ -284,9 +282,7 @@ func TestLocate(t *testing.T) {
 	}
 	want := "f.yaml:2:6: error: a.b:  [bad-name]\ng.yaml:9:9: error: a.b:  [bad-name]\n"
 	testkit.Equal(t, want, lines(doc.Locate(in)))
-	if in[0].Line != 0 {
-		t.Error("Locate changed its argument")
-	}
+	testkit.Equal(testkit.In(t, "the argument of Locate"), 0, in[0].Line)
 }
 
 func TestDecodeKnown(t *testing.T) {

@@ -121,9 +121,7 @@ func TestWildcards(t *testing.T) {
 		"console.apps.demo.example.com":       false,
 		"console.apps.demo.example.comx":      false,
 	} {
-		if pattern.MatchString(name) != want {
-			t.Errorf("%s matches: %t", name, !want)
-		}
+		testkit.Equal(testkit.In(t, name), want, pattern.MatchString(name))
 	}
 }
 

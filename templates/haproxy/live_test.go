@@ -339,9 +339,7 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 		answer <- err
 	}()
 	for time.Since(began) < frozenFor {
-		if got := ready(t, lb, "/haproxy_ready"); got != http.StatusOK {
-			t.Errorf("after %v without a ready API server: /haproxy_ready: %d", time.Since(began), got)
-		}
+		testkit.Equal(testkit.In(t, time.Since(began)), http.StatusOK, ready(t, lb, "/haproxy_ready"))
 		if got := ready(t, lb, "/api_servers_ready"); got == http.StatusOK && time.Since(began) < frozenFor/2 {
 			t.Errorf("after %v without a ready API server: /api_servers_ready: %d", time.Since(began), got)
 		}

@@ -90,12 +90,8 @@ func TestRules(t *testing.T) {
 	testkit.Privileged(t)
 	tests := testkit.ReadFile(t, "testdata/rules.test.yaml")
 	files := map[string]any{"rules.yaml": rules(t), "tests.yaml": tests}
-	if out := promtool(t, files, "check", "rules", "--lint-fatal", "rules.yaml"); !strings.Contains(string(out), "SUCCESS") {
-		t.Errorf("%s", out)
-	}
-	if out := promtool(t, files, "test", "rules", "tests.yaml"); !strings.Contains(string(out), "SUCCESS") {
-		t.Errorf("%s", out)
-	}
+	testkit.Contains(t, string(promtool(t, files, "check", "rules", "--lint-fatal", "rules.yaml")), "SUCCESS")
+	testkit.Contains(t, string(promtool(t, files, "test", "rules", "tests.yaml")), "SUCCESS")
 }
 
 // An alert without a test that fires it may never fire.
@@ -159,9 +155,7 @@ func TestIntendedReasons(t *testing.T) {
 	intended := regexp.MustCompile("^(?:" + strings.ReplaceAll(m[1], `\\`, `\`) + ")$")
 	for _, why := range vrrp.LeftOutReasons() {
 		for _, reason := range []string{why.String(), "api: " + why.String(), "demo_API: " + why.String()} {
-			if intended.MatchString(reason) != why.Intended() {
-				t.Errorf("%q: raises an alert: %v", reason, why.Intended())
-			}
+			testkit.Equal(testkit.In(t, reason), why.Intended(), intended.MatchString(reason))
 		}
 	}
 }

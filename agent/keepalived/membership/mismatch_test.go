@@ -55,9 +55,7 @@ func TestReached(t *testing.T) {
 			sends := keepalived.New(cluster, &v1alpha1.Node{
 				Name: "other", Role: "master", VRRP: vrrp, Interfaces: links("192.0.2.12 2001:db8::12"), Peers: []v1alpha1.Peer{self, third},
 			}).Instances[0]
-			if got := tt.multicast || slices.Contains(sends.Peers, i.Source); got != tt.want {
-				t.Errorf("another node sends to %v, and this one is at %v", sends.Peers, i.Source)
-			}
+			testkit.Equal(testkit.In(t, sends.Peers, i.Source), tt.want, tt.multicast || slices.Contains(sends.Peers, i.Source))
 		})
 	}
 }
@@ -120,9 +118,7 @@ func TestAddressMismatch(t *testing.T) {
 					}
 					return x.link
 				}})
-				if got != x.want {
-					t.Errorf("after %v, %s holding: %v, want %v", x.at, asked[x.link], got, x.want)
-				}
+				testkit.Equal(testkit.In(t, x.at, asked[x.link]), x.want, got)
 			}
 		})
 	}

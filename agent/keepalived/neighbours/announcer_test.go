@@ -83,9 +83,7 @@ func TestAnnouncementsEnd(t *testing.T) {
 			g.announce([]netip.Addr{vip})
 			for n := range announceTimes {
 				synctest.Wait()
-				if got, want := left(), announceTimes-1-n; got != want {
-					t.Errorf("after %v: %d pending announcements, want %d", time.Duration(n)*announceEvery, got, want)
-				}
+				testkit.Equal(testkit.In(t, time.Duration(n)*announceEvery), announceTimes-1-n, left())
 				time.Sleep(announceEvery)
 			}
 		}

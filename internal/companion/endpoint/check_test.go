@@ -266,9 +266,7 @@ func TestServers(t *testing.T) {
 			}
 			f := r.Findings[0]
 			testkit.Contains(t, f.What+" Next:"+f.Next, tt.says)
-			if f.Address != fmt.Sprintf("127.0.0.1:%d", tt.port) {
-				t.Errorf("it is at %s", f.Address)
-			}
+			testkit.Equal(t, fmt.Sprintf("127.0.0.1:%d", tt.port), f.Address)
 		})
 	}
 }

@@ -92,12 +92,8 @@ func TestAddresses(t *testing.T) {
 // server.
 func TestBootstrap(t *testing.T) {
 	nodes := []v1alpha1.Peer{node("m0", "master", "192.0.2.10"), node("w0", "worker", "192.0.2.20"), node("bootstrap", "bootstrap", "192.0.2.9")}
-	if got := servers(plan(t, external, Options{Nodes: nodes}), "machine-config"); got != "bootstrap 192.0.2.9:22623, m0 192.0.2.10:22623" {
-		t.Error(got)
-	}
-	if got := servers(plan(t, external, Options{Nodes: nodes, BootstrapGone: true}), "machine-config"); got != "m0 192.0.2.10:22623" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "bootstrap 192.0.2.9:22623, m0 192.0.2.10:22623", servers(plan(t, external, Options{Nodes: nodes}), "machine-config"))
+	testkit.Equal(t, "m0 192.0.2.10:22623", servers(plan(t, external, Options{Nodes: nodes, BootstrapGone: true}), "machine-config"))
 	nodes[2] = node("bootstrap", "bootstrap", "192.0.2.10")
 	testkit.Equal(t, "m0 192.0.2.10:22623", servers(plan(t, external, Options{Nodes: nodes}), "machine-config"))
 	testkit.Equal(t, "w0 192.0.2.20:443", servers(plan(t, external, Options{Nodes: nodes}), "ingress-https"))
@@ -162,9 +158,7 @@ func TestRouterID(t *testing.T) {
 		t.Errorf("%+v, %v", p, list)
 	}
 	x.RouterID = 9
-	if p := plan(t, external, x); p.Pair[0].RouterID != 9 {
-		t.Errorf("%d, want the user's", p.Pair[0].RouterID)
-	}
+	testkit.Equal(testkit.In(t, "the user's"), 9, plan(t, external, x).Pair[0].RouterID)
 }
 
 // commas lists a to b.

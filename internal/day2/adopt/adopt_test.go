@@ -155,9 +155,7 @@ func TestReboots(t *testing.T) {
 	}
 	// Nodes without VIPs have nothing to migrate.
 	user := setup{"vsphere", true, "HighlyAvailable", "4.13"}
-	if p := planned(t, user.export("4.18"), adopt.Options{}); len(p.Rollouts) != 1 {
-		t.Errorf("UserManaged: %v", p.Rollouts)
-	}
+	testkit.Equal(t, 1, len(planned(t, user.export("4.18"), adopt.Options{}).Rollouts))
 }
 
 // MachineConfigs of others with files of vipgen.
@@ -248,9 +246,7 @@ func TestCheck(t *testing.T) {
 		return config{name: "01-x", pool: "worker", operators: true, files: map[string]string{"/etc/keepalived/x": text}}
 	}
 	dir := written(t, usual.export("4.18", extra("1")), adopt.Options{Accept: []string{"/etc/keepalived/x"}})
-	if c := since(t, dir, usual.export("4.18", extra("1")), ""); c.Findings() != 0 {
-		t.Errorf("nothing changed: %+v", c)
-	}
+	testkit.Equal(t, 0, since(t, dir, usual.export("4.18", extra("1")), "").Findings())
 	changed := usual.operator("master", "4.18")
 	changed.files["/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"] = "global_defs {\n    vrrp_version 3\n}\n"
 	changed.name = "01-later"
@@ -295,13 +291,9 @@ func TestNext(t *testing.T) {
 		t.Errorf("%q, %s", n.News, n.Daemons)
 	}
 	for _, p := range n.Pools {
-		if p.Effect != diff.Nothing {
-			t.Errorf("%+v", p)
-		}
+		testkit.Equal(testkit.In(t, p), diff.Nothing, p.Effect)
 	}
-	if c := since(t, dir, usual.export("4.18"), "4.18"); c.Findings() != 0 {
-		t.Errorf("the same release: %+v", c.Next)
-	}
+	testkit.Equal(t, 0, since(t, dir, usual.export("4.18"), "4.18").Findings())
 	for name, files := range map[string][]render.File{"no record": dir[:0], "no operator": dir} {
 		later := usual.export("4.18")
 		if name == "no operator" {
@@ -326,9 +318,7 @@ func TestCanary(t *testing.T) {
 		return string(files[i].Data)
 	}
 	worker, canary := text("rendered/machineconfigs/99-worker-vipgen.yaml"), text("canary/99-worker-vipgen.first.yaml")
-	if got := strings.NewReplacer("99-worker-vipgen.first", "99-worker-vipgen", "role: first", "role: worker").Replace(canary); got != worker {
-		t.Error(cmp.Diff(worker, got))
-	}
+	testkit.Equal(t, worker, strings.NewReplacer("99-worker-vipgen.first", "99-worker-vipgen", "role: first", "role: worker").Replace(canary))
 	if !strings.Contains(text("canary/machineconfigpool.yaml"), "node-role.kubernetes.io/first: \"\"") || !strings.Contains(text(adopt.StepsName), "oc label node worker-0 node-role.kubernetes.io/first=\n") {
 		t.Errorf("%s", text(adopt.StepsName))
 	}

@@ -91,7 +91,5 @@ func TestManyEvents(t *testing.T) {
 		}
 		list = append(list, e)
 	}
-	if r := Diagnose(list); len(r.Nodes) != 3 {
-		t.Errorf("%+v", r.Nodes)
-	}
+	testkit.Equal(t, 3, len(Diagnose(list).Nodes))
 }

@@ -34,9 +34,7 @@ func changed(t *testing.T, name, file, old, new string) []render.File {
 		return append(files, render.File{Name: name + "/" + file, Data: []byte(new)})
 	}
 	text := string(files[at].Data)
-	if !strings.Contains(text, old) {
-		t.Fatalf("%s has no %q", file, old)
-	}
+	testkit.Contains(testkit.In(t, file), text, old)
 	files[at].Data = []byte(strings.Replace(text, old, new, 1))
 	return files
 }

@@ -196,9 +196,7 @@ func TestFindings(t *testing.T) {
 			var got []string
 			for _, f := range cluster(t, all).Findings {
 				got = append(got, strings.Join([]string{string(f.Code), f.Node, f.VIP, f.Text}, " "))
-				if (f.Next != "") != (f.Code == leftOut) {
-					t.Errorf("next for %s: %q", f.Code, f.Next)
-				}
+				testkit.Equal(testkit.In(t, f.Code, f.Next), f.Code == leftOut, f.Next != "")
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
@@ -271,9 +269,7 @@ func TestRelevant(t *testing.T) {
 		"master-0.json": true, "master-0/status.json": true, "mg/cluster-scoped-resources/core/nodes/master-0.yaml": true,
 		"mg/cluster-scoped-resources/core/persistentvolumes/a.yaml": false, "mg/namespaces/x/core/pods.json": false, "notes.txt": false,
 	} {
-		if Relevant(name) != want {
-			t.Errorf("%s: %v", name, !want)
-		}
+		testkit.Equal(testkit.In(t, name), want, Relevant(name))
 	}
 }
 

@@ -42,9 +42,7 @@ func TestFiles(t *testing.T) {
 			continue
 		}
 		for _, m := range macro.FindAllStringSubmatch(page, -1) {
-			if !strings.Contains(" TH SH nf fi TP B BR ", " "+m[1]+" ") {
-				t.Errorf("%s: macro %q", path, m[0])
-			}
+			testkit.Contains(testkit.In(t, path, m[0]), " TH SH nf fi TP B BR ", " "+m[1]+" ")
 		}
 	}
 }

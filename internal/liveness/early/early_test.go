@@ -67,9 +67,7 @@ func TestAsk(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if got, want := Ask(run, name), name == "works"; got != want {
-			t.Errorf("%s: alive: %t", name, got)
-		}
+		testkit.Equal(testkit.In(t, name), name == "works", Ask(run, name))
 		if took := time.Since(began); name == "hangs" && took < Patience*time.Millisecond {
 			t.Errorf("gave up after %v", took)
 		}

@@ -77,9 +77,7 @@ func TestTiming(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing; got != tt.want {
-				t.Errorf("%+v, want %+v", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing)
 		})
 	}
 }

@@ -156,9 +156,7 @@ func TestProblems(t *testing.T) {
 		{"global_defs {", "vrrp_script x {\n}\nglobal_defs {", "", `line 1: block "vrrp_script" is not known`},
 	}
 	for _, tt := range tests {
-		if !strings.Contains(whole, tt.old) {
-			t.Fatalf("no %q", tt.old)
-		}
+		testkit.Contains(t, whole, tt.old)
 		conf, problems := keepalivedconf.Read([]byte(strings.Replace(whole, tt.old, tt.by, 1)))
 		var got []string
 		for _, p := range append(problems, conf.Unread...) {

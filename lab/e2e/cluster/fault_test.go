@@ -50,9 +50,7 @@ func (c *cluster) during(r *report, f fault) {
 	if f.at != nil {
 		at := f.at().Name
 		s.Unready = slices.DeleteFunc(s.Unready, func(name string) bool { return name == at })
-		if len(s.Unready) > 0 {
-			c.t.Errorf("%s: besides %s these nodes were not ready: %v", f.name, at, s.Unready)
-		}
+		testkit.Empty(testkit.In(c.t, f.name, at), s.Unready)
 	}
 	late := machine.End()
 	if f.stays && len(s.Holders) != 1 {

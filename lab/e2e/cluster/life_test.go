@@ -408,9 +408,7 @@ func (l *life) remove() int {
 		l.cleanUp(command)
 	}
 	for _, s := range l.removal().Steps {
-		if s.State != "done" {
-			l.t.Errorf("%s is %s: %v", s.Name, s.State, s.Findings)
-		}
+		testkit.Equal(testkit.In(l.t, s.Name, s.Findings), "done", s.State)
 	}
 	return reboots
 }

@@ -142,9 +142,7 @@ func TestResult(t *testing.T) {
 		testkit.Equal(testkit.In(t, tt.requests), tt.slowest, r.Slowest())
 		testkit.Equal(testkit.In(t, tt.requests), tt.gap, r.Gap())
 		testkit.Equal(testkit.In(t, tt.requests), tt.lost, r.Lost())
-		if got := r.Spells(); len(got) != tt.spells {
-			t.Errorf("%q: spells %v, want %d", tt.requests, got, tt.spells)
-		}
+		testkit.Equal(testkit.In(t, tt.requests), tt.spells, len(r.Spells()))
 	}
 }
 
