@@ -62,7 +62,7 @@ const (
 
 // part is a part of a node or of the cluster that a fault affects. Two faults of the same part are
 // not planned at the same time: the undo of one would undo the other.
-type part uint16
+type part uint32
 
 const (
 	partKeepalived part = 1 << iota
@@ -81,6 +81,7 @@ const (
 	partGuard  // the rules that drop VRRP packets of other hosts
 	partLinks  // links besides the network's
 	partRun    // /run, which units that start with a node write to
+	partClaims // answers to hosts that claim the address of a node, which its agent gives
 	partNode   = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile | partRun
 )
 
@@ -138,7 +139,7 @@ var kinds = []kind{
 	{killMaster, controlPlane, partHAProxy, 0, 0, nil, true, "HAProxy's master is killed"},
 	{freezeHAProxy, controlPlane, partHAProxy, 1 * second, 8 * second, nil, true, "HAProxy is suspended, and resumes"},
 	{killAgent, controlPlane, 0, 0, 0, withProxy, true, "an agent is killed"},
-	{freezeAgent, controlPlane, partHAProxy | partFirewall | partRouter, 1 * second, 8 * second, append(withProxy, variant{allJobs, partNode}), true, "an agent, or all of them, are suspended, and resume"},
+	{freezeAgent, controlPlane, partHAProxy | partFirewall | partRouter | partClaims, 1 * second, 8 * second, append(withProxy, variant{allJobs, partNode}), true, "an agent, or all of them, are suspended, and resume"},
 	{stopContainer, controlPlane, 0, 0, 0, withProxy, true, "a container is terminated (SIGTERM)"},
 	{killContainer, anyNode, 0, 0, 0, everywhere, true, "all processes of a container are killed at once"},
 	{killAPI, controlPlane, partAPI, 1 * second, 8 * second, nil, false, "its API server is killed, and starts again"},
@@ -174,7 +175,7 @@ var kinds = []kind{
 	{fullRun, anyNode, partRun, 1 * second, 8 * second, nil, false, "its /run has no space left"},
 	{noProcesses, controlPlane, 0, 1 * second, 6 * second, daemons, true, "a container cannot start processes and threads"},
 	{oddEvents, anyNode, partKeepalived, 1 * second, 6 * second, named([]string{eventsFIFO, eventsLarge}, itself), false, "its record of events is a FIFO, or has a gigabyte"},
-	{spoof, wholeCluster, partTopology, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},
+	{spoof, wholeCluster, partTopology | partClaims, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},
 }
 
 // named returns variants that differ only by their names.

@@ -187,7 +187,8 @@ const clusterWide = partConfig | partTopology | partGuard
 // collides reports whether two faults affect the same part.
 func (f Fault) collides(other Fault) bool {
 	both := f.parts() & other.parts()
-	if both&clusterWide != 0 || f.Kind == other.Kind && len(f.Nodes) == 0 {
+	everyNode := len(f.Nodes) == 0 || len(other.Nodes) == 0
+	if both&clusterWide != 0 || everyNode && (both != 0 || f.Kind == other.Kind) {
 		return true
 	}
 	return both != 0 && slices.ContainsFunc(f.Nodes, func(n int) bool { return slices.Contains(other.Nodes, n) })
