@@ -103,7 +103,7 @@ const vouchTime = dialTimeout + 500*time.Millisecond
 func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTClient, string) error) error {
 	settle := func() {}
 	if r.identity {
-		do, settle = r.doubt(do)
+		settle = r.doubt()
 	}
 	err := r.client.try(ctx, do)
 	settle()
@@ -112,26 +112,23 @@ func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTCl
 }
 
 // doubt has no server vouch for the list after vouchTime, or as soon as one does not know the node's
-// credentials: the node may have been removed. settle is called before the outcome counts.
-func (r *resource[T]) doubt(do func(*rest.RESTClient, string) error) (doubting func(*rest.RESTClient, string) error, settle func()) {
+// credentials, whatever it was asked for: the node may have been removed. settle is called before the
+// outcome counts.
+func (r *resource[T]) doubt() (settle func()) {
 	var mu sync.Mutex
 	settled := false
-	late := time.AfterFunc(vouchTime, func() {
+	doubt := func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !settled {
 			r.reached(false)
 		}
-	})
-	doubting = func(c *rest.RESTClient, server string) error {
-		err := do(c, server)
-		if apierrors.IsUnauthorized(err) {
-			r.reached(false)
-		}
-		return err
 	}
-	return doubting, func() {
+	late := time.AfterFunc(vouchTime, doubt)
+	forget := r.client.onUnauthorized(doubt)
+	return func() {
 		late.Stop()
+		forget()
 		mu.Lock()
 		defer mu.Unlock()
 		settled = true

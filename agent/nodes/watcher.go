@@ -95,7 +95,7 @@ func New(o Options) (*Watcher, error) {
 			self: o.Node, role: o.Role, kubeconfig: o.Kubeconfig, serverName: o.ServerName,
 			log: o.Log, reload: reloadEvery, probe: probeEvery, refused: refusedEvery,
 			spec:   &o.Cluster.Spec,
-			failed: failures{}, watches: map[*openWatch]struct{}{},
+			failed: failures{}, watches: map[*openWatch]struct{}{}, unauthorized: map[*func()]struct{}{},
 		},
 	}
 	w.announcer = newAnnouncer(w.client, o.Node)

@@ -226,35 +226,45 @@ func TestSilentServer(t *testing.T) {
 	h.awaitLines("reading from API server", 1)
 }
 
-// The list counts for vouchTime while servers are asked again, unless one refuses the credentials.
+// The list counts for vouchTime while servers are asked again, unless one refuses the credentials,
+// also for something else.
 func TestDoubt(t *testing.T) {
+	h := newHost(t, newCluster(t).api.Replica("127.0.0.1"))
+	h.opts.Log = slog.New(slog.DiscardHandler)
 	refused := apierrors.NewUnauthorized("expired")
 	for name, tt := range map[string]struct {
-		err   error
-		takes time.Duration
-		want  []bool
+		err, other error // of the request for Nodes, and of one for something else meanwhile
+		takes      time.Duration
+		want       []bool
 	}{
-		"answer":        {nil, vouchTime - 1, nil},
-		"late answer":   {nil, vouchTime + 1, []bool{false}},
-		"refused":       {refused, 0, []bool{false}},
-		"refused, late": {refused, vouchTime + 1, []bool{false, false}},
-		"another error": {io.EOF, vouchTime - 1, nil},
+		"answer":        {nil, nil, vouchTime - 1, []bool{true}},
+		"late answer":   {nil, nil, vouchTime + 1, []bool{false, true}},
+		"another error": {io.EOF, nil, vouchTime - 1, []bool{false}},
+		"refused":       {refused, nil, vouchTime - 1, []bool{false, false}},
+		"other refused": {nil, refused, vouchTime - 1, []bool{false, true}},
+		"other fails":   {nil, io.EOF, vouchTime - 1, []bool{true}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w, err := New(h.opts)
+			testkit.Must(t, err)
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var got []bool
-				r := &resource[nodeObject]{reached: func(is bool) {
+				r := &resource[nodeObject]{client: w.client, identity: true, reached: func(is bool) {
 					mu.Lock()
 					defer mu.Unlock()
 					got = append(got, is)
-				}}
-				do, settle := r.doubt(func(*rest.RESTClient, string) error {
+				}, refusals: refusals{log: h.opts.Log}}
+				ask := func(err error) func(*rest.RESTClient, string) error {
+					return func(*rest.RESTClient, string) error { return err }
+				}
+				err := r.try(t.Context(), "list", func(*rest.RESTClient, string) error {
+					_ = w.client.try(t.Context(), ask(tt.other))
 					time.Sleep(tt.takes)
 					return tt.err
 				})
-				testkit.Equal(t, tt.err, do(nil, ""))
-				settle()
+				testkit.Equal(t, tt.err != nil, err != nil)
+				_ = w.client.try(t.Context(), ask(refused)) // nothing is asked for Nodes now
 				time.Sleep(2 * vouchTime)
 				synctest.Wait()
 				testkit.Equal(t, tt.want, got)
