@@ -45,6 +45,9 @@ func running(t *testing.T, f func(context.Context)) {
 // answering, and a third one does not listen. The peer drops them when the holder is no longer
 // a peer. A restarted peer receives them again.
 func TestShare(t *testing.T) {
+	list, resend := listEvery, resendAfter
+	t.Cleanup(func() { listEvery, resendAfter = list, resend }) // after the cleanups of running
+	listEvery, resendAfter = 100*time.Millisecond, 250*time.Millisecond
 	port := freePort(t)
 	receiver := newTickler(port, "127.0.0.1")
 	listen := func(address string) net.Listener {

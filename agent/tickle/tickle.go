@@ -16,16 +16,20 @@ import (
 	"github.com/vipgen/vipgen/internal/ticker"
 )
 
-const (
+// Intervals of sharing, which a test shortens.
+var (
 	// listEvery is the interval at which a holder lists its clients. A connection younger
 	// than that is not known to its peers when it dies.
 	listEvery = 4 * time.Second
-	// rate bounds the data sent by a holder, in bytes per second: with many clients and
-	// peers it sends less often.
-	rate = 250_000
 	// resendAfter is the interval at which a peer gets an unchanged list again, which a
 	// restart may have lost, and one that failed repeatedly is tried again.
 	resendAfter = 10 * time.Second
+)
+
+const (
+	// rate bounds the data sent by a holder, in bytes per second: with many clients and
+	// peers it sends less often.
+	rate = 250_000
 	// maxAge is how long a received list counts.
 	maxAge = 5 * time.Minute
 )
