@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,13 +12,29 @@ import (
 	"github.com/vipgen/vipgen/render/installconfig"
 )
 
-// routed reports whether routers know the VIPs, which are then outside of the nodes' subnets.
+// routed reports whether routers know the VIPs that have no other announcement of their own, the
+// first API VIPs among them.
 func (r *resolver) routed() bool { return r.in.VIP.Spec.Announce.Routed() }
+
+// announceOf returns how VIPs with a value of their own, or "", are announced.
+func (r *resolver) announceOf(own v1alpha1.Announce) v1alpha1.Announce {
+	return cmp.Or(own, r.in.VIP.Spec.Announce, v1alpha1.AnnounceVRRP)
+}
+
+// announceOfIngress returns the value of the default ingress controller's VIPs, or "".
+func (r *resolver) announceOfIngress() v1alpha1.Announce {
+	for _, g := range r.in.VIP.Spec.Ingress {
+		if g.Name == v1alpha1.DefaultIngress {
+			return g.Announce
+		}
+	}
+	return ""
+}
 
 // acceptBGP uses the routers of the install-config's bgpVIPConfig, where the VIPConfig has none.
 func (in *Input) acceptBGP() {
 	s := &in.VIP.Spec
-	if s.Announce == v1alpha1.AnnounceBGP && len(s.BGP.Peers) == 0 && in.Install != nil && in.Install.BGP != nil {
+	if s.RoutedBy() == v1alpha1.AnnounceBGP && len(s.BGP.Peers) == 0 && in.Install != nil && in.Install.BGP != nil {
 		communities := s.BGP.Communities
 		s.BGP = in.Install.BGP.BGP
 		s.BGP.Peers = slices.Clone(s.BGP.Peers)
@@ -31,15 +48,16 @@ func (in *Input) acceptBGP() {
 // checkAnnounce checks that routers can know the VIPs.
 func (r *resolver) checkAnnounce() {
 	r.checkBGPConfig()
-	if !r.routed() || r.withoutVIPs() {
+	if r.in.VIP.Spec.RoutedBy() == "" || r.withoutVIPs() {
 		return
 	}
-	if r.operatorsKeepalived() && r.in.Install.BGP == nil {
-		r.report(problem.Error, r.in.vipDocs, problem.Problem{Code: problem.ConflictingFields, Field: "spec.announce", Found: string(r.in.VIP.Spec.Announce),
-			Expected: fmt.Sprintf("platform.%s.loadBalancer.type: UserManaged in the install-config, or platform none", r.in.Install.Platform),
+	if r.routed() && r.operatorsKeepalived() && r.in.Install.BGP == nil {
+		r.report(problem.Warning, r.in.vipDocs, problem.Problem{Code: problem.ConflictingFields, Field: "spec.announce", Found: string(r.in.VIP.Spec.Announce),
+			Expected: fmt.Sprintf("a running cluster, or platform.%s.loadBalancer.type: UserManaged in the install-config", r.in.Install.Platform),
 			Hint:     "OpenShift's own keepalived holds the API VIP on the bootstrap host otherwise, where no router would find it"})
 	}
-	vips := slices.Concat(r.vipLists()...)
+	all := slices.Concat(r.vipLists()...)
+	vips := lists.Filter(all, func(v place) bool { return v.routed })
 	for _, v := range vips {
 		for _, n := range r.in.Install.MachineNetworks {
 			if n.Contains(v.Addr) {
@@ -49,13 +67,13 @@ func (r *resolver) checkAnnounce() {
 			}
 		}
 	}
-	if r.in.VIP.Spec.Announce == v1alpha1.AnnounceBGP {
-		r.checkPeers(vips)
+	if r.in.VIP.Spec.RoutedBy() == v1alpha1.AnnounceBGP {
+		r.checkPeers(vips, all)
 	}
 }
 
 // checkPeers checks that routers learn of the VIPs: a session carries those of its own family.
-func (r *resolver) checkPeers(vips []place) {
+func (r *resolver) checkPeers(vips, all []place) {
 	b := &r.in.VIP.Spec.BGP
 	for _, v := range vips {
 		if !slices.ContainsFunc(b.Peers, func(p v1alpha1.BGPPeer) bool { return p.Address.Is4() == v.Is4() }) {
@@ -67,7 +85,7 @@ func (r *resolver) checkPeers(vips []place) {
 	}
 	for i, p := range b.Peers {
 		field := fmt.Sprintf("spec.bgp.peers[%d].address", i)
-		if slices.ContainsFunc(vips, func(v place) bool { return v.Addr == p.Address }) || r.hostWith(p.Address) != "" {
+		if slices.ContainsFunc(all, func(v place) bool { return v.Addr == p.Address }) || r.hostWith(p.Address) != "" {
 			r.errorAt(r.in.vipDocs, problem.VIPTaken, field, p.Address.String(), "the address of a router, this is a VIP or the address of a host")
 		}
 	}

@@ -45,7 +45,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 			add(v1alpha1.KeepalivedTemplate, []byte(keepalived.Template))
 			add(v1alpha1.ModeFile, modeFile(c.Config.Spec.VRRP.Target))
 		case manifest.BGP:
-			if !c.OwnsBootstrap() {
+			if !c.OwnsBootstrap() && !c.Config.Spec.ByVRRP() {
 				add(v1alpha1.ManifestDir+"/"+manifest.Keepalived+".yaml", []byte(noKeepalived))
 			}
 		case manifest.HAProxy:
@@ -88,10 +88,11 @@ func (c *Cluster) Pods(role string) []string {
 		pods = append(pods, manifest.MDNS)
 	}
 	if c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerInCluster {
+		if c.Config.Spec.ByVRRP() {
+			pods = append(pods, manifest.Keepalived)
+		}
 		if c.Config.Spec.Routed() {
 			pods = append(pods, manifest.BGP)
-		} else {
-			pods = append(pods, manifest.Keepalived)
 		}
 		if c.Config.Spec.RunsHAProxy(role) {
 			pods = append(pods, manifest.HAProxy)

@@ -117,10 +117,10 @@ func (r *resolver) vipLists() [][]place {
 		out = append(out, []place{*r.dns})
 	}
 	for i, g := range r.in.VIP.Spec.Ingress {
-		out = append(out, places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs))
+		out = append(out, r.announced(places(r.in.vipDocs, fmt.Sprintf("spec.ingress[%d].vips", i), g.VIPs), g.Announce))
 	}
 	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
-		out = append(out, places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs))
+		out = append(out, r.announced(places(r.in.vipDocs, fmt.Sprintf("spec.additionalAPIVIPs[%d].vips", i), g.VIPs), g.Announce))
 	}
 	return out
 }

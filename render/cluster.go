@@ -48,6 +48,8 @@ type Cluster struct {
 	PodNetworks, ServiceNetworks []netip.Prefix
 	// installerVIPs are the VIPs that the installer chooses.
 	installerVIPs []netip.Addr
+	// preview is set for OpenShift's own preview of VIPs by BGP.
+	preview bool
 	// needs is the input's part of Assumed.
 	needs []string
 }
@@ -72,8 +74,18 @@ func (c *Cluster) ReplacesLoadBalancer() bool {
 	return !c.OwnsBootstrap() && c.Config.Spec.LoadBalancer == v1alpha1.LoadBalancerExternal
 }
 
+// ReplacesKeepalived reports whether routers know the first API VIPs of a running cluster, and
+// OpenShift's own keepalived would hold them while it is installed.
+func (c *Cluster) ReplacesKeepalived() bool {
+	return !c.OwnsBootstrap() && c.Config.Spec.Announce.Routed() && !c.preview
+}
+
 // Installable returns an error where the output fits a running cluster only.
 func (c *Cluster) Installable() error {
+	if c.ReplacesKeepalived() {
+		return fmt.Errorf("spec.announce: %s is for a running cluster here: while it is installed, OpenShift's own keepalived holds the API VIP on the bootstrap host, where no router would find it. "+
+			"Have platform.%s.loadBalancer.type: UserManaged in the install-config, or install with vrrp and move afterwards (docs/move-to-bgp.md)", c.Config.Spec.Announce, c.Config.Spec.Platform)
+	}
 	if !c.ReplacesLoadBalancer() {
 		return nil
 	}
@@ -84,7 +96,7 @@ func (c *Cluster) Installable() error {
 // BootstrapCompatible reports whether nodes interoperate with OpenShift's own keepalived on the
 // bootstrap host, or need not.
 func (c *Cluster) BootstrapCompatible() bool {
-	return c.OwnsBootstrap() || c.Config.Spec.Routed() || c.Config.Spec.VRRP.LikeOpenShift()
+	return c.OwnsBootstrap() || c.Config.Spec.Announce.Routed() || c.Config.Spec.VRRP.LikeOpenShift()
 }
 
 // resolve merges the input of one cluster. The list holds every problem found; the cluster is
@@ -107,6 +119,7 @@ func resolve(in *Input, o Options) (*Cluster, problem.List) {
 		Monitoring:       in.VIP.Spec.Monitoring.Enabled,
 		ManifestRefs:     in.Manifests,
 		Config:           r.config(),
+		preview:          in.Install.BGP != nil,
 	}
 	if c.Config.Spec.ByVRRP() && !in.givenProfile {
 		c.ProfileReason = in.profileReason()
@@ -177,16 +190,21 @@ func (r *resolver) config() *v1alpha1.ClusterConfig {
 	if vip.Monitoring.Address == v1alpha1.MetricsOnNode {
 		c.Spec.Metrics = v1alpha1.MetricsOnNode // the default changes no file
 	}
+	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g groupPlan) v1alpha1.Group { return g.Group })
 	if vip.Announce.Routed() {
-		c.Spec.Announce, c.Spec.BGP = vip.Announce, vip.BGP
+		c.Spec.Announce = vip.Announce
+	}
+	if c.Spec.Routed() {
+		c.Spec.BGP = vip.BGP
+	} else {
+		c.Spec.Ports.BGPMonitor = 0
 	}
 	if c.Spec.ByVRRP() {
 		c.Spec.VRRP = r.vrrp()
 	}
-	c.Spec.Groups = lists.Map(r.groups(c.Spec.Domain), func(g groupPlan) v1alpha1.Group { return g.Group })
 	c.Spec.MachineNetworks = r.machineNetworks(c.Spec.Groups)
 	c.Spec.Peers = r.peers(&c.Spec)
-	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Groups); why != "" {
+	if why := c.Spec.VRRP.Target.IPv6Interval(c.Spec.Elected().Groups); why != "" {
 		r.errorAt(r.in.vipDocs, problem.BadTiming, "spec.vrrp.advertInterval", vip.VRRP.AdvertInterval.String(), why)
 	}
 	return c

@@ -20,6 +20,7 @@ type place struct {
 	docs     layers
 	field    string
 	computed bool
+	routed   bool // known to routers, instead of on a subnet of the nodes
 }
 
 // String returns the address, and the origin of one that the file does not have.
@@ -39,7 +40,7 @@ func (p place) at() string {
 }
 
 func placesOf(docs layers, list []installconfig.Address) []place {
-	return lists.Map(list, func(a installconfig.Address) place { return place{a.Addr, docs, a.Field, a.Default} })
+	return lists.Map(list, func(a installconfig.Address) place { return place{Addr: a.Addr, docs: docs, field: a.Field, computed: a.Default} })
 }
 
 func (r *resolver) collectVIPs() {
@@ -51,6 +52,19 @@ func (r *resolver) collectVIPs() {
 	}
 	r.api = r.orConfigured(r.api, "spec.apiVIPs", vip.APIVIPs)
 	r.ingress = r.orConfigured(r.ingress, "spec.ingressVIPs", vip.IngressVIPs)
+	r.announced(r.api, "")
+	r.announced(r.ingress, r.announceOfIngress())
+	if r.dns != nil {
+		r.dns.routed = r.routed()
+	}
+}
+
+// announced returns VIPs that have this value of their own, or "", with whether routers know them.
+func (r *resolver) announced(list []place, own v1alpha1.Announce) []place {
+	for i := range list {
+		list[i].routed = r.announceOf(own).Routed()
+	}
+	return list
 }
 
 // orConfigured returns the install-config's VIPs, or the VIPConfig's where it has none. Both are a
@@ -103,7 +117,12 @@ func (r *resolver) groups(domain string) []groupPlan {
 	for i, g := range r.in.VIP.Spec.AdditionalAPIVIPs {
 		groups = append(groups, r.additionalAPIGroup(i, &g, domain))
 	}
-	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster && !r.routed() {
+	for i := range groups {
+		if g := &groups[i]; r.announceOf(g.Announce) == r.announceOf("") {
+			g.Announce = ""
+		}
+	}
+	if r.in.VIP.Spec.LoadBalancer.Type == v1alpha1.LoadBalancerInCluster {
 		r.addVRRP(groups)
 	}
 	return groups
@@ -128,7 +147,7 @@ func (r *resolver) dnsGroup() groupPlan {
 func (r *resolver) defaultIngress(domain string) groupPlan {
 	vip := &r.in.VIP.Spec
 	p := groupPlan{
-		Group: v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress, VIPs: addresses(r.ingress),
+		Group: v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress, Announce: r.announceOfIngress(), VIPs: addresses(r.ingress),
 			Controller: v1alpha1.DefaultIngress, Domains: []string{"apps." + domain},
 			NodeSelector: workerSelector(), HealthPort: vip.Ports.RouterHealth},
 		derived: r.derivedIDs().Ingress, wanted: vip.VRRP.VirtualRouterIDs.Ingress, field: routerIDFields + "ingress",
@@ -155,13 +174,13 @@ func (r *resolver) ingressGroup(i int, g *v1alpha1.Ingress) groupPlan {
 	if selector == nil {
 		selector = workerSelector()
 	}
-	return r.userGroup(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, VIPs: g.VIPs, Controller: cmp.Or(g.Controller, g.Name),
+	return r.userGroup(v1alpha1.Group{Name: "ingress-" + g.Name, Role: v1alpha1.GroupIngress, Announce: g.Announce, VIPs: g.VIPs, Controller: cmp.Or(g.Controller, g.Name),
 		Domains: g.Domains, NodeSelector: selector, HealthPort: cmp.Or(g.HealthPort, r.in.VIP.Spec.Ports.RouterHealth)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.ingress[%d]", i))
 }
 
 func (r *resolver) additionalAPIGroup(i int, g *v1alpha1.AdditionalAPI, domain string) groupPlan {
-	return r.userGroup(v1alpha1.Group{Name: v1alpha1.FirstAPI + "-" + g.Name, Role: v1alpha1.GroupAPI, VIPs: g.VIPs, Names: apiNames(g, domain)},
+	return r.userGroup(v1alpha1.Group{Name: v1alpha1.FirstAPI + "-" + g.Name, Role: v1alpha1.GroupAPI, Announce: g.Announce, VIPs: g.VIPs, Names: apiNames(g, domain)},
 		g.Name, g.VirtualRouterID, fmt.Sprintf("spec.additionalAPIVIPs[%d]", i))
 }
 
@@ -187,11 +206,16 @@ func workerSelector() map[string]string {
 	return map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleWorker): ""}
 }
 
+// addVRRP adds the VRRP instances of the groups whose holders keepalived elects.
 func (r *resolver) addVRRP(groups []groupPlan) {
 	name := r.in.Install.Name
-	ids := r.routerIDs(groups)
+	elected := func(g groupPlan) bool { return !r.announceOf(g.Announce).Routed() }
+	ids := r.routerIDs(lists.Filter(groups, elected))
 	for i := range groups {
 		g := &groups[i]
+		if !elected(*g) {
+			continue
+		}
 		g.Instance = name + "_" + strings.ToUpper(string(g.Role))
 		if g.own != "" {
 			g.Instance += "_" + g.own
@@ -222,7 +246,7 @@ func (r *resolver) routerIDs(groups []groupPlan) map[string]int {
 		}
 		ids[group], taken[id] = id, group
 	}
-	if r.besideOperators() {
+	if r.besideOperators() && !r.routed() {
 		// The ID of OpenShift's own keepalived on the bootstrap host.
 		give(v1alpha1.FirstAPI, r.derivedIDs().API, "")
 	}

@@ -27,7 +27,7 @@ func (c *Cluster) Monitored(role string) (out []manifest.Monitored) {
 	}{
 		{manifest.HAProxy, manifest.Monitored{Container: "haproxy", Port: ports.HAProxyMonitor}},
 		{manifest.Keepalived, manifest.Monitored{Container: "keepalived", Port: ports.KeepalivedMonitor}},
-		{manifest.BGP, manifest.Monitored{Container: "bgp", Port: ports.KeepalivedMonitor}},
+		{manifest.BGP, manifest.Monitored{Container: "bgp", Port: ports.BGPMonitor}},
 		{manifest.HAProxy, manifest.Monitored{Container: "firewall", Port: ports.FirewallMonitor}},
 		{manifest.CoreDNS, manifest.Monitored{Container: "coredns", Port: ports.CoreDNSMonitor}},
 		{manifest.MDNS, manifest.Monitored{Container: "mdns-publisher", Port: ports.MDNSMonitor}},

@@ -16,12 +16,12 @@ import (
 // the nodes, no node could hold such a VIP. Elsewhere nodes find its network (hard case 44),
 // with one warning for all.
 func (r *resolver) checkOutside(vips []place) {
-	if r.external() || r.routed() {
+	if r.external() {
 		return
 	}
 	var found []place
 	for _, v := range vips {
-		if slices.ContainsFunc(r.in.Install.MachineNetworks, func(n installconfig.Network) bool { return n.Contains(v.Addr) }) {
+		if v.routed || slices.ContainsFunc(r.in.Install.MachineNetworks, func(n installconfig.Network) bool { return n.Contains(v.Addr) }) {
 			continue
 		}
 		if more := strings.HasPrefix(v.field, "spec.additionalAPIVIPs"); more || r.networksBind() {
@@ -65,8 +65,8 @@ func (r *resolver) networksBind() bool {
 }
 
 func (r *resolver) bindingHint(vips []place) string {
-	spec := v1alpha1.ClusterConfigSpec{MachineNetworks: r.machineNetworks([]v1alpha1.Group{{VIPs: addresses(vips)}})}
-	spec.Groups = []v1alpha1.Group{{VIPs: addresses(vips)}}
+	spec := v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Announce: v1alpha1.AnnounceVRRP, VIPs: addresses(vips)}}}
+	spec.MachineNetworks = r.machineNetworks(spec.Groups)
 	where := "networking.machineNetwork does not show then where the nodes are: "
 	if len(r.in.Install.MachineNetworks) == 0 {
 		where = ""
@@ -105,8 +105,9 @@ func (r *resolver) machineNetworkList() string {
 // (hard case 44) but static addresses of hosts show its network, that one replaces those of its
 // family: nodes need not find it.
 func (r *resolver) machineNetworks(groups []v1alpha1.Group) []netip.Prefix {
-	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Groups: groups, MachineNetworks: installconfig.Prefixes(r.in.Install.MachineNetworks)}
-	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal || r.routed() {
+	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Announce: r.in.VIP.Spec.Announce, Groups: groups,
+		MachineNetworks: installconfig.Prefixes(r.in.Install.MachineNetworks)}
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal || spec.Routed() && !spec.ByVRRP() {
 		return spec.MachineNetworks
 	}
 	for _, is4 := range []bool{true, false} {

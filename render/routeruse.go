@@ -15,14 +15,14 @@ import (
 // without the checks of a whole cluster. It has none where nodes hold no VIPs.
 func (in *Input) RouterUses() routerids.Cluster {
 	c := routerids.Cluster{Name: in.Install.Name, Network: in.VIP.Spec.Network, Reserved: in.VIP.Spec.VRRP.ReservedRouterIDs}
-	if in.VIP.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerInCluster || in.VIP.Spec.Announce.Routed() {
+	r := &resolver{in: in}
+	r.collectVIPs()
+	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: in.VIP.Spec.LoadBalancer.Type}
+	planned := lists.Filter(r.groups(r.domain()), func(g groupPlan) bool { return !r.announceOf(g.Announce).Routed() })
+	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster || len(planned) == 0 {
 		c.Networks = installconfig.Prefixes(in.Install.MachineNetworks)
 		return c
 	}
-	r := &resolver{in: in}
-	r.collectVIPs()
-	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: v1alpha1.LoadBalancerInCluster}
-	planned := r.groups(r.domain())
 	spec.Groups = append(spec.Groups, lists.Map(planned, func(g groupPlan) v1alpha1.Group { return g.Group })...)
 	spec.MachineNetworks = r.machineNetworks(spec.Groups)
 	c.Networks = spec.AssumedNetworks()

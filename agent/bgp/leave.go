@@ -24,7 +24,7 @@ func (j *Job) leave() {
 	}
 	s := &state.BGP{}
 	if j.facts != nil {
-		s.Mode = j.facts.Cluster.Spec.Announce
+		s.Mode = j.facts.Cluster.Spec.RoutedBy()
 	}
 	if len(j.announced) > 0 {
 		j.apply(s)

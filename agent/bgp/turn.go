@@ -27,16 +27,16 @@ func (j *Job) turn() {
 			return
 		}
 		j.facts = f
-		_ = j.gate.Follow(&f.Cluster.Spec, f.Node.Role, f.Node.Labels) // logged
+		_ = j.gate.Follow(f.Cluster.Spec.Announced(), f.Node.Role, f.Node.Labels) // logged
 	}
 	f := j.facts
 	if j.Source.Nodes != nil {
-		gate.SetRouters(j.gate.Board, &f.Cluster.Spec, f.Node, j.Source.Nodes)
+		gate.SetRouters(j.gate.Board, f.Cluster.Spec.Announced(), f.Node, j.Source.Nodes)
 	}
 	j.bootstrap.Poll(time.Now(), j.gate.Board.Get)
 	s := &state.BGP{Facts: j.gate.Board.Facts(), ClusterProblem: j.Source.Problem()}
 	if f.Cluster.Spec.Routed() {
-		s.Mode = f.Cluster.Spec.Announce
+		s.Mode = f.Cluster.Spec.RoutedBy()
 		s.VIPs = j.decide()
 	}
 	j.apply(s)
@@ -45,7 +45,7 @@ func (j *Job) turn() {
 
 // decide returns the VIPs that the node may announce, and whether it does.
 func (j *Job) decide() (out []state.AnnouncedVIP) {
-	spec, node := &j.facts.Cluster.Spec, j.facts.Node
+	spec, node := j.facts.Cluster.Spec.Announced(), j.facts.Node
 	over, _ := j.bootstrap.State()
 	for i := range spec.Groups {
 		g := &spec.Groups[i]

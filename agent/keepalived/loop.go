@@ -25,7 +25,7 @@ func (j *Job) apply(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = j.checks.Follow(&d.cluster.Spec, d.node.Role, d.node.Labels)
+	err = j.checks.Follow(d.cluster.Spec.Elected(), d.node.Role, d.node.Labels)
 	if err != nil && d.takesPart() {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (j *Job) decide() (*decision, error) {
 		j.members.Resume(n)
 	}
 	j.neighbours.Defend(d.conf.Instances)
-	gate.SetRouters(j.checks.Board, &f.Cluster.Spec, f.Node, j.Source.Nodes)
+	gate.SetRouters(j.checks.Board, f.Cluster.Spec.Elected(), f.Node, j.Source.Nodes)
 	j.decided.Store(d)
 	return d, nil
 }

@@ -128,7 +128,7 @@ func (j *Job) announceHeld(conf *keepalived.Conf) {
 
 // nodesOf returns the nodes of the cluster as this node sees them, by name.
 func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migration.Node) {
-	holds := map[string]bool{}
+	holds, spec := map[string]bool{}, spec.Elected()
 	for _, p := range append(slices.Clone(list.Peers), list.Self) {
 		holds[p.Name] = slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return spec.Hosts(&g, p.Role, p.Labels) })
 	}

@@ -12,7 +12,7 @@ import (
 // if none of its addresses is in the network of a VIP or a hint. On other platforms VIPs
 // may be in networks without nodes (vSphere, hard case 11).
 func (s survey) isRemote(spec *v1alpha1.ClusterConfigSpec, hints []netip.Addr) bool {
-	wanted := slices.Concat(nodeVIPs(spec), hints)
+	wanted := slices.Concat(nodeVIPs(spec.Elected()), hints)
 	if spec.Platform != "baremetal" || !spec.ByVRRP() || len(wanted) == len(hints) || len(s.interfaces) == 0 {
 		return false
 	}

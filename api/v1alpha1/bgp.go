@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,6 +24,40 @@ const (
 // Routed reports whether VIPs are host routes of the nodes, which routers know, instead of
 // addresses on a subnet of the nodes.
 func (a Announce) Routed() bool { return a == AnnounceBGP || a == AnnounceTable }
+
+// routedBy returns the first value that routers learn of VIPs by, or "".
+func routedBy(list ...Announce) Announce {
+	if i := slices.IndexFunc(list, Announce.Routed); i >= 0 {
+		return list[i]
+	}
+	return ""
+}
+
+// RoutedBy returns how routers learn of VIPs, by bgp or by table; "" where none are routed.
+func (s *VIPConfigSpec) RoutedBy() Announce {
+	all := []Announce{s.Announce}
+	for _, a := range s.announces() {
+		all = append(all, a.how)
+	}
+	return routedBy(all...)
+}
+
+// announces returns the values of sets of VIPs, with their fields.
+func (s *VIPConfigSpec) announces() (out []announce) {
+	for i, g := range s.AdditionalAPIVIPs {
+		out = append(out, announce{fmt.Sprintf("spec.additionalAPIVIPs[%d].announce", i), g.Announce})
+	}
+	for i, g := range s.Ingress {
+		out = append(out, announce{fmt.Sprintf("spec.ingress[%d].announce", i), g.Announce})
+	}
+	return out
+}
+
+// announce is a value of Announce, and its field.
+type announce struct {
+	field string
+	how   Announce
+}
 
 // BGP configures the sessions of the nodes with their routers.
 type BGP struct {

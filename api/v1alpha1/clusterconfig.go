@@ -1,8 +1,12 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // ClusterConfig holds every fact about a cluster that its nodes need, in one file:
@@ -39,9 +43,10 @@ type ClusterConfigSpec struct {
 	// MachineNetworks are the networks of the nodes in the install-config, primary family
 	// first. They are not those of the nodes if they lack VIPs: use NodeNetworks.
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
-	// Announce selects how the network finds the VIPs; empty means VRRP.
+	// Announce selects how the network finds the VIPs of groups without a value of their own;
+	// empty means VRRP.
 	Announce Announce `json:"announce,omitempty"`
-	// BGP holds the routers, complete with defaults; empty unless Announce is bgp.
+	// BGP holds the routers, complete with defaults; empty unless VIPs are announced by bgp.
 	BGP BGP `json:"bgp,omitzero"`
 	// VRRP holds the VRRP settings; empty where keepalived does not run.
 	VRRP ClusterVRRP `json:"vrrp,omitzero"`
@@ -53,20 +58,52 @@ type ClusterConfigSpec struct {
 	Peers []Peer `json:"peers,omitempty"`
 	// DNS configures the DNS server on every node.
 	DNS ClusterDNS `json:"dns"`
-	// Ports are the ports of the services on every node; none is 0.
+	// Ports are the ports of the services on every node; none is 0, but for BGPMonitor where
+	// that job does not run.
 	Ports Ports `json:"ports"`
 	// Metrics selects the addresses that serve the agents' metrics; empty means loopback.
 	Metrics MetricsAddress `json:"metrics,omitempty"`
 }
 
-// ByVRRP reports whether keepalived elects the holders of the VIPs.
+// ByVRRP reports whether keepalived elects the holders of VIPs, of some groups at least.
 func (s *ClusterConfigSpec) ByVRRP() bool {
-	return s.LoadBalancer == LoadBalancerInCluster && !s.Announce.Routed()
+	return s.LoadBalancer == LoadBalancerInCluster && (!s.Announce.Routed() || slices.ContainsFunc(s.Groups, s.elected))
 }
 
-// Routed reports whether the nodes have the VIPs as host routes that routers know.
+// Routed reports whether the nodes have VIPs, of some groups at least, as host routes that
+// routers know.
 func (s *ClusterConfigSpec) Routed() bool {
-	return s.LoadBalancer == LoadBalancerInCluster && s.Announce.Routed()
+	return s.LoadBalancer == LoadBalancerInCluster && s.RoutedBy() != ""
+}
+
+// RoutedBy returns how routers learn of VIPs, by bgp or by table; "" where none are routed.
+func (s *ClusterConfigSpec) RoutedBy() Announce {
+	all := []Announce{s.Announce}
+	for i := range s.Groups {
+		all = append(all, s.Groups[i].Announce)
+	}
+	return routedBy(all...)
+}
+
+// AnnounceOf returns how the network finds the VIPs of a group.
+func (s *ClusterConfigSpec) AnnounceOf(g *Group) Announce {
+	return cmp.Or(g.Announce, s.Announce, AnnounceVRRP)
+}
+
+func (s *ClusterConfigSpec) elected(g Group) bool { return !s.AnnounceOf(&g).Routed() }
+
+// Elected returns the spec with the groups alone whose holders keepalived elects.
+func (s *ClusterConfigSpec) Elected() *ClusterConfigSpec { return s.only(s.elected) }
+
+// Announced returns the spec with the groups alone that routers know.
+func (s *ClusterConfigSpec) Announced() *ClusterConfigSpec {
+	return s.only(func(g Group) bool { return !s.elected(g) })
+}
+
+func (s *ClusterConfigSpec) only(wanted func(Group) bool) *ClusterConfigSpec {
+	out := *s
+	out.Groups = lists.Filter(s.Groups, wanted)
+	return &out
 }
 
 // OperatorHasVIPs reports whether the operator knows VIPs on the platform, and its node-ip
@@ -162,11 +199,13 @@ type Group struct {
 	// "ingress-<name>".
 	Name string    `json:"name"`
 	Role GroupRole `json:"role"`
+	// Announce selects how the network finds the VIPs, where that is not spec.announce.
+	Announce Announce `json:"announce,omitempty"`
 	// VIPs holds one or two addresses, primary family first.
 	VIPs []netip.Addr `json:"vips,omitempty"`
 	// Instance is the name of the VRRP instances, to which the agent appends the number of the
 	// address: "<cluster>_API". Like the fields up to Together, it is empty where the load
-	// balancer is external.
+	// balancer is external, and where routers know the VIPs.
 	Instance string `json:"instance,omitempty"`
 	// VirtualRouterID is 1 to 255, for both families.
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`

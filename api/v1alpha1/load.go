@@ -75,7 +75,11 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	required(k, "spec.loadBalancer", s.LoadBalancer)
 	oneOf(k, "spec.apiServer.local", s.APIServer.Local)
-	k.announce(s.Announce, &s.BGP)
+	var own []announce
+	for i, g := range s.Groups {
+		own = append(own, announce{fmt.Sprintf("spec.groups[%d].announce", i), g.Announce})
+	}
+	k.announce(s.Announce, own, &s.BGP, s.LoadBalancer)
 	if s.ByVRRP() {
 		k.settings("spec.vrrp.target", s.VRRP.Target)
 		if s.VRRP.Start != nil {
@@ -89,11 +93,11 @@ func (c *ClusterConfig) Validate() problem.List {
 	}
 	for i := range s.Groups {
 		k.group(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i], s.LoadBalancer)
-		if s.ByVRRP() {
+		if s.LoadBalancer == LoadBalancerInCluster && s.elected(s.Groups[i]) {
 			k.instance(fmt.Sprintf("spec.groups[%d]", i), &s.Groups[i])
 		}
 	}
-	if why := s.VRRP.Target.IPv6Interval(s.Groups); why != "" {
+	if why := s.VRRP.Target.IPv6Interval(s.Elected().Groups); why != "" {
 		k.add(problem.BadTiming, "spec.vrrp.target.advertIntervalMS", Millis(s.VRRP.Target.AdvertIntervalMS).String(), why)
 	}
 	k.groups(s.Groups)
@@ -101,7 +105,7 @@ func (c *ClusterConfig) Validate() problem.List {
 	oneOf(k, "spec.metrics", s.Metrics)
 	k.dns(&DNS{Upstreams: s.DNS.Upstreams, Records: s.DNS.Records})
 	for _, p := range s.Ports.list(&DefaultPorts) {
-		if *p.port < 1 || *p.port > 65535 {
+		if (*p.port < 1 || *p.port > 65535) && (*p.port != 0 || p.port != &s.Ports.BGPMonitor) {
 			k.add(problem.BadValue, "spec.ports."+p.name, fmt.Sprint(*p.port), "a port, 1 to 65535")
 		}
 	}

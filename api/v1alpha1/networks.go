@@ -13,7 +13,7 @@ import (
 // without a VIP do not count, and the network of such a VIP is that of the interface that it
 // goes to (Bind): the VIP's own subnet, else that of the default route. The addresses of an
 // external load balancer, and VIPs that routers know, are no evidence about the nodes, so the
-// machine networks count as well.
+// machine networks count as well; VIPs that routers know do not count beside those of VRRP.
 //
 // Without interfaces, networks that only a node can know are missing.
 func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix {
@@ -28,7 +28,7 @@ func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix 
 // machine network is taken to be in a UsualNetwork.
 func (s *ClusterConfigSpec) AssumedNetworks() []netip.Prefix {
 	return s.networks(func(vip netip.Addr) (netip.Prefix, bool) {
-		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal && !s.Routed()
+		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal && !s.onlyRouted()
 	})
 }
 
@@ -52,7 +52,7 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	outside := s.VIPsOutside()
 	for _, n := range s.MachineNetworks {
 		family := func(vip netip.Addr) bool { return vip.Is4() == n.Addr().Is4() }
-		if s.LoadBalancer == LoadBalancerExternal || s.Routed() || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
+		if s.LoadBalancer == LoadBalancerExternal || s.onlyRouted() || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
 			add(n)
 		}
 	}
@@ -64,9 +64,20 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	return out
 }
 
-// VIPsOutside returns the VIPs in none of the machine networks.
+func (s *ClusterConfigSpec) onlyRouted() bool { return s.Routed() && !s.ByVRRP() }
+
+// onSubnets returns the groups whose VIPs tell where nodes are.
+func (s *ClusterConfigSpec) onSubnets() []Group {
+	if s.onlyRouted() {
+		return s.Groups
+	}
+	return s.Elected().Groups
+}
+
+// VIPsOutside returns the VIPs in none of the machine networks, without those that routers know
+// beside VIPs of VRRP.
 func (s *ClusterConfigSpec) VIPsOutside() (out []netip.Addr) {
-	for _, g := range s.Groups {
+	for _, g := range s.onSubnets() {
 		for _, vip := range g.VIPs {
 			if !slices.ContainsFunc(s.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(vip) }) {
 				out = append(out, vip)
@@ -77,7 +88,7 @@ func (s *ClusterConfigSpec) VIPsOutside() (out []netip.Addr) {
 }
 
 func (s *ClusterConfigSpec) holdsVIP(n netip.Prefix) bool {
-	return slices.ContainsFunc(s.Groups, func(g Group) bool { return slices.ContainsFunc(g.VIPs, n.Contains) })
+	return slices.ContainsFunc(s.onSubnets(), func(g Group) bool { return slices.ContainsFunc(g.VIPs, n.Contains) })
 }
 
 // VIPNetworks returns the networks that hold VIPs.

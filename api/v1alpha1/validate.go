@@ -81,12 +81,9 @@ func (v *VIPConfig) Validate() problem.List {
 	if s.APIServer.Local == LocalAPIAllNodes && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
 		c.add(problem.ConflictingFields, "spec.apiServer.local", string(s.APIServer.Local), "loadBalancer.type: InCluster, or no value")
 	}
-	c.announce(s.Announce, &s.BGP)
-	if s.Announce.Routed() && s.LoadBalancer.Type != "" && s.LoadBalancer.Type != LoadBalancerInCluster {
-		c.add(problem.ConflictingFields, "spec.announce", string(s.Announce), "loadBalancer.type: InCluster, or no value")
-	}
+	c.announce(s.Announce, s.announces(), &s.BGP, s.LoadBalancer.Type)
 	c.vrrp(&s.VRRP)
-	c.ports(s.Ports, s.Ingress)
+	c.ports(s.Ports, s.Ingress, s.RoutedBy() != "")
 	c.image("spec.images.agent", s.Images.Agent)
 	c.image("spec.images.keepalived", s.Images.Keepalived)
 	c.image("spec.images.haproxy", s.Images.HAProxy)
@@ -201,14 +198,14 @@ func (c *checker) port(field string, p int) {
 
 // ports checks ranges, and that no two services of one node share a port, defaults included.
 // Ironic is among them: after the bootstrap host it runs on the control plane.
-func (c *checker) ports(p Ports, ingress []Ingress) {
+func (c *checker) ports(p Ports, ingress []Ingress, routed bool) {
 	taken := map[int]string{22: "ssh", DNSPort: "CoreDNS", HTTPPort: "the router", HTTPSPort: "the router", MDNSPort: "mDNS", ClientsPort: "the agents' lists of clients", 10250: "kubelet"}
 	usual := DefaultPorts
 	// Ports that the user set come last, so that they are the ones reported.
 	for _, chosen := range []bool{false, true} {
 		for _, n := range p.list(&usual) {
 			field := "spec.ports." + n.name
-			if (*n.port != 0) != chosen {
+			if (*n.port != 0) != chosen || !chosen && !routed && n.port == &p.BGPMonitor {
 				continue
 			}
 			port := *n.usual
@@ -302,6 +299,14 @@ func (c *checker) additionalAPI(list []AdditionalAPI) {
 			c.domain(fmt.Sprintf("%s.names[%d]", field, j), n, n, "a name such as api-mgmt.example.com")
 		}
 		c.routerID(field+".virtualRouterID", g.VirtualRouterID)
+		c.noRouterID(field, g.Announce, g.VirtualRouterID)
+	}
+}
+
+// noRouterID reports a virtual router ID of VIPs that no keepalived has.
+func (c *checker) noRouterID(field string, a Announce, id int) {
+	if a.Routed() && id != 0 {
+		c.add(problem.ConflictingFields, field+".virtualRouterID", fmt.Sprint(id), "none with announce: "+string(a)+", which elects no holder")
 	}
 }
 
@@ -340,6 +345,9 @@ func (c *checker) ingress(list []Ingress) {
 		c.selector(field+".nodeSelector", g.NodeSelector)
 		c.port(field+".healthPort", g.HealthPort)
 		c.routerID(field+".virtualRouterID", g.VirtualRouterID)
+		if g.Name != DefaultIngress {
+			c.noRouterID(field, g.Announce, g.VirtualRouterID)
+		}
 	}
 }
 

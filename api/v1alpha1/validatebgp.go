@@ -10,10 +10,25 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 )
 
-// announce checks how VIPs are announced, in a VIPConfig and in a ClusterConfig.
-func (c *checker) announce(a Announce, b *BGP) {
-	oneOf(c, "spec.announce", a)
-	if a != AnnounceBGP {
+// announce checks how VIPs are announced, in a VIPConfig and in a ClusterConfig: by default, and
+// by the groups with a value of their own.
+func (c *checker) announce(a Announce, groups []announce, b *BGP, lb LoadBalancerType) {
+	by := Announce("")
+	for _, g := range append([]announce{{"spec.announce", a}}, groups...) {
+		oneOf(c, g.field, g.how)
+		switch {
+		case !g.how.Routed():
+			continue
+		case lb != "" && lb != LoadBalancerInCluster:
+			c.add(problem.ConflictingFields, g.field, string(g.how), "loadBalancer.type: InCluster, or no value")
+		case by != "" && by != g.how:
+			c.add(problem.ConflictingFields, g.field, string(g.how), fmt.Sprintf("%s or %s: a node has one BGP speaker", AnnounceVRRP, by))
+		}
+		if by == "" {
+			by = g.how
+		}
+	}
+	if by != AnnounceBGP {
 		if b.LocalASN != 0 || len(b.Peers) > 0 || len(b.Communities) > 0 || b.ECMP != nil {
 			c.add(problem.ConflictingFields, "spec.bgp", "settings of BGP", "none, or announce: bgp")
 		}

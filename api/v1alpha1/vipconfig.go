@@ -55,7 +55,8 @@ type VIPConfigSpec struct {
 	// their subnet. "bgp": every node that serves announces them to its routers, which spread
 	// the connections; nodes may be in several subnets, and the VIPs are in none of them.
 	// "table": nodes keep the host routes of VIPs that they serve in routing table 198, for a
-	// BGP speaker that they have already.
+	// BGP speaker that they have already. Sets of additionalAPIVIPs and entries of ingress can
+	// have another value.
 	Announce Announce `json:"announce,omitempty"`
 	// The routers, with announce: bgp.
 	BGP BGP `json:"bgp,omitzero"`
@@ -87,7 +88,7 @@ type AdditionalAPI struct {
 	// The unique name of the set, such as "mgmt", at most 59 characters: its VRRP
 	// group is "api-<name>".
 	Name string `json:"name"`
-	// One VIP per address family, in a network of the nodes.
+	// One VIP per address family, with announce: vrrp in a network of the nodes.
 	VIPs []netip.Addr `json:"vips"`
 	// Names that resolve to the VIPs, such as "api-mgmt.example.com". By default
 	// "api-<name>.<cluster domain>". The API server's certificate covers none of
@@ -95,6 +96,8 @@ type AdditionalAPI struct {
 	Names []string `json:"names,omitempty"`
 	// Virtual router ID, 1 to 255; derived from the names when 0.
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`
+	// How the network finds these VIPs, where that is not spec.announce.
+	Announce Announce `json:"announce,omitempty"`
 }
 
 // LoadBalancerType is the place of VIPs and load balancing.
@@ -224,6 +227,8 @@ type Ports struct {
 	CoreDNSMonitor int `json:"corednsMonitor,omitempty"`
 	// Health and metrics of the mDNS publisher, on loopback. 9458.
 	MDNSMonitor int `json:"mdnsMonitor,omitempty"`
+	// Health and metrics of the agent that announces VIPs by BGP, on loopback. 9461.
+	BGPMonitor int `json:"bgpMonitor,omitempty"`
 	// CoreDNS' own health, on loopback. 18080.
 	CoreDNSHealth int `json:"corednsHealth,omitempty"`
 	// Health of the default ingress controller's router. 1936.
@@ -290,6 +295,8 @@ type Ingress struct {
 	// Virtual router ID, 1 to 255; derived from the names when 0. Not for
 	// "default", whose ID stands in vrrp.virtualRouterIDs.
 	VirtualRouterID int `json:"virtualRouterID,omitempty"`
+	// How the network finds the VIPs, where that is not spec.announce.
+	Announce Announce `json:"announce,omitempty"`
 }
 
 // Pool is a custom machine config pool. Its nodes are compute nodes.

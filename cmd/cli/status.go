@@ -87,7 +87,12 @@ func statusText(b *printer, c *status.Cluster) {
 		b.WriteByte('\n')
 	}
 	announcer := "KEEPALIVED"
-	if slices.ContainsFunc(c.VIPs, func(v status.VIP) bool { return v.Routed }) {
+	routed := func(v status.VIP) bool { return v.Routed }
+	switch {
+	case !slices.ContainsFunc(c.VIPs, routed):
+	case slices.ContainsFunc(c.VIPs, func(v status.VIP) bool { return !v.Routed }):
+		announcer = "KEEPALIVED, BGP"
+	default:
 		announcer = "BGP"
 	}
 	row("NODE", "AGENT", "VRRP SETTINGS", announcer, "HAPROXY", "REDIRECT", "OWN REQUESTS", "COREDNS", "MDNS")
@@ -96,7 +101,8 @@ func statusText(b *printer, c *status.Cluster) {
 		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {
 			does, _, _ := strings.Cut(n.Jobs[job], ":")
 			if job == "keepalived" {
-				does = cmp.Or(does, n.Jobs["bgp"])
+				does = strings.TrimPrefix(does+", "+n.Jobs["bgp"], ", ")
+				does = strings.TrimSuffix(does, ", ")
 			}
 			cells = append(cells, cmp.Or(strings.TrimPrefix(does, "redirect "), "-"))
 			if job == "firewall" {

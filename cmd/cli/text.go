@@ -68,6 +68,8 @@ type groupSummary struct {
 	// InstallersDefault is set where the input does not have the VIPs.
 	InstallersDefault bool `json:"installersDefault,omitempty"`
 	VirtualRouterID   int  `json:"virtualRouterID,omitempty"`
+	// Announce is set where it differs from other groups'.
+	Announce v1alpha1.Announce `json:"announce,omitempty"`
 }
 
 func summarize(c *render.Cluster) *clusterSummary {
@@ -91,6 +93,9 @@ func summarize(c *render.Cluster) *clusterSummary {
 		if inCluster {
 			group.VirtualRouterID = g.VirtualRouterID
 		}
+		if inCluster && s.Routed() {
+			group.Announce = s.AnnounceOf(&g)
+		}
 		out.Groups = append(out.Groups, group)
 	}
 	external := ""
@@ -99,6 +104,9 @@ func summarize(c *render.Cluster) *clusterSummary {
 	}
 	if c.ReplacesLoadBalancer() {
 		external = "for a running cluster: its Infrastructure object keeps loadBalancer.type OpenShiftManagedDefault, with the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's load balancer off the nodes, and its keepalived comes back when they are deleted ('vipgen remove')"
+	}
+	if c.ReplacesKeepalived() {
+		external = "for a running cluster: its Infrastructure object keeps the apiServerInternalIPs and ingressIPs of its installation; vipgen's files keep OpenShift's keepalived off the nodes, and it comes back when they are deleted ('vipgen remove')"
 	}
 	for _, note := range []string{profileReason(c), external, release(c), tagged(c)} {
 		if note != "" {
@@ -119,6 +127,9 @@ func describe(c *clusterSummary) string {
 		fmt.Fprintf(&b, "  %-*s %s%s", width, g.Name, list(g.VIPs), chosenBy(!g.InstallersDefault))
 		if g.VirtualRouterID != 0 {
 			fmt.Fprintf(&b, ", virtual router ID %d", g.VirtualRouterID)
+		}
+		if g.Announce != "" {
+			fmt.Fprintf(&b, ", announce: %s", g.Announce)
 		}
 		b.WriteByte('\n')
 	}
@@ -168,12 +179,29 @@ func election(c *render.Cluster) string {
 		return "no VIPs: nodes run DNS only; the names of API and routes resolve to the control-plane node's own address"
 	case s.LoadBalancer == v1alpha1.LoadBalancerNone:
 		return "no VIPs: nodes run DNS only, without the names of API and routes"
-	case s.Announce == v1alpha1.AnnounceBGP && s.BGP.OnePath():
-		return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d, each with another preference", s.BGP.LocalASN)
-	case s.Announce == v1alpha1.AnnounceBGP:
-		return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d", s.BGP.LocalASN)
-	case s.Announce == v1alpha1.AnnounceTable:
+	case s.Routed() && s.ByVRRP():
+		return fmt.Sprintf("announce: %s: %s; announce: vrrp: %s", s.RoutedBy(), routes(&s), byVRRP(c))
+	case s.Routed():
+		return routes(&s)
+	}
+	return byVRRP(c)
+}
+
+// routes describes how routers learn of VIPs.
+func routes(s *v1alpha1.ClusterConfigSpec) string {
+	if s.RoutedBy() == v1alpha1.AnnounceTable {
 		return fmt.Sprintf("every node that serves has the VIPs in routing table %d, for its own BGP speaker", v1alpha1.AnnounceTableNumber)
+	}
+	each := ""
+	if s.BGP.OnePath() {
+		each = ", each with another preference"
+	}
+	return fmt.Sprintf("every node that serves announces the VIPs to its routers by BGP, as AS %d%s", s.BGP.LocalASN, each)
+}
+
+func byVRRP(c *render.Cluster) string {
+	s := c.Config.Spec
+	switch {
 	case c.Migrates():
 		return fmt.Sprintf("starts as %s, then migrates to %s: OpenShift's own keepalived holds the API VIP on the bootstrap host (loadBalancer.type: UserManaged avoids the migration)",
 			settings(*s.VRRP.Start), settings(s.VRRP.Target))

@@ -46,7 +46,25 @@ func clientImpacts(before, after *v1alpha1.ClusterConfigSpec) []Impact {
 		was, is := groupOf(before, n), groupOf(after, n)
 		out = append(out, vipImpacts(before, after, was, is)...)
 	}
-	return append(out, routerIDImpacts(before, after)...)
+	return append(append(out, announceImpacts(before, after)...), routerIDImpacts(before, after)...)
+}
+
+// announceImpacts returns the impact where VIPs that stay are announced in another way.
+func announceImpacts(before, after *v1alpha1.ClusterConfigSpec) (out []Impact) {
+	if before.LoadBalancer != after.LoadBalancer {
+		return nil
+	}
+	for _, is := range after.Groups {
+		for _, vip := range is.VIPs {
+			was := groupWith(before, vip)
+			if was == nil || before.AnnounceOf(was) == after.AnnounceOf(&is) {
+				continue
+			}
+			out = append(out, Impact{fmt.Sprintf("announcement of %s %s becomes %s", vip, before.AnnounceOf(was), after.AnnounceOf(&is)), []string{
+				"the VIP does not answer, or two nodes have it, until the last node and the routers have the change. Give the new side an address of its own: 'Move to BGP and back' (docs/move-to-bgp.md)"}})
+		}
+	}
+	return out
 }
 
 // routerIDImpacts returns the impact where VIPs that stay get another virtual router ID, also
@@ -114,6 +132,8 @@ func vipImpacts(before, after *v1alpha1.ClusterConfigSpec, was, is *v1alpha1.Gro
 		case !to.IsValid():
 		case after.LoadBalancer == v1alpha1.LoadBalancerExternal:
 			s.Clients = append(s.Clients, fmt.Sprintf("nodes do not hold it: the external load balancer must have %s before", to))
+		case groupWith(before, to) == nil && after.AnnounceOf(is).Routed():
+			s.Clients = append(s.Clients, fmt.Sprintf("%s answers once the nodes have the change, and routers accept it", to))
 		case groupWith(before, to) == nil:
 			s.Clients = append(s.Clients, fmt.Sprintf("%s answers once the nodes have the change: it must be free, and outside of DHCP ranges", to))
 		}
@@ -137,7 +157,11 @@ func becomes(g *v1alpha1.Group, from, to netip.Addr) string {
 // oldAddress describes the fate of an address that a group gives up.
 func oldAddress(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
 	if g := groupWith(after, vip); g != nil {
-		return fmt.Sprintf("%s continues to answer, as a VIP of %s; connections to it are opened again when its holder gets the change", vip, g.Name)
+		again := "; connections to it are opened again when its holder gets the change"
+		if after.AnnounceOf(g).Routed() {
+			again = ""
+		}
+		return fmt.Sprintf("%s continues to answer, as a VIP of %s%s", vip, g.Name, again)
 	}
 	keep := ". 'Change a VIP' (docs/change-a-vip.md) keeps it meanwhile"
 	if after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
@@ -209,12 +233,8 @@ func balancerImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
 
 // settingsImpact returns the impact of other VRRP settings, nil where they stay.
 func settingsImpact(before, after *v1alpha1.ClusterConfigSpec) *Impact {
-	if before.Announce != after.Announce && before.LoadBalancer == after.LoadBalancer {
-		return &Impact{What: fmt.Sprintf("announcement of VIPs %s becomes %s", cmp.Or(before.Announce, v1alpha1.AnnounceVRRP), cmp.Or(after.Announce, v1alpha1.AnnounceVRRP)),
-			Clients: []string{"VIPs do not answer while nodes differ: a running cluster cannot change between the two yet"}}
-	}
 	was, is := before.VRRP.Target, after.VRRP.Target
-	if was == is || before.LoadBalancer != v1alpha1.LoadBalancerInCluster || after.LoadBalancer != v1alpha1.LoadBalancerInCluster {
+	if was == is || !before.ByVRRP() || !after.ByVRRP() {
 		return nil
 	}
 	text := func(v v1alpha1.VRRPSettings) string {

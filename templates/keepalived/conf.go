@@ -112,8 +112,9 @@ func New(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 		k.Idle = []string{vrrp.LeftOutLoadBalancer.Text(c.Spec.LoadBalancer)}
 		return k
 	}
-	for i := range c.Spec.Groups {
-		k.add(&c.Spec, n, &c.Spec.Groups[i])
+	s := c.Spec.Elected()
+	for i := range s.Groups {
+		k.add(s, n, &s.Groups[i])
 	}
 	return k
 }

@@ -92,10 +92,10 @@ func Rules(c *render.Cluster, role string) []Rule {
 				b.add(tcp, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
 		}
-		if has(manifest.BGP) && s.Announce == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
+		if has(manifest.BGP) && s.AnnounceOf(g) == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
 			b.add(udp, v1alpha1.BFDPort, neighbor, nil, "BFD of the routers; nodes open the BGP sessions themselves")
 		}
-		if has(manifest.Keepalived) {
+		if has(manifest.Keepalived) && !s.AnnounceOf(g).Routed() {
 			b.vrrp(s.VRRP)
 			if s.VRRP.Target.Mode != v1alpha1.ModeMulticast {
 				b.add(tcp, v1alpha1.ClientsPort, nodes, nil, "keepalived's agent: lists of the VIPs' clients")
@@ -116,12 +116,8 @@ func Rules(c *render.Cluster, role string) []Rule {
 // known returns the machine networks, if these are the nodes': VIPs outside of them show that
 // nodes may be elsewhere (hard case 44).
 func known(s *v1alpha1.ClusterConfigSpec) []netip.Prefix {
-	for _, g := range s.Groups {
-		for _, vip := range g.VIPs {
-			if !slices.ContainsFunc(s.MachineNetworks, func(n netip.Prefix) bool { return n.Contains(vip) }) {
-				return nil
-			}
-		}
+	if len(s.VIPsOutside()) > 0 {
+		return nil
 	}
 	return s.MachineNetworks
 }

@@ -54,9 +54,9 @@ func (r *Router) Single() bool { return r.ASN == r.NodeASN }
 
 // Routers returns the routers of a cluster; only the one with that address, if it is valid.
 func Routers(c *render.Cluster, only netip.Addr) (out []Router, err error) {
-	s := &c.Config.Spec
-	if s.Announce != v1alpha1.AnnounceBGP {
-		return nil, fmt.Errorf("the nodes of %s have no BGP sessions: spec.announce: bgp in vipgen.yaml gives them some", c.Config.Metadata.Name)
+	s := c.Config.Spec.Announced()
+	if s.RoutedBy() != v1alpha1.AnnounceBGP {
+		return nil, fmt.Errorf("the nodes of %s have no BGP sessions: announce: bgp in vipgen.yaml gives them some", c.Config.Metadata.Name)
 	}
 	for i := range s.BGP.Peers {
 		p := &s.BGP.Peers[i]

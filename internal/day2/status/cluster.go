@@ -89,12 +89,13 @@ func (n *Node) keepalived(k *state.Keepalived) {
 }
 
 func (n *Node) bgp(b *state.BGP) {
+	before := len(n.Holds)
 	for _, v := range b.VIPs {
 		if v.Announced {
 			n.Holds = append(n.Holds, v.VIP)
 		}
 	}
-	n.Jobs[b.JobName()] = fmt.Sprintf("announces %d of %d", len(n.Holds), len(b.VIPs))
+	n.Jobs[b.JobName()] = fmt.Sprintf("announces %d of %d", len(n.Holds)-before, len(b.VIPs))
 	n.checks(b.Facts)
 }
 

@@ -87,9 +87,13 @@ func Cluster(c *render.Cluster) (*Report, error) {
 	r := &Report{Cluster: c.Config.Metadata.Name, ProfileReason: c.ProfileReason, Groups: []Group{}, OwnRequests: verify.Requests(c, samples), NamedCertificates: certificates}
 	for i := range samples {
 		s := &samples[i]
+		announce := c.Config.Spec.AnnounceOf(&s.Group)
+		if !announce.Routed() {
+			announce = ""
+		}
 		if n := len(r.Groups); n == 0 || r.Groups[n-1].Name != s.Group.Name {
 			r.Groups = append(r.Groups, Group{Name: s.Group.Name, VIPs: s.Group.VIPs, InstallersDefault: !c.Given(&s.Group), VirtualRouterID: s.Group.VirtualRouterID,
-				Announce: c.Config.Spec.Announce, Together: s.Group.Together, Clients: clients(c, &s.Group)})
+				Announce: announce, Together: s.Group.Together, Clients: clients(c, &s.Group)})
 		}
 		stage, err := explain(c, s)
 		if err != nil {
@@ -103,7 +107,7 @@ func Cluster(c *render.Cluster) (*Report, error) {
 
 func explain(c *render.Cluster, s *verify.Setup) (Stage, error) {
 	out := Stage{Stage: s.Stage, VRRP: s.VRRP, Notes: s.Notes, Holders: holders(s)}
-	if c.Config.Spec.Routed() {
+	if c.Config.Spec.AnnounceOf(&s.Group).Routed() {
 		out.Failures = routed(c, s)
 		return out, nil
 	}

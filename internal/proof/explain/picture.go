@@ -77,7 +77,7 @@ func (p *picture) table() {
 		p.About += fmt.Sprintf("%s can be held by %s. ", plain(g.Name), strings.Join(g.roles(), ", "))
 	}
 	p.heading("Runs the static pod")
-	for _, name := range []string{manifest.Keepalived, manifest.HAProxy, manifest.CoreDNS, manifest.MDNS} {
+	for _, name := range []string{manifest.Keepalived, manifest.BGP, manifest.HAProxy, manifest.CoreDNS, manifest.MDNS} {
 		if !slices.ContainsFunc(p.cluster.Roles, func(role string) bool { return slices.Contains(p.cluster.Pods(role), name) }) {
 			continue
 		}

@@ -74,7 +74,8 @@ func setups(c *render.Cluster, like builder) ([]Setup, error) {
 		for _, stage := range []string{StageInstallation, StageRunning} {
 			b := like
 			b.group, b.stage = g, stage
-			if stage == StageInstallation && !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !c.Migrates() {
+			migrates := c.Migrates() && !c.Config.Spec.AnnounceOf(&g).Routed()
+			if stage == StageInstallation && (c.ReplacesKeepalived() || !c.Config.Spec.Hosts(&g, v1alpha1.RoleBootstrap, nil) && !migrates) {
 				continue // no difference then
 			}
 			s, err := b.setup()
@@ -105,6 +106,7 @@ func (b *builder) setup() (Setup, error) {
 	if b.stage == StageInstallation {
 		s.VRRP = b.cluster.Config.Spec.VRRP.Initial()
 	}
+	routed := b.cluster.Config.Spec.AnnounceOf(&b.group).Routed()
 	members := b.members()
 	seen := map[string]bool{}
 	for i, m := range members {
@@ -114,7 +116,7 @@ func (b *builder) setup() (Setup, error) {
 		}
 		seen[m.Role] = true
 		n := Node{Facts: b.facts(members, i, s.VRRP), Invented: m.invented}
-		n.OpenShifts = m.Role == v1alpha1.RoleBootstrap && !b.cluster.OwnsBootstrap() && b.cluster.Config.Spec.ByVRRP()
+		n.OpenShifts = m.Role == v1alpha1.RoleBootstrap && !b.cluster.OwnsBootstrap() && !routed
 		var err error
 		if n.OpenShifts {
 			n.Conf, err = openShiftsBootstrap(b.cluster.Config.Metadata.Name, &b.group, n.Facts)
@@ -129,7 +131,9 @@ func (b *builder) setup() (Setup, error) {
 	if slices.ContainsFunc(members, func(m member) bool { return m.invented }) {
 		b.addNote("names and addresses that the input does not have are made up")
 	}
-	s.Notes = b.notes
+	if s.Notes = b.notes; routed {
+		s.VRRP = v1alpha1.VRRPSettings{}
+	}
 	return s, nil
 }
 

@@ -65,7 +65,7 @@ func Cluster(c *render.Cluster, o Options) (*Report, error) {
 	}
 	r := &Report{Cluster: c.Config.Metadata.Name, Proofs: []Proof{}, OwnRequests: Requests(c, setups)}
 	for i := range setups {
-		if c.Config.Spec.Routed() {
+		if c.Config.Spec.AnnounceOf(&setups[i].Group).Routed() {
 			r.Proofs = append(r.Proofs, setups[i].proveRouted())
 			continue
 		}
