@@ -56,8 +56,9 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 const (
 	// remindEvery is the least interval between announcements of a VIP by a node that no API server lists.
 	remindEvery = 900 * time.Millisecond
-	// giveWay is longer than a peer takes to receive an advert and remove the VIP.
-	giveWay = 200 * time.Millisecond
+	// giveWay is longer than a peer takes to receive an advert and remove the VIP, or to notice that it
+	// has lost the address at which it receives adverts.
+	giveWay = 300 * time.Millisecond
 	// announcementPollEvery is the poll interval for claims after an announcement of the VIP by another host.
 	announcementPollEvery = 50 * time.Millisecond
 )
