@@ -152,7 +152,5 @@ func decode(t *testing.T, name string, data []byte, v any) {
 	t.Helper()
 	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(v); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, data)
-	}
+	testkit.Must(testkit.In(t, name, string(data)), strict.Decode(v))
 }

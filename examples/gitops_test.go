@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -55,8 +54,7 @@ func (r repository) copyFile(from, to string) {
 
 func (r repository) write(name string, data []byte) {
 	r.Helper()
-	name = filepath.Join(r.dir, name)
-	testkit.WriteFile(r, name, data)
+	testkit.WriteFile(r, filepath.Join(r.dir, name), data)
 }
 
 // replace changes a file by hand.
@@ -70,18 +68,24 @@ func (r repository) replace(name, old, new string) {
 	r.write(name, []byte(changed))
 }
 
-// run runs a command in the repository with its own Git configuration only.
-func (r repository) run(name string, args ...string) (code int, output string) {
+// command returns a command in the repository, with its own Git configuration only.
+func (r repository) command(name string, args ...string) *exec.Cmd {
 	r.Helper()
 	self, err := os.Executable()
 	testkit.Must(r, err)
 	c := exec.Command(name, args...)
 	c.Dir = r.dir
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",
+	c.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1",
 		"GIT_CONFIG_NOSYSTEM=1",
 		// Git's housekeeping would run in the background, in a directory that is removed.
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0", "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.com",
 		"GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.com"}
+	return c
+}
+
+func (r repository) run(name string, args ...string) (code int, output string) {
+	r.Helper()
+	c := r.command(name, args...)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {
 		r.Fatal(err)
@@ -144,16 +148,11 @@ func TestGitOps(t *testing.T) {
 // output runs a command in the repository and returns its standard output.
 func (r repository) output(name string, args ...string) string {
 	r.Helper()
-	self, err := os.Executable()
-	testkit.Must(r, err)
-	c := exec.Command(name, args...)
 	var errOut bytes.Buffer
-	c.Dir, c.Stderr = r.dir, &errOut
-	c.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "VIPGEN=" + self, asVipgen + "=1"}
+	c := r.command(name, args...)
+	c.Stderr = &errOut
 	out, err := c.Output()
-	if err != nil {
-		r.Fatalf("%s %v: %v\n%s", name, args, err, errOut.String())
-	}
+	testkit.Must(testkit.In(r, name, args, errOut.String()), err)
 	return string(out)
 }
 
@@ -183,9 +182,7 @@ func TestKustomizeFunction(t *testing.T) {
 	for i := range want {
 		if strings.Contains(want[i], "\nkind: MachineConfig\n") {
 			configs++
-			if want[i] != got[i] {
-				t.Errorf("MachineConfig %d differs:\n%s", i, cmp.Diff(want[i], got[i]))
-			}
+			testkit.Equal(testkit.In(t, "MachineConfig", i), want[i], got[i])
 		}
 	}
 	testkit.Equal(t, 2, configs)
@@ -298,9 +295,8 @@ func TestPreCommitHooks(t *testing.T) {
 	r.must("./render-clusters")
 	r.inPath()
 	for _, h := range hooks {
-		if _, err := regexp.Compile(h.Files); err != nil {
-			t.Errorf("%s: %v", h.ID, err)
-		}
+		_, err := regexp.Compile(h.Files)
+		testkit.Check(testkit.In(t, h.ID), err)
 		r.output("sh", "-c", "./"+h.Entry+" "+strings.Join(h.Args, " "))
 	}
 	r.replace("clusters/baremetal/install-config.yaml", "192.0.2.6", "192.0.2.7")

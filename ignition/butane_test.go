@@ -6,7 +6,6 @@ import (
 
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -44,9 +43,7 @@ func TestButaneGivesTheSame(t *testing.T) {
 
 func fromYAML(t *testing.T, text []byte) (v any) {
 	t.Helper()
-	if err := yaml.Unmarshal(text, &v); err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
+	testkit.Must(testkit.In(t, string(text)), yaml.Unmarshal(text, &v))
 	return v
 }
 
@@ -70,15 +67,11 @@ func FuzzEncode(f *testing.F) {
 		mc, err := e.MachineConfig(b, meta)
 		testkit.Must(t, err)
 		config := fromYAML(t, mc).(map[string]any)["spec"].(map[string]any)["config"]
-		if diff := cmp.Diff(any(want), config); diff != "" {
-			t.Errorf("MachineConfig: %s\n%s", diff, mc)
-		}
+		testkit.Equal(testkit.In(t, string(mc)), any(want), config)
 		bu, err := e.Butane(b, meta)
 		testkit.Must(t, err)
 		// As JSON: Butane's YAML is wrong for some of these.
-		if diff := cmp.Diff(want, decoded(t, translateButane(t, bu, true))); diff != "" {
-			t.Errorf("Butane: %s\n%s", diff, bu)
-		}
+		testkit.Equal(testkit.In(t, string(bu)), want, decoded(t, translateButane(t, bu, true)))
 		if strings.Count(string(mc), "\n---\n") > 0 {
 			t.Errorf("more than one document:\n%s", mc)
 		}

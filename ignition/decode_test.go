@@ -35,7 +35,7 @@ func readTestdata(t *testing.T, name string) []byte {
 
 func TestDecode(t *testing.T) {
 	yes, no := true, false
-	tests := []struct {
+	for _, tt := range []struct {
 		file string
 		want []Document
 	}{
@@ -96,8 +96,7 @@ func TestDecode(t *testing.T) {
 				"/etc/motd belongs to core:1000",
 			},
 		}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.file, func(t *testing.T) {
 			data := readTestdata(t, tt.file)
 			got, err := Decode(filepath.Join("some/dir", tt.file), data)
@@ -114,7 +113,7 @@ func TestDecode(t *testing.T) {
 func TestDecodeForms(t *testing.T) {
 	const ign = `{"ignition":{"version":"3.4.0"}}`
 	mc := `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":` + ign + `}}`
-	tests := []struct {
+	for _, tt := range []struct {
 		name, in string
 		want     []string
 	}{
@@ -128,8 +127,7 @@ func TestDecodeForms(t *testing.T) {
 		{"directive", "%YAML 1.1\n---\nignition:\n  version: 3.1.0\n", []string{"Ignition 3.1.0"}},
 		{"Windows line ends", "ignition:\r\n  version: 3.1.0\r\n---\r\n" + mc, []string{"Ignition 3.1.0", "MachineConfig a"}},
 		{"no config", `{"kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":null}}`, []string{"MachineConfig a"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			docs, err := Decode("x.yaml", []byte(tt.in))
 			testkit.Must(t, err)
@@ -143,7 +141,7 @@ func TestDecodeForms(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	for _, tt := range []struct{ name, in, want string }{
 		{"nothing", "", "neither a MachineConfig nor"},
 		{"another kind", "kind: Pod\n", "neither a MachineConfig nor"},
 		{"a number", "3", "neither a MachineConfig nor"},
@@ -152,8 +150,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no version", `{"ignition":{}}`, `version ""`},
 		{"Ignition 4 in a MachineConfig", `{"kind":"MachineConfig","metadata":{"name":"a"},"spec":{"config":{"ignition":{"version":"4.0.0"}}}}`, `MachineConfig a: ignition version "4.0.0"`},
 		{"wrong type", `{"ignition":{"version":"3.0.0"},"storage":[]}`, "not an Ignition config"},
-	}
-	for _, tt := range tests {
+	} {
 		_, err := Decode("x", []byte(tt.in))
 		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 	}

@@ -64,7 +64,7 @@ func TestIgnitionEqualsWholeTranslation(t *testing.T) {
 
 func TestEncoderRefuses(t *testing.T) {
 	yes := true
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		target Target
 		bundle Bundle
@@ -85,8 +85,7 @@ func TestEncoderRefuses(t *testing.T) {
 		{"unit with syntax error", Target{Flatcar, "1.1"}, Bundle{Units: []Unit{{Name: "a.service", Contents: "[Unit"}}}, Metadata{}, "invalid unit content"},
 		{"enabled without install section", Target{OpenShift, "4.12"}, Bundle{Units: []Unit{{Name: "a.service", Enabled: &yes, Contents: "[Unit]\n"}}}, Metadata{}, "unit a.service contents: unit"},
 		{"unknown target", Target{OpenShift, "4.11"}, Bundle{}, Metadata{}, "unknown target openshift 4.11"},
-	}
-	for _, tt := range tests {
+	} {
 		out, err := NewEncoder(tt.target).Ignition(tt.bundle)
 		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 		testkit.Empty(testkit.In(t, tt.name), out)

@@ -165,7 +165,7 @@ func mustHold(t *testing.T, config []byte, b Bundle) {
 }
 
 func TestMergeRefuses(t *testing.T) {
-	tests := []struct{ name, base, want string }{
+	for _, tt := range []struct{ name, base, want string }{
 		{"nothing", ``, "not JSON"},
 		{"YAML", "ignition:\n", "not JSON"},
 		{"Ignition 2", `{"ignition":{"version":"2.2.0"}}`, `Ignition version "2.2.0": only 3.x can be merged`},
@@ -176,8 +176,7 @@ func TestMergeRefuses(t *testing.T) {
 		{"key twice", `{"ignition":{"version":"3.2.0"},"storage":{"files":[]},"storage":{"links":[]}}`, `key "storage" twice`},
 		{"key in other letters", `{"ignition":{"version":"3.2.0"},"Storage":{}}`, `key "Storage" should be "storage"`},
 		{"file where the unit is written", `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/systemd/system/ours.service"}]}}`, "merged config would not be valid"},
-	}
-	for _, tt := range tests {
+	} {
 		merged, _, err := Merge([]byte(tt.base), mergeBundle(), NewEncoder(Target{OpenShift, "4.12"}), true)
 		testkit.Fails(testkit.In(t, tt.name), err, tt.want)
 		testkit.Empty(testkit.In(t, tt.name), merged)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestParseTarget(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		variant, version string
 		want             Target
 		wrong            string
@@ -34,8 +34,7 @@ func TestParseTarget(t *testing.T) {
 		{"openshift", "5.2.1", Target{OpenShift, "5.2"}, ""},
 		{"openshift", "latest", Target{}, `"latest"`},
 		{"rhcos", "", Target{}, "use openshift, fcos or flatcar"},
-	}
-	for _, tt := range tests {
+	} {
 		got, err := ParseTarget(tt.variant, tt.version)
 		if got != tt.want || (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s %s: got %v, %v", tt.variant, tt.version, got, err)

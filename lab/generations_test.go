@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,9 +59,7 @@ func TestGenerations(t *testing.T) {
 			{manifest.HAProxy, "-v", "version " + releases[i].haproxy.HAProxy},
 		} {
 			out := x.exec(c.name, c.name, c.name, c.option)
-			if !strings.Contains(out, c.version) {
-				t.Fatalf("%s does not run %s %s:\n%s", x.Name, c.name, c.version, out)
-			}
+			testkit.Contains(testkit.In(t, x.Name, c.name), out, c.version)
 		}
 	}
 	fast := v1alpha1.VRRP{Profile: v1alpha1.ProfileFast, Mode: v1alpha1.ModeUnicast}.Settings()

@@ -104,9 +104,7 @@ func TestPlanOfIngressControllers(t *testing.T) {
 		plan, err := NewPlan(loadWith(t, twoControllers, vipgen), PlanOptions{})
 		testkit.Must(t, err)
 		workers := slices.DeleteFunc(plan.Nodes, func(m Machine) bool { return m.Role != v1alpha1.RoleWorker })
-		if len(workers) != want {
-			t.Errorf("%d workers, want %d, with\n%s", len(workers), want, vipgen)
-		}
+		testkit.Equal(testkit.In(t, vipgen), want, len(workers))
 	}
 }
 

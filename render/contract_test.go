@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -174,9 +173,7 @@ func TestOperatorsBalancer(t *testing.T) {
 					}
 				}
 				slices.Sort(want)
-				if diff := gocmp.Diff(want, got); diff != "" {
-					t.Errorf("%s, %s, pool %s:\n%s", s.name, version, b.Role, diff)
-				}
+				testkit.Equal(testkit.In(t, s.name, version, b.Role), want, got)
 			}
 			if (c.Installable() == nil) == slices.Contains(s.words(), "managed") {
 				t.Errorf("%s, %s: %v", s.name, version, c.Installable())

@@ -310,9 +310,7 @@ func TestInstallersRules(t *testing.T) {
 				t.Errorf("no place: %s", p)
 			}
 		}
-		if strings.Join(got, ", ") != tt.want {
-			t.Errorf("%s: %s %s %s: %q, want %q\n%s", source, tt.platform, tt.more, tt.version, strings.Join(got, ", "), tt.want, list.Error())
-		}
+		testkit.Equal(testkit.In(t, source, tt.platform, tt.more, tt.version, list.Error()), tt.want, strings.Join(got, ", "))
 		if refused := strings.Contains(tt.want, "error"); refused != (err != nil) || refused != (c == nil) {
 			t.Errorf("%s %s: %v, rendered %t", tt.platform, tt.more, err, c != nil)
 		}

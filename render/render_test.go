@@ -57,7 +57,7 @@ func TestRouterIDs(t *testing.T) {
 		return fmt.Sprintf("additionalAPIVIPs: [{name: %s, vips: [192.0.2.17], virtualRouterID: %d}]", name, id)
 	}
 	derived := v1alpha1.RouterID("vmware-ingress-blue")
-	tests := []struct {
+	for _, tt := range []struct {
 		name, cluster, platform, spec string
 		want                          map[string]int
 	}{
@@ -72,8 +72,7 @@ func TestRouterIDs(t *testing.T) {
 		{"more API VIPs with an ID", "vmware", userManaged, more("mgmt", 124), map[string]int{"api": 109, "ingress": 125, "api-mgmt": 124}},
 		{"DNS VIP", "cnf10", "baremetal: {apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3], dnsVIP: 192.0.2.4}", "", map[string]int{"api": 147, "dns": 158, "ingress": 2}},
 		{"ingress steps aside for the API", "vmware", userManaged, "vrrp: {virtualRouterIDs: {api: 124}}", map[string]int{"api": 124, "ingress": 125}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := map[string]int{}
 			for _, g := range mustLoad(t, input(tt.cluster, tt.platform, tt.spec), Options{}).Config.Spec.Groups {
@@ -110,7 +109,7 @@ func TestImages(t *testing.T) {
 
 // Flags override vipgen.yaml, which overrides the release.
 func TestVersion(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		flag, spec, release string
 		want                string
 	}{
@@ -119,8 +118,7 @@ func TestVersion(t *testing.T) {
 		{"", "4.15", "4.16.3", "4.15"},
 		{"4.14", "4.15", "4.16.3", "4.14"},
 		{"4.14", "", "", "4.14"},
-	}
-	for _, tt := range tests {
+	} {
 		o := Options{OpenShiftVersion: tt.flag}
 		if tt.release != "" {
 			o.Release = release(tt.release)
@@ -139,7 +137,7 @@ func TestVersion(t *testing.T) {
 // Virtual machines stall occasionally, so that the platform determines the profile unless the
 // user does. The initial VRRP settings depend on the owner of the bootstrap host (hard case 23).
 func TestStart(t *testing.T) {
-	tests := []struct{ platform, spec, start, profile, why string }{
+	for _, tt := range []struct{ platform, spec, start, profile, why string }{
 		{managed, "", "classic", "fast", "nodes of platform baremetal are taken for metal"},
 		{userManaged, "", "", "fast", "baremetal"},
 		{managed, "vrrp: {interoperable: false}", "", "fast", "baremetal"},
@@ -154,8 +152,7 @@ func TestStart(t *testing.T) {
 		{"ovirt: {api_vips: [192.0.2.2], ingress_vips: [192.0.2.3]}", "vrrp: {mode: multicast}", "classic", "virtual", "ovirt"},
 		{"none: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "", "fast", "nodes of platform none are taken for metal"},
 		{"external: {}", "apiVIPs: [192.0.2.2], ingressVIPs: [192.0.2.3]", "", "fast", "external"},
-	}
-	for _, tt := range tests {
+	} {
 		c := mustLoad(t, input("demo", tt.platform, tt.spec), Options{})
 		s, in := c.Config.Spec, testkit.In(t, tt.platform, tt.spec)
 		start, password := "", "demo_api"

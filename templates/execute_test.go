@@ -7,7 +7,7 @@ import (
 
 func TestExecute(t *testing.T) {
 	type data struct{ Name string }
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		data       any
 		want       string
@@ -26,8 +26,7 @@ func TestExecute(t *testing.T) {
 		{"environment", `{{ env "HOME" }}`, nil, "", `"env" not defined`},
 		{"random", "{{ randAlpha 3 }}", nil, "", `"randAlpha" not defined`},
 		{"network", `{{ getHostByName "localhost" }}`, nil, "", `"getHostByName" not defined`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Execute("x", tt.text, tt.data)
 			switch {

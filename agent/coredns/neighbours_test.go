@@ -63,7 +63,7 @@ func lines(peers []v1alpha1.Peer) (out []string) {
 
 // Any host on the link may answer mDNS: its answers are trusted no further than necessary.
 func TestNeighbours(t *testing.T) {
-	tests := []struct{ name, host, want string }{
+	for _, tt := range []struct{ name, host, want string }{
 		{"a node", "master-2 192.0.2.12 2001:db8::12", "master-2 192.0.2.12 2001:db8::12"},
 		{"the bootstrap's machine under the name of its node", "master-3 192.0.2.9", "master-3 192.0.2.9"},
 		{"outside the machine networks", "master-2 198.51.100.12", ""},
@@ -87,8 +87,7 @@ func TestNeighbours(t *testing.T) {
 		{"capitals", "Master-2 192.0.2.12", ""},
 		{"several labels", "a.b 192.0.2.12", ""},
 		{"IPv4 as IPv6", "master-2 ::ffff:192.0.2.12", ""},
-	}
-	for _, tt := range tests {
+	} {
 		for _, self := range []string{"master-0", "master-0.demo.example.com", "master-0.corp.example.org"} {
 			got := strings.Join(lines(neighbours(hosts(tt.host), testCluster(), testNode(self))), ", ")
 			testkit.Equal(testkit.In(t, tt.name+" for "+self), tt.want, got)
@@ -112,7 +111,7 @@ func TestNeighboursAreBounded(t *testing.T) {
 }
 
 func TestNeighboursUntilTheAPIListsANode(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		list  string // nodes in the API's list; empty without an API server
 		lives bool   // whether the mdns job runs
@@ -123,8 +122,7 @@ func TestNeighboursUntilTheAPIListsANode(t *testing.T) {
 		{"this node is registered", "[{name: master-0, role: master, addresses: [192.0.2.10]}]", true, ""},
 		{"another is", "[{name: worker-0, role: worker, addresses: [192.0.2.20]}]", true, ""},
 		{"the mdns job ended", "[]", false, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := t.TempDir()
 			writer, err := state.Open(path)

@@ -68,7 +68,7 @@ func TestCheckers(t *testing.T) {
 	testkit.Privileged(t)
 	c := coredns.Check(testkit.Tool(t, "coredns"))
 	k, h := keepalived.Check(testkit.Program(t, "keepalived")), haproxy.Check(testkit.Program(t, "haproxy"))
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		check daemon.Checker
 		conf  string
 		want  string // part of the refusal
@@ -88,8 +88,7 @@ func TestCheckers(t *testing.T) {
 		"coredns, unclosed pattern":       {c, strings.Replace(corefile, `^.+`, `^(.+`, 1), "missing closing )"},
 		"coredns, one server twice":       {c, corefile + ".:5353 {\n\tbind 127.0.0.3\n\tacl {\n\t\tnonsense\n\t}\n}\n", "nonsense"},
 		"coredns, health without address": {c, strings.Replace(corefile, "health 127.0.0.1:18080", "health", 1), ""},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			candidate := filepath.Join(t.TempDir(), ".conf.candidate")
 			testkit.WriteFile(t, candidate, []byte(tt.conf))

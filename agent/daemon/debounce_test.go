@@ -57,7 +57,7 @@ func TestDebouncer(t *testing.T) {
 	always := func(int) (bool, error) { return true, nil }
 	never := func(int) (bool, error) { return false, nil }
 	fails := func(int) (bool, error) { return false, errors.New("no") }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		triggers []int
 		apply    func(int) (bool, error)
 		want     []int
@@ -72,11 +72,8 @@ func TestDebouncer(t *testing.T) {
 		"a trigger comes before that":   {[]int{0, 3500}, fails, []int{100, 3600, 11600, 21600, 31600, 41600, 51600}},
 		"it works the second time":      {[]int{0}, func(n int) (bool, error) { return n == 2, map[int]error{1: errors.New("no")}[n] }, []int{100, 4100}},
 		"never more often than reloads": {every(30, 10_000), always, []int{1000, 4000, 7000, 10000}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, runDebouncer(t, tt.triggers, time.Minute, tt.apply))
-		})
+	} {
+		testkit.Equal(testkit.In(t, name), tt.want, runDebouncer(t, tt.triggers, time.Minute, tt.apply))
 	}
 }
 

@@ -43,7 +43,7 @@ func describe(peers []v1alpha1.Peer) string {
 }
 
 func TestMerge(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name               string
 		own, listed, known []string
 		want               string
@@ -60,8 +60,7 @@ func TestMerge(t *testing.T) {
 		{"both known beforehand", nil, nil, []string{"m1 192.0.2.11", "bootstrap 192.0.2.11"}, "m1 192.0.2.11, bootstrap 192.0.2.11"},
 		{"a name that is made up", nil, []string{"m1 192.0.2.11"}, []string{"host-1 192.0.2.11", "host-2 192.0.2.12"}, "m1 192.0.2.11, host-2 192.0.2.12"},
 		{"this node was the bootstrap", []string{"192.0.2.10"}, []string{"m1 192.0.2.11"}, []string{"bootstrap 192.0.2.10"}, "m1 192.0.2.11"},
-	}
-	for _, tt := range tests {
+	} {
 		got := merge("m0", testkit.Addrs(tt.own...), peers(tt.listed...), peers(tt.known...))
 		testkit.Equal(testkit.In(t, tt.name), tt.want, describe(got))
 	}
@@ -77,7 +76,7 @@ func TestMergePlaceholderNames(t *testing.T) {
 
 func TestBootstraps(t *testing.T) {
 	at := func(a string) nodes.Bootstrap { return nodes.Bootstrap{Address: netip.MustParseAddr(a)} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		known []string
 		b     nodes.Bootstrap
@@ -91,14 +90,11 @@ func TestBootstraps(t *testing.T) {
 		{"a node has its address", []string{"m1 192.0.2.9"}, at("192.0.2.9"), "m1 192.0.2.9, bootstrap 192.0.2.9"},
 		{"it is gone", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, nodes.Bootstrap{Gone: true}, "bootstrap 192.0.2.9, m1 192.0.2.11"},
 		{"gone from where it was", []string{"m1 192.0.2.11"}, nodes.Bootstrap{Address: netip.MustParseAddr("192.0.2.9"), Gone: true}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			known := peers(tt.known...)
-			got := bootstraps(known, tt.b)
-			testkit.Equal(t, tt.want, describe(got))
-			testkit.Equal(testkit.In(t, "it modified its input"), describe(peers(tt.known...)), describe(known))
-		})
+	} {
+		known := peers(tt.known...)
+		got := bootstraps(known, tt.b)
+		testkit.Equal(testkit.In(t, tt.name), tt.want, describe(got))
+		testkit.Equal(testkit.In(t, tt.name, "its input"), describe(peers(tt.known...)), describe(known))
 	}
 }
 

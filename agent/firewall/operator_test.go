@@ -38,7 +38,7 @@ func (l *lab) iptables(program string, args ...string) {
 // kept until vipgen's is in place, since clients need one of them, and then removed: while
 // HAProxy does not serve, connections reach the node's API server instead of a closed port.
 func TestHardCase58OperatorsRedirect(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		load func(*lab)
 		want []string
 	}{
@@ -52,8 +52,7 @@ func TestHardCase58OperatorsRedirect(t *testing.T) {
 			rule("iptables", "OUTPUT", "192.0.2.10", "-o", "lo", "-j", "REDIRECT", "--to-ports", "9445")
 			rule("ip6tables", "PREROUTING", "2001:db8::10", "-j", "DNAT", "--to-destination", "[2001:db8::10]:9445")
 		}, []string{"a rule of iptables in ip nat OUTPUT", "a rule of iptables in ip nat PREROUTING", "a rule of iptables in ip6 nat PREROUTING"}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			// Rules of others, also in the same chains.
@@ -79,9 +78,7 @@ func TestHardCase58OperatorsRedirect(t *testing.T) {
 			k.end()
 			after := l.nft("-s", "list", "ruleset") // iptables' chains stay, empty
 			for part, want := range map[string]bool{"tcp dport 22623": true, "hook output priority -50": true, "9445": false, operatorsTable: false} {
-				if strings.Contains(after, part) != want {
-					t.Errorf("%q should be there: %t\n%s", part, want, after)
-				}
+				testkit.Equal(testkit.In(t, part, after), want, strings.Contains(after, part))
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestValidate(t *testing.T) {
 	addrs := testkit.Addrs
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   Redirect
 		want []string
@@ -30,8 +30,7 @@ func TestValidate(t *testing.T) {
 			[]string{"127.0.0.1 is not an address of the node for VIP 192.0.2.1"}},
 		{"loopback on a compute node", compute, nil},
 		{"same port", Redirect{VIPs: addrs("192.0.2.1"), From: 6443, To: 6443}, []string{"port 6443 would be redirected to itself"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.in.Validate()
 			testkit.Equal(t, tt.want == nil, err == nil)

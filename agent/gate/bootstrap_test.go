@@ -18,7 +18,7 @@ func TestBootstrapLifetime(t *testing.T) {
 		changed     bool
 	}
 	s := time.Second
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		steps []step
 	}{
@@ -30,8 +30,7 @@ func TestBootstrapLifetime(t *testing.T) {
 		{"ready again for long enough, then gone again", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, true, false, false}, {6 * s, true, false, false}, {8 * s, true, false, true}, {9 * s, true, false, false}, {10 * s, false, false, false}, {13 * s, false, false, true}}},
 		{"ready again for a moment", []step{{0, true, false, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, true, false, false}, {7 * s, false, false, false}, {8 * s, true, false, false}, {10 * s, true, false, false}, {11 * s, false, false, false}}},
 		{"the provisioning service alone takes no end back", []step{{0, true, true, false}, {1 * s, false, false, false}, {4 * s, false, false, true}, {5 * s, false, true, false}, {time.Hour, false, true, false}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := NewLifetime(filepath.Join(t.TempDir(), "gone"), slog.New(slog.DiscardHandler))
 			began := time.Now()

@@ -20,7 +20,7 @@ func TestRedirectOfEachGroup(t *testing.T) {
 	more := netip.MustParseAddr("192.0.2.17")
 	api := &v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{first, second}}
 	mgmt := &v1alpha1.Group{Name: "api-mgmt", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{more}}
-	tests := []struct {
+	for _, tt := range []struct {
 		what      string
 		fw        *state.Firewall
 		err       error
@@ -32,8 +32,7 @@ func TestRedirectOfEachGroup(t *testing.T) {
 		{"withdrawn", &state.Firewall{VIPs: []netip.Addr{first, second, more}}, nil, false, false},
 		{"the job does not run", nil, nil, false, false},
 		{"not readable", nil, errors.New("half a file"), false, false},
-	}
-	for _, tt := range tests {
+	} {
 		for g, want := range map[*v1alpha1.Group]bool{api: tt.api, mgmt: tt.mgmt} {
 			f := redirect(g, tt.fw, tt.err)
 			if f.OK != want || f.OK == (f.Why != "") {

@@ -32,7 +32,7 @@ func TestHardCase21APIUnreachable(t *testing.T) {
 	of := func(ready, present string) nodes.Routers {
 		return nodes.Routers{Ready: strings.Fields(ready), Present: strings.Fields(present)}
 	}
-	steps := []struct {
+	for _, step := range []struct {
 		what    string
 		routers nodes.Routers
 		known   bool
@@ -51,8 +51,7 @@ func TestHardCase21APIUnreachable(t *testing.T) {
 		{"both, on other ports", of("blue default", "blue default"), true, true, false},
 		{"another's again, its own ends", of("blue", "blue default"), true, false, false},
 		{"another's again", of("blue", "blue"), true, false, true},
-	}
-	for _, step := range steps {
+	} {
 		SetRouters(b, s, &v1alpha1.Node{Role: v1alpha1.RoleWorker}, routerList{routers: step.routers, known: step.known})
 		here, _ := b.Get(health.RouterHere("ingress"))
 		own, known := b.Get(health.RouterOwn("ingress"))

@@ -10,7 +10,7 @@ import (
 
 func TestParseProcesses(t *testing.T) {
 	const head = "#<PID>          <type>          <reloads>       <uptime>        <version>      \n"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       processes
 		ok         bool
@@ -21,8 +21,7 @@ func TestParseProcesses(t *testing.T) {
 		{"no worker", head + "7               master          1 [failed: 1]   0d00h00m02s     2.6\n# workers\n# programs\n", processes{reloads: 1, failed: 1}, true},
 		{"not the master", "Unknown command\n", processes{}, false},
 		{"nothing", "", processes{}, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseProcesses(tt.text)
 			if got != tt.want || (err == nil) != tt.ok {
@@ -34,7 +33,7 @@ func TestParseProcesses(t *testing.T) {
 
 func TestParseServers(t *testing.T) {
 	const head = "# pxname,svname,status,addr,check_status,\n"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       []state.Backend
 		ready, ok  bool
@@ -47,8 +46,7 @@ func TestParseServers(t *testing.T) {
 		{"none", head, nil, false, true},
 		{"other columns", "# a,b\n", nil, false, false},
 		{"nothing", "", nil, false, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			servers, err := parseServers(tt.text)
 			if got := backends(servers); !slices.Equal(got, tt.want) || ready(servers) != tt.ready || (err == nil) != tt.ok {
@@ -61,7 +59,7 @@ func TestParseServers(t *testing.T) {
 func TestSilentServers(t *testing.T) {
 	const head = "# pxname,svname,status,check_status,addr,\n"
 	m0 := []string{"m0"}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text   string
 		before, want []string
 	}{
@@ -79,8 +77,7 @@ func TestSilentServers(t *testing.T) {
 		{"it is back", head + "listening,m0,DOWN 1/2,L4OK,a,\nlistening,m1,UP,L4OK,a,\n", m0, nil},
 		{"it refuses now", head + "listening,m0,DOWN,L4CON,a,\nlistening,m1,UP,L4OK,a,\n", m0, nil},
 		{"it is no server any more", head + "listening,m1,UP,L4OK,a,\n", m0, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			servers, err := parseServers(tt.text)
 			testkit.Must(t, err)

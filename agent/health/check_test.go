@@ -69,7 +69,7 @@ func between(from, to int) func(int) error {
 func never(int) time.Duration { return 0 }
 
 func TestCheck(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		service func(int) error
 		slow    func(int) time.Duration
 		probes  []int // the first of them
@@ -92,8 +92,7 @@ func TestCheck(t *testing.T) {
 			between(-1, -1), func(ms int) time.Duration { return time.Duration(ms/300) * time.Hour },
 			[]int{0, 250, 500, 1100, 1700, 2300}, []string{"0 true", "2300 false context deadline exceeded"},
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			probes, reports := runCheck(t, 3*time.Second, Check{Rise: 2, Fall: 3}, tt.service, tt.slow)
 			if len(probes) < len(tt.probes) || !slices.Equal(probes[:len(tt.probes)], tt.probes) {

@@ -201,7 +201,7 @@ func so(names ...string) (out []state.Fact) {
 func TestPriorities(t *testing.T) {
 	notHere, notOwn := state.Fact{Name: RouterHere("ingress")}, state.Fact{Name: RouterOwn("ingress")}
 	ready, answers, here := RouterReady("ingress"), routerAnswers("ingress"), RouterHere("ingress")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		group v1alpha1.Group
 		role  string
 		facts []state.Fact
@@ -233,11 +233,8 @@ func TestPriorities(t *testing.T) {
 		"router is dead, the pod still there":       {ingressGroup, v1alpha1.RoleWorker, so(here), -230},
 		"router of nobody knows whom":               {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere), 30},
 		"HardCase21: router of another controller":  {ingressGroup, v1alpha1.RoleWorker, append(so(ready, answers), notHere, notOwn), -270},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, priority(t, tt.group, tt.role, tt.facts...))
-		})
+	} {
+		testkit.Equal(testkit.In(t, name), tt.want, priority(t, tt.group, tt.role, tt.facts...))
 	}
 }
 
@@ -248,7 +245,7 @@ func TestChecks(t *testing.T) {
 	compact := *spec
 	compact.Groups = slices.Clone(spec.Groups)
 	compact.Groups[2].NodeSelector = map[string]string{v1alpha1.RoleLabel(v1alpha1.RoleMaster): ""}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		spec *v1alpha1.ClusterConfigSpec
 		role string
 		want []string
@@ -258,8 +255,7 @@ func TestChecks(t *testing.T) {
 		"arbiter":        {&compact, v1alpha1.RoleArbiter, controlPlane},
 		"worker":         {spec, v1alpha1.RoleWorker, router},
 		"worker, others": {&compact, v1alpha1.RoleWorker, nil},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, c := range Checks(tt.spec, tt.role, nil) {

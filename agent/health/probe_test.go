@@ -123,10 +123,8 @@ func TestNotReady(t *testing.T) {
 		"not listening": {gone.local(), 0, "connection refused"},
 		"no service":    {"https://" + s.Listener.Addr().String(), 200, "does not look like a TLS handshake"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s.status.Store(int32(tt.status))
-			testkit.Fails(t, newProbe(t, tt.url).Probe(context.Background()), tt.want)
-		})
+		s.status.Store(int32(tt.status))
+		testkit.Fails(testkit.In(t, name), newProbe(t, tt.url).Probe(context.Background()), tt.want)
 	}
 }
 

@@ -106,9 +106,7 @@ func TestHardCase35PeersChange(t *testing.T) {
 		t.Helper()
 		out, _ := host.Run(nil, "nft", "list", "table", "inet", guard.TableName)
 		for _, a := range []string{"192.168.111.12", "192.168.111.13", "192.168.111.14"} {
-			if got := strings.Contains(out, a); got != slices.Contains(want, a) {
-				t.Errorf("%s: %s is let through: %v\n%s", when, a, got, out)
-			}
+			testkit.Equal(testkit.In(t, when, a, out), slices.Contains(want, a), strings.Contains(out, a))
 		}
 	}
 	err := host.Do(func() error {

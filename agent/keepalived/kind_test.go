@@ -64,7 +64,7 @@ func TestInstances(t *testing.T) {
 	vip := netip.MustParsePrefix("192.0.2.2/32")
 	_, api := vrrp.PriorityTerms(&v1alpha1.Group{Name: "api", Role: v1alpha1.GroupAPI}, "master")
 	_, ingress := vrrp.PriorityTerms(&v1alpha1.Group{Name: "ingress", Role: v1alpha1.GroupIngress}, "worker")
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		conf     keepalived.Conf
 		on       []string
@@ -77,8 +77,7 @@ func TestInstances(t *testing.T) {
 		{"in a sync group", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 40, VIP: vip}},
 			SyncGroups: []keepalived.SyncGroup{{Name: "g", Members: []string{"a", "b"}, Terms: api}}}, []string{"lb-path"}, nil, 60, false},
 		{"a veto", keepalived.Conf{Instances: []keepalived.Instance{{Name: "a", Priority: 20, VIP: vip, Terms: ingress}}}, []string{"ingress-away"}, nil, 20, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var values []health.TrackValue
 			for _, name := range tt.on {

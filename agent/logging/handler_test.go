@@ -66,7 +66,7 @@ func TestLines(t *testing.T) {
 
 func TestTransitions(t *testing.T) {
 	disk, rights := errors.New("disk full"), errors.New("permission denied")
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []error
 		want string
@@ -77,8 +77,7 @@ func TestTransitions(t *testing.T) {
 			"level=ERROR msg=lost error=\"disk full\" file=f\nlevel=ERROR msg=lost error=\"permission denied\" file=f\n"},
 		{"it ends, and begins again", []error{disk, nil, nil, disk},
 			"level=ERROR msg=lost error=\"disk full\" file=f\nlevel=INFO msg=kept file=f\nlevel=ERROR msg=lost error=\"disk full\" file=f\n"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -126,7 +125,7 @@ func TestFollow(t *testing.T) {
 		return errors.Join(os.WriteFile(aside, []byte(text), 0o644), os.Rename(aside, file(dir, job)))
 	}
 	complaints := func() int { return strings.Count(out.String(), "level ignored") }
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		do         func() error
 		want       slog.Level
@@ -142,15 +141,12 @@ func TestFollow(t *testing.T) {
 		{"not a word at all", func() error { return write("haproxy", strings.Repeat("\x00", 1<<20)) }, slog.LevelWarn, 2},
 		{"right again", func() error { return write("haproxy", "debug") }, slog.LevelDebug, 2},
 		{"none", func() error { return os.Remove(file(dir, "haproxy")) }, slog.LevelWarn, 2},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Must(t, tt.do())
 		testkit.Await(t, tt.name, func() bool { return level.Level() == tt.want && complaints() >= tt.complaints }, out.String)
 		testkit.Equal(testkit.In(t, tt.name), tt.complaints, complaints())
 	}
 	stop()
 	testkit.Check(t, <-ended)
-	if got := strings.Count(out.String(), "log level changed"); got != 6 {
-		t.Errorf("%d changes are logged, want 6\n%s", got, out.String())
-	}
+	testkit.Equal(testkit.In(t, out.String()), 6, strings.Count(out.String(), "log level changed"))
 }

@@ -41,7 +41,7 @@ func TestAnswer(t *testing.T) {
 		meta = "_services._dns-sd._udp.local. 4500 IN PTR _workstation._tcp.local."
 	)
 	both, one := newRecords("master-0", testkit.Addrs("192.0.2.1", "2001:db8::1")), newRecords("master-0", testkit.Addrs("192.0.2.1"))
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		records records
 		ask     []string // name, type
@@ -74,8 +74,7 @@ func TestAnswer(t *testing.T) {
 		{name: "longer name", records: both, ask: []string{"x.master-0.local.", "A"}},
 		{name: "other class", records: both, ask: []string{"master-0.local.", "A"}, class: dns.ClassCHAOS},
 		{name: "no type of the service", records: both, ask: []string{"_workstation._tcp.local.", "A"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			query := &dns.Msg{Answer: parse(t, tt.known...)}
 			if tt.class == 0 {
@@ -131,7 +130,7 @@ func TestValidateHost(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	mine, former := newRecords("master-0", testkit.Addrs("192.0.2.1")), newRecords("master-0", testkit.Addrs("192.0.2.7"))
-	tests := []struct {
+	for _, tt := range []struct {
 		name             string
 		theirs           string
 		probing, settled bool // whether it is one
@@ -146,8 +145,7 @@ func TestConflict(t *testing.T) {
 		{"what they have not", "master-0.local. 120 IN NSEC master-0.local. A", false, false},
 		{"shared name", "_workstation._tcp.local. 4500 IN PTR master-1._workstation._tcp.local.", false, false},
 		{"other name", "master-1.local. 120 IN A 192.0.2.2", false, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			theirs := parse(t, tt.theirs)
 			theirs[0].Header().Class |= flush
@@ -171,7 +169,7 @@ func TestConflict(t *testing.T) {
 
 // RFC 6762 section 8.2 has the first of these as its example.
 func TestSimultaneousProbes(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name         string
 		mine, theirs []string
 		loses        bool
@@ -182,8 +180,7 @@ func TestSimultaneousProbes(t *testing.T) {
 		{"fewer", []string{"192.0.2.1"}, []string{"192.0.2.1", "2001:db8::1"}, true},
 		{"more", []string{"192.0.2.1", "2001:db8::1"}, []string{"192.0.2.1"}, false},
 		{"type before data", []string{"192.0.2.200"}, []string{"2001:db8::1"}, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			mine, theirs := newRecords("h", testkit.Addrs(tt.mine...)), newRecords("h", testkit.Addrs(tt.theirs...))
 			testkit.Equal(t, tt.loses, mine.loses(theirs.probe(), nil))

@@ -71,7 +71,7 @@ func TestCacheExpiresAndQueriesAgain(t *testing.T) {
 }
 
 func TestCacheQueriesMissingRecords(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []string
 		want []string
@@ -82,8 +82,7 @@ func TestCacheQueriesMissingRecords(t *testing.T) {
 			"a._workstation._tcp.local. 120 IN SRV 0 0 9 a.local."}, []string{"a.local. A", "a.local. AAAA"}},
 		{"one family", []string{"_workstation._tcp.local. 4500 IN PTR a._workstation._tcp.local.",
 			"a._workstation._tcp.local. 120 IN SRV 0 0 9 a.local.", "a.local. 120 IN A 192.0.2.1"}, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCache()
 			c.learn(&dns.Msg{Answer: parse(t, tt.in...)}, neighbour, epoch)
@@ -97,7 +96,7 @@ func TestCacheQueriesMissingRecords(t *testing.T) {
 }
 
 func TestCacheLeavesOthersOut(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []string
 		want []state.Host
@@ -114,8 +113,7 @@ func TestCacheLeavesOthersOut(t *testing.T) {
 			"x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: testkit.Addrs("192.0.2.9")}}},
 		{"as avahi names it", []string{`_workstation._tcp.local. 4500 IN PTR x\ [52:54:00:00:00:01]._workstation._tcp.local.`,
 			`x\ [52:54:00:00:00:01]._workstation._tcp.local. 120 IN SRV 0 0 9 x.local.`, "x.local. 120 IN A 192.0.2.9"}, []state.Host{{Name: "x", Addresses: testkit.Addrs("192.0.2.9")}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCache()
 			// Over the wire, as records arrive.

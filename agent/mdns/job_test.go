@@ -43,7 +43,7 @@ func TestChangesAreLoggedOnce(t *testing.T) {
 	out := state.MDNS{Name: "m0.local", Announced: true, Interface: "eth0", Addresses: testkit.Addrs("192.0.2.1")}
 	lost := state.MDNS{Name: "m0.local", Why: "the name is taken", Conflict: &state.Conflict{}}
 	with := func(p state.MDNS, hosts ...state.Host) state.MDNS { p.Hosts = hosts; return p }
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		before, now state.MDNS
 		want        []string
@@ -56,8 +56,7 @@ func TestChangesAreLoggedOnce(t *testing.T) {
 			[]string{`level=INFO msg="hosts on the link changed" hosts=2 found=c[192.0.2.5] lost=b moved=a[192.0.2.4]`}},
 		{"many", out, with(out, at("a"), at("b"), at("c"), at("d"), at("e"), at("f"), at("g")),
 			[]string{`level=INFO msg="hosts on the link changed" hosts=7 found="a[], b[], c[], d[], e[] and 2 more"`}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log bytes.Buffer
 			logChange(slog.New(slog.NewTextHandler(&log, nil)), tt.before, tt.now)
@@ -66,9 +65,7 @@ func TestChangesAreLoggedOnce(t *testing.T) {
 				_, line, _ = strings.Cut(strings.TrimSpace(line), " ") // without the time stamp
 				got = append(got, line)
 			}
-			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
-				t.Errorf("got  %q\nwant %q", got, tt.want)
-			}
+			testkit.Equal(t, strings.Join(tt.want, "\n"), strings.Join(got, "\n"))
 		})
 	}
 }

@@ -16,7 +16,7 @@ func TestHardCase04LinkChanges(t *testing.T) {
 	a, b := l.add("a", "192.0.2.1/24"), l.add("b", "192.0.2.2/24")
 	publisher := l.publish(a, "master-0", testkit.Addrs("192.0.2.1"))
 	testkit.Await(t, "the publisher", publisher.published)
-	steps := []struct {
+	for _, step := range []struct {
 		name string
 		do   [][]string
 		link string // "" where the name cannot be published
@@ -26,8 +26,7 @@ func TestHardCase04LinkChanges(t *testing.T) {
 		{"address gone", [][]string{{"address", "del", "192.0.2.1/24", "dev", "eth0"}}, ""},
 		{"renamed", [][]string{{"link", "set", "eth0", "down"}, {"link", "set", "eth0", "name", "ens3"},
 			{"link", "set", "ens3", "up"}, {"address", "add", "192.0.2.1/24", "dev", "ens3"}}, "ens3"},
-	}
-	for _, step := range steps {
+	} {
 		for _, args := range step.do {
 			l.ip(a, args...)
 		}

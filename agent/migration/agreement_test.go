@@ -37,7 +37,7 @@ func TestAgreement(t *testing.T) {
 			v.nodes[n].Announced.At = at
 		}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		change func(*view)
 		before agreement
@@ -95,8 +95,7 @@ func TestAgreement(t *testing.T) {
 		{name: "too late for the planned time", change: func(v *view) { v.planned = noon.Add(5 * time.Second); say(v, v.planned, 0, 1, 2) }, waits: "another planned time"},
 		{name: "hard case 27: another clock is an hour ahead", change: func(v *view) { say(v, at.Add(time.Hour), 1) }, waits: "b: it plans for 2026-05-02T13:00:30Z"},
 		{name: "hard case 27: another clock is an hour behind", change: func(v *view) { say(v, at.Add(-time.Hour), 1); say(v, at, 0, 2) }, want: at, waits: "b to agree"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := three()
 			if tt.change != nil {

@@ -91,7 +91,7 @@ func TestMachine(t *testing.T) {
 	first := step{in: cluster(0), runs: classic, waits: "a and 2 more to agree to 2026-05-02T12:00:30Z", announces: "12:00:30Z", again: s}
 	agreed := step{in: cluster(5 * s).agreedTo(at), runs: classic, again: 22 * s, announces: "12:00:30Z"}
 	instant := at.Sub(noon)
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		steps []step
 	}{
@@ -175,8 +175,7 @@ func TestMachine(t *testing.T) {
 			{in: cluster(5 * s).with(unannounced), runs: classic, waits: "b: no agent there"},
 		}},
 		{"it is not registered yet", []step{{in: cluster(0).with(unannounced).with(func(in *Input) { in.Unregistered = true })}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m Machine
 			for n, want := range tt.steps {

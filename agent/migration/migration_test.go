@@ -30,7 +30,7 @@ func classicInstance() *keepalived.Instance { return instanceOf(classicSettings)
 func TestMigrationOrder(t *testing.T) {
 	multicast := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Mode = v1alpha1.ModeMulticast; return v }
 	vrrp3 := func(v v1alpha1.VRRPSettings) v1alpha1.VRRPSettings { v.Version = 3; return v }
-	tests := []struct {
+	for _, tt := range []struct {
 		name           string
 		from, to       v1alpha1.VRRPSettings
 		holder, backup time.Duration // delay after the instant if no advertisement is received
@@ -46,8 +46,7 @@ func TestMigrationOrder(t *testing.T) {
 		{"another mode, back", multicast(fastSettings), fastSettings, 660 * time.Millisecond, 0, true, false},
 		{"another mode, faster", classicSettings, multicast(fastSettings), 660 * time.Millisecond, 0, true, false},
 		{"another mode, slower", fastSettings, multicast(classicSettings), 4500 * time.Millisecond, 0, true, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			list := []unit{{name: "demo_API_0", Pair: Pair{"demo_API_0", *instanceOf(tt.from), *instanceOf(tt.to)}, vips: []string{"192.0.2.5"}}}
 			for _, holds := range []bool{true, false} {

@@ -24,7 +24,7 @@ func TestGenerationOf(t *testing.T) {
 	multicast := fastSettings
 	multicast.Mode = v1alpha1.ModeMulticast
 	six := func(v v1alpha1.VRRPSettings) keepalived.Instance { i := *instanceOf(v); i.Version = 3; return i }
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		old, new keepalived.Instance
 		advert   listener.Received
@@ -44,8 +44,7 @@ func TestGenerationOf(t *testing.T) {
 		{"classic, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(2, 63, false, 0), oldSettings},
 		{"fast, from beyond the link", *instanceOf(classicSettings), *instanceOf(fastSettings), advert(3, 254, false, 0), neither},
 		{"multicast, from beyond the link", *instanceOf(fastSettings), *instanceOf(multicast), advert(3, 10, true, 0), neither},
-	}
-	for _, tt := range tests {
+	} {
 		p := Pair{"x", tt.old, tt.new}
 		testkit.Equal(testkit.In(t, tt.name), tt.want, p.generationOf(tt.advert))
 	}
@@ -134,7 +133,7 @@ func TestFollow(t *testing.T) {
 	many := evidence{advert: true, continues: true}
 	announced := evidence{advert: true, announced: true}
 	both := evidence{advert: true, continues: true, announced: true}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		at       time.Duration // of the instant, after now
 		none     bool          // there is no instant
@@ -159,8 +158,7 @@ func TestFollow(t *testing.T) {
 		{name: "a node says that it migrated, and one advert came", none: true, evidence: announced},
 		{name: "a node says that it migrated, and sends adverts", none: true, evidence: both, want: true},
 		{name: "a node says that it migrated, and is silent", none: true, evidence: evidence{announced: true}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m instants
 			now := time.Now()

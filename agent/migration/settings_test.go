@@ -22,7 +22,7 @@ func TestInForce(t *testing.T) {
 	longer := slower
 	longer.AdvertIntervalMS = 3 * fast.AdvertIntervalMS
 	classic := v1alpha1.ClassicSettings("unicast")
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		target      v1alpha1.VRRPSettings
 		start, kept *v1alpha1.VRRPSettings
@@ -41,8 +41,7 @@ func TestInForce(t *testing.T) {
 		{"back to fast", fast, nil, &virtual, virtual},
 		{"the mode waits for the migration", multicast, nil, &fast, fast},
 		{"the version waits for the migration", classic, nil, &fast, fast},
-	}
-	for _, tt := range tests {
+	} {
 		got := InForce(v1alpha1.ClusterVRRP{Target: tt.target, Start: tt.start}, tt.kept)
 		testkit.Equal(testkit.In(t, tt.name), tt.want, got)
 	}

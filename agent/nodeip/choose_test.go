@@ -180,7 +180,7 @@ func TestHardCase09(t *testing.T) {
 	const local = "link eth0\naddr 192.0.2.10/24\nroute default via 192.0.2.1"
 	const remote = "link eth0\naddr 198.51.100.10/24\nroute default via 198.51.100.1"
 	const both = "192.0.2.0/24 198.51.100.0/24"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, platform, network, vips, machines, hint string
 		lb                                            v1alpha1.LoadBalancerType
 		want                                          bool
@@ -201,13 +201,10 @@ func TestHardCase09(t *testing.T) {
 		{"dual-stack, remote in one", "baremetal", remote + "\naddr 2001:db8::10/64", "192.0.2.5 2001:db8::5", both + " 2001:db8::/64", "", v1alpha1.LoadBalancerInCluster, false},
 		{"no VIPs", "baremetal", remote, "", both, "", v1alpha1.LoadBalancerInCluster, false},
 		{"no address yet", "baremetal", "link eth0", "192.0.2.5", both, "", v1alpha1.LoadBalancerInCluster, false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			spec := cluster(tt.vips, tt.machines)
-			spec.LoadBalancer, spec.Platform = tt.lb, tt.platform
-			testkit.Equal(t, tt.want, Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hint)}).RemoteWorker)
-		})
+	} {
+		spec := cluster(tt.vips, tt.machines)
+		spec.LoadBalancer, spec.Platform = tt.lb, tt.platform
+		testkit.Equal(testkit.In(t, tt.name), tt.want, Choose(network(t, tt.network), spec, Preference{Hints: addresses(tt.hint)}).RemoteWorker)
 	}
 }
 
@@ -280,7 +277,7 @@ func TestFirstAddress(t *testing.T) {
 
 func TestPrimaryFamilyIsNeeded(t *testing.T) {
 	spec := cluster("", "192.0.2.0/24 2001:db8::/64")
-	tests := []struct {
+	for _, tt := range []struct {
 		name, network string
 		want          int
 	}{
@@ -288,8 +285,7 @@ func TestPrimaryFamilyIsNeeded(t *testing.T) {
 		{"primary alone", "link e\naddr 192.0.2.1/24", 1},
 		{"secondary alone", "link e\naddr 2001:db8::1/64", 0},
 		{"none", "link e", 0},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, tt.name), tt.want, len(Choose(network(t, tt.network), spec, Preference{}).IPs()))
 	}
 }

@@ -126,7 +126,7 @@ func TestHardCase04Watch(t *testing.T) {
 		return err
 	})
 	testkit.Must(t, err)
-	steps := []struct {
+	for _, s := range []struct {
 		name string
 		do   func()
 		want string
@@ -150,8 +150,7 @@ func TestHardCase04Watch(t *testing.T) {
 			h.ip("address", "replace", "192.0.2.11/24", "dev", "br-ex")
 		}, "192.0.2.11/24 br-ex"},
 		{"interface gone", func() { h.ip("link", "delete", "br-ex") }, "no IPv4"},
-	}
-	for _, s := range steps {
+	} {
 		s.do()
 		got, end := "", time.After(deadline)
 		for got != s.want {

@@ -26,7 +26,7 @@ const (
 // seconds.
 func TestWait(t *testing.T) {
 	const both = "192.0.2.0/24 2001:db8::/64"
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		networks []string
 		machines string
@@ -48,8 +48,7 @@ func TestWait(t *testing.T) {
 			[]string{"no interface has an IPv4"}},
 		{"no address that fits, ever", []string{none, other4}, "192.0.2.0/24", "", 5 * time.Minute, 5 * time.Minute,
 			[]string{"no interface has an IPv4"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var logged bytes.Buffer
@@ -126,7 +125,7 @@ func TestWaitReadsAgainOnAChange(t *testing.T) {
 }
 
 func TestDebounce(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		changes []time.Duration // since the start
 		want    []time.Duration // reports
@@ -135,8 +134,7 @@ func TestDebounce(t *testing.T) {
 		{"burst", []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond}, []time.Duration{300 * time.Millisecond}},
 		{"two", []time.Duration{0, time.Second}, []time.Duration{quiet, time.Second + quiet}},
 		{"without an end", every(150*time.Millisecond, 2100*time.Millisecond), []time.Duration{longest, 2300 * time.Millisecond}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				changes, reports := make(chan struct{}, 1), make(chan struct{}, 1)

@@ -174,7 +174,7 @@ func TestRoute(t *testing.T) {
 	gateway, via := net.ParseIP("192.0.2.1"), net.ParseIP("fe80::1")
 	any4, any6, to := netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), netip.MustParsePrefix("198.51.100.0/24")
 	address4, address6 := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fe80::1")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		in   netlink.Route
 		want []Route
 	}{
@@ -187,8 +187,7 @@ func TestRoute(t *testing.T) {
 		"two of three hops": {netlink.Route{Type: unix.RTN_UNICAST, Dst: network, MultiPath: []*netlink.NexthopInfo{
 			{LinkIndex: 2, Gw: gateway, Flags: unix.RTNH_F_DEAD}, {LinkIndex: 3, Gw: gateway}, {LinkIndex: 4, Via: &netlink.Via{AddrFamily: netlink.FAMILY_V6, Addr: via}},
 		}}, []Route{{Link: 3, Destination: to, Gateway: address4}, {Link: 4, Destination: to, Gateway: address6}}},
-	}
-	for name, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, name), tt.want, route(tt.in))
 	}
 }

@@ -79,13 +79,12 @@ func (s *sandbox) nameservers() string {
 }
 
 func TestHardCase16ResolvConf(t *testing.T) {
-	tests := []struct{ name, source, want string }{
+	for _, tt := range []struct{ name, source, want string }{
 		{"upstreams", "nameserver 192.0.2.53\nnameserver 192.0.2.54\nnameserver 192.0.2.55\n", "192.0.2.10 192.0.2.53 192.0.2.54"},
 		{"the node itself, loopback, a VIP", "nameserver 192.0.2.10\nnameserver 127.0.0.1\nnameserver 192.0.2.5\nnameserver 2001:db8::10\nnameserver 192.0.2.53\n", "192.0.2.10 192.0.2.53"},
 		{"nothing but itself", "nameserver 192.0.2.10\n", "192.0.2.10"},
 		{"more than fifteen", strings.Repeat("nameserver 192.0.2.53\n", 3) + many(20), "192.0.2.10 192.0.2.53 198.51.100.1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSandbox(t)
 			s.put(Source, tt.source)
@@ -245,7 +244,7 @@ func TestSystemdResolved(t *testing.T) {
 			t.Errorf("error %v, done %q", err, s.get(doneFile))
 		}
 		s.fail = nil
-		steps := []struct {
+		for _, step := range []struct {
 			name, address string
 			reloads       int
 		}{
@@ -253,8 +252,7 @@ func TestSystemdResolved(t *testing.T) {
 			{"nothing to do", "192.0.2.10", 2},
 			{"another address", "192.0.2.11", 3},
 			{"nothing to do again", "192.0.2.11", 3},
-		}
-		for _, step := range steps {
+		} {
 			s.Address = netip.MustParseAddr(step.address)
 			testkit.Must(testkit.In(t, step.name), s.run())
 			want := strings.ReplaceAll(want, "192.0.2.10", step.address)

@@ -12,7 +12,7 @@ import (
 var compareAddr = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func TestParse(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, in string
 		want     Config
 	}{
@@ -30,15 +30,14 @@ func TestParse(t *testing.T) {
 		{"options of two lines", "options rotate\noptions timeout:2 attempts:1\n", Config{Options: []string{"rotate", "timeout:2", "attempts:1"}}},
 		{"what is no domain and no option", "search a.example $(reboot) \"b\\ c\" _tcp.example\noptions rotate \x01 ;x\n",
 			Config{Search: []string{"a.example", "_tcp.example"}, Options: []string{"rotate"}}},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, tt.name), tt.want, Parse([]byte(tt.in)), compareAddr)
 	}
 }
 
 func TestHardCase16Upstreams(t *testing.T) {
 	own, vips := testkit.Addrs("192.0.2.10", "2001:db8::10"), testkit.Addrs("192.0.2.5", "2001:db8::5")
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		in, want []netip.Addr
 	}{
@@ -50,8 +49,7 @@ func TestHardCase16Upstreams(t *testing.T) {
 		{"a VIP", testkit.Addrs("192.0.2.5", "2001:db8::5", "192.0.2.53"), testkit.Addrs("192.0.2.53")},
 		{"twice", testkit.Addrs("192.0.2.53", "192.0.2.54", "192.0.2.53"), testkit.Addrs("192.0.2.53", "192.0.2.54")},
 		{"link-local on two links", testkit.Addrs("fe80::1%eth0", "fe80::1%eth1"), testkit.Addrs("fe80::1%eth0", "fe80::1%eth1")},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, tt.name), tt.want, Config{Nameservers: tt.in}.Upstreams(own, vips), compareAddr)
 	}
 }
@@ -59,7 +57,7 @@ func TestHardCase16Upstreams(t *testing.T) {
 func TestPrepend(t *testing.T) {
 	own := netip.MustParseAddr("192.0.2.10")
 	const head = "# Written by vipgen-agent resolv-conf from NetworkManager's resolv.conf.\n"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, in  string
 		upstreams []netip.Addr
 		want      string
@@ -70,8 +68,7 @@ func TestPrepend(t *testing.T) {
 		{"each domain once", "search example.com Demo.Example.Com. EXAMPLE.com", nil, "search demo.example.com example.com\nnameserver 192.0.2.10\n"},
 		{"root", "search .", nil, "search demo.example.com\nnameserver 192.0.2.10\n"},
 		{"options", "options edns0 trust-ad", nil, "search demo.example.com\nnameserver 192.0.2.10\noptions edns0 trust-ad\n"},
-	}
-	for _, tt := range tests {
+	} {
 		got := Parse([]byte(tt.in)).prepend(own, tt.upstreams, "demo.example.com").marshal()
 		testkit.Equal(testkit.In(t, tt.name), head+tt.want, string(got))
 	}

@@ -99,7 +99,7 @@ func TestStop(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	const stubborn = `trap "" TERM; echo; while :; do sleep 0.01; done`
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		script string
 		ctx    context.Context
 		c      Command
@@ -110,8 +110,7 @@ func TestStop(t *testing.T) {
 		"ignores SIGTERM":         {stubborn, context.Background(), Command{Grace: 50 * time.Millisecond}, -int(syscall.SIGKILL)},
 		"ignores it, no time now": {stubborn, ended, Command{Grace: testkit.Patience}, -int(syscall.SIGKILL)},
 		"another signal":          {`trap "exit 9" USR1; trap "" TERM; echo; while :; do sleep 0.01; done`, context.Background(), Command{StopSignal: syscall.SIGUSR1, Grace: testkit.Patience}, 9},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := shell(t, tt.script, tt.c)
 			p.Stop(tt.ctx)
@@ -125,12 +124,11 @@ func TestStop(t *testing.T) {
 }
 
 func TestNothingOutlivesADaemon(t *testing.T) {
-	tests := map[string]string{
+	for name, script := range map[string]string{
 		"a worker":                     "sleep 1000 & echo $!; exit 3",
 		"a worker that hears no plea":  `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`,
 		"a worker of a killed master ": "sleep 1000 & echo $!; kill -9 $$",
-	}
-	for name, script := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p, line := shell(t, script, Command{Grace: 100 * time.Millisecond})
 			worker, err := strconv.Atoi(line)

@@ -116,9 +116,7 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	testkit.Await(t, "it to run well", func() bool { return strings.Contains(out.String(), "daemon runs again") })
 	stop()
 	for words, want := range map[string]int{"does not run": 1, "daemon runs again": 1, "daemon started": 2} {
-		if got := strings.Count(out.String(), words); got != want {
-			t.Errorf("%q is logged %d times, want %d:\n%s", words, got, want, out.String())
-		}
+		testkit.Equal(testkit.In(t, words, out.String()), want, strings.Count(out.String(), words))
 	}
 }
 

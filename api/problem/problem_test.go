@@ -8,7 +8,7 @@ import (
 )
 
 func TestString(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		in   Problem
 		want string
 	}{
@@ -16,8 +16,7 @@ func TestString(t *testing.T) {
 			`a.yaml:3:5: error: metadata.name: found "A", expected lower case (call it a) [bad-name]`},
 		{Problem{File: "-", Severity: Warning, Code: Deprecated, Found: "an old spelling"}, "-: warning: found an old spelling [deprecated]"},
 		{Problem{Severity: Error, Code: MissingField, Field: "a", Expected: "b"}, "error: a: expected b [missing-field]"},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(t, tt.want, tt.in.String())
 	}
 }

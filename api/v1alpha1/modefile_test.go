@@ -12,7 +12,7 @@ import (
 func TestParseModeFile(t *testing.T) {
 	fast := VRRP{Profile: ProfileFast, Mode: ModeUnicast}.Settings()
 	custom := VRRPSettings{Profile: ProfileCustom, Mode: ModeUnicast, Version: 3, AdvertIntervalMS: 100}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		target     VRRPSettings
 		want       string // the settings, or part of the error
@@ -49,8 +49,7 @@ func TestParseModeFile(t *testing.T) {
 		{name: "no time", text: "mode: unicast\ntime: tomorrow", target: fast, want: "tomorrow"},
 		{name: "a list", text: "[mode, unicast]", target: fast, want: "cannot unmarshal"},
 		{name: "long", text: "#" + strings.Repeat("x", maxModeFile), target: fast, want: "bytes, more than"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := &ClusterConfigSpec{VRRP: ClusterVRRP{Target: tt.target}, Groups: []Group{{VIPs: []netip.Addr{netip.MustParseAddr("2001:db8::1")}}}}
 			m, err := ParseModeFile([]byte(tt.text))

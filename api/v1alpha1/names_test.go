@@ -10,7 +10,7 @@ import (
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("a", 63)
-	tests := []struct {
+	for _, tt := range []struct {
 		in                           string
 		label, name, labelKey, value bool
 	}{
@@ -42,15 +42,14 @@ func TestNames(t *testing.T) {
 		{long + "a", false, false, false, false},
 		{long + "." + long + "." + long + "." + long[:61], false, true, false, false},
 		{long + "." + long + "." + long + "." + long[:62], false, false, false, false},
-	}
-	for _, tt := range tests {
+	} {
 		got := [4]bool{ValidLabel(tt.in), ValidName(tt.in), ValidLabelKey(tt.in), ValidLabelValue(tt.in)}
 		testkit.Equal(testkit.In(t, tt.in), got, [4]bool{tt.label, tt.name, tt.labelKey, tt.value})
 	}
 }
 
 func TestUsableAddress(t *testing.T) {
-	tests := map[string]string{
+	for in, want := range map[string]string{
 		"192.0.2.1":        "",
 		"10.0.0.0":         "",
 		"2001:db8::1":      "",
@@ -67,8 +66,7 @@ func TestUsableAddress(t *testing.T) {
 		"fe80::1%eth0":     "an address with a zone",
 		"2001:db8::1%a\n}": "an address with a zone",
 		"::ffff:192.0.2.1": "an IPv4 address written as IPv6",
-	}
-	for in, want := range tests {
+	} {
 		testkit.Equal(testkit.In(t, in), want, UsableAddress(netip.MustParseAddr(in)))
 	}
 	if UsableAddress(netip.Addr{}) == "" {

@@ -19,7 +19,7 @@ func iface(name string, route4, route6 bool, prefixes ...string) Interface {
 }
 
 func TestBind(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		interfaces []Interface
 		vip        string
@@ -36,8 +36,7 @@ func TestBind(t *testing.T) {
 		{"the second address of an interface", []Interface{iface("a", true, true, "198.51.100.10/24", "192.0.2.10/24")}, "192.0.2.2", "a 192.0.2.10/24"},
 		{"only the other family", []Interface{iface("a", true, true, "192.0.2.10/24")}, "2001:db8::2", ""},
 		{"no interface", nil, "192.0.2.2", ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := &Node{Interfaces: tt.interfaces}
 			got := ""
@@ -150,7 +149,7 @@ func networkList(s string) (out []netip.Prefix) {
 // Nodes are in the machine networks, unless a VIP is in none of them (hard case 44).
 func TestNodeNetworks(t *testing.T) {
 	nic := func(prefixes ...string) []Interface { return []Interface{iface("a", true, true, prefixes...)} }
-	tests := []struct {
+	for _, tt := range []struct {
 		name, machines, vips string
 		external             bool
 		interfaces           []Interface
@@ -187,8 +186,7 @@ func TestNodeNetworks(t *testing.T) {
 			"192.0.2.0/24", "192.0.2.0/24"},
 		{"a load balancer elsewhere, and nodes", "10.0.0.0/16", "203.0.113.5", true, nic("192.0.2.10/24"),
 			"10.0.0.0/16 192.0.2.0/24", "10.0.0.0/16"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := ClusterConfigSpec{LoadBalancer: LoadBalancerInCluster, MachineNetworks: networkList(tt.machines)}
 			if tt.external {

@@ -9,7 +9,7 @@ import (
 
 // The first four are from public reports of running clusters.
 func TestRouterIDs(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		cluster string
 		want    VirtualRouterIDs
 	}{
@@ -18,8 +18,7 @@ func TestRouterIDs(t *testing.T) {
 		{"cnf11", VirtualRouterIDs{API: 228, Ingress: 147, DNS: 239}},
 		{"piyushv6", VirtualRouterIDs{API: 214, Ingress: 21}},
 		{"demo-01-rhsys", VirtualRouterIDs{API: 151, Ingress: 22}},
-	}
-	for _, tt := range tests {
+	} {
 		got := RouterIDs(tt.cluster)
 		if tt.want.DNS == 0 {
 			got.DNS = 0
@@ -62,7 +61,7 @@ func TestDefault(t *testing.T) {
 }
 
 func TestAdvertInterval(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		version int
 		d       time.Duration
 		ok      bool
@@ -79,8 +78,7 @@ func TestAdvertInterval(t *testing.T) {
 		{2, 1500 * time.Millisecond, false},
 		{2, 255 * time.Second, true},
 		{2, 256 * time.Second, false},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, tt.version, tt.d), tt.ok, AdvertInterval(tt.version, tt.d) == "")
 	}
 }

@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 	good := testkit.ReadFile(t, "testdata/cluster.yaml")
 	t.Setenv("NODE_NAME", "")
 	bad := rootWith(t, strings.Replace(string(good), "replicas: 3", "replicas: 0", 1))
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		code int
@@ -74,8 +74,7 @@ func TestExitCodes(t *testing.T) {
 		{"cluster.yaml that is none", []string{"node-ip", "set", "--root", rootWith(t, "a: [")}, command.Input, "yaml"},
 		{"cluster.yaml with a mistake", []string{"node-ip", "set", "--root", bad}, command.Input, "spec.controlPlane.replicas"},
 		{"cluster.yaml elsewhere", []string{"resolv-conf", "--root", bad, "--cluster-config", "/elsewhere"}, command.Failed, "elsewhere"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, out, errOut := run(t, tt.args...)
 			if code != tt.code || !strings.Contains(errOut, tt.want) {

@@ -81,9 +81,7 @@ func TestStatus(t *testing.T) {
 	}
 	strict := json.NewDecoder(strings.NewReader(out))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(&report); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	testkit.Must(testkit.In(t, out), strict.Decode(&report))
 	if report.Node != "master-0" || report.Version == "" || report.Time.IsZero() || report.HAProxy == nil || report.Firewall == nil || report.CoreDNS == nil || report.MDNS == nil || report.Keepalived != nil {
 		t.Errorf("%+v", report)
 	}
@@ -106,7 +104,7 @@ func TestEvents(t *testing.T) {
 
 func TestLogLevelCommand(t *testing.T) {
 	root := t.TempDir()
-	steps := []struct {
+	for _, s := range []struct {
 		args string
 		code int
 		out  string
@@ -123,8 +121,7 @@ func TestLogLevelCommand(t *testing.T) {
 		{"", command.OK, "DEBUG\n"},
 		{"default", command.OK, ""},
 		{"", command.OK, "default\n"},
-	}
-	for _, s := range steps {
+	} {
 		code, out, errOut := run(t, append([]string{"log-level", "--root", root}, strings.Fields(s.args)...)...)
 		if code != s.code || out != s.out {
 			t.Errorf("log-level %s: %d, %q, want %d, %q (%s)", s.args, code, out, s.code, s.out, errOut)

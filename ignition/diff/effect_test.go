@@ -30,7 +30,7 @@ func TestEffects(t *testing.T) {
 	file := func(name string) Change { return Change{Kind: kindFile, Name: name} }
 	unit := func(name string) Change { return Change{Kind: kindUnit, Name: name} }
 	setting := func(name string) Change { return Change{Kind: kindSetting, Name: name} }
-	tests := []struct {
+	for _, tt := range []struct {
 		change Change
 		// without a user's policy, and with one.
 		none, given Effect
@@ -60,8 +60,7 @@ func TestEffects(t *testing.T) {
 		{setting(ignition.SettingFIPS), Refused, Refused},
 		{setting("storage.disks"), Refused, Refused},
 		{setting("passwd.groups"), Refused, Refused},
-	}
-	for _, tt := range tests {
+	} {
 		for _, p := range []struct {
 			name string
 			policy

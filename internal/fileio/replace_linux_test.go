@@ -48,7 +48,7 @@ func expect(t *testing.T, path, data string, mode fs.FileMode) {
 }
 
 func TestWrite(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		before  func(t *testing.T, path string)
 		data    string
@@ -71,8 +71,7 @@ func TestWrite(t *testing.T) {
 		{"left behind by a killed process", func(t *testing.T, p string) {
 			write(t, tempName(p), "half of something long", 0o600)
 		}, "b", 0o644, true, 0o644},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
 			tt.before(t, path)
@@ -154,7 +153,7 @@ func mount(t *testing.T, options string) string {
 func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
 	testkit.Privileged(t)
 	big := bytes.Repeat([]byte("x"), 1<<20)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		spoil,
 		heal func(dir string) error
@@ -165,8 +164,7 @@ func TestOldFileStaysWhenItCannotBeReplaced(t *testing.T) {
 			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") },
 			func(dir string) error { return unix.Mount("", dir, "", unix.MS_REMOUNT, "") },
 			syscall.EROFS},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := mount(t, "size=64k")
 			path := filepath.Join(dir, "file")

@@ -87,9 +87,8 @@ func TestRelease(t *testing.T) {
 		return zipped[file] != nil && archive == exe+".zip" || slices.Contains(names, file) && archive == base+".tar.gz"
 	})
 
-	if _, err := r.Write(t.Context(), dir, scratch); err == nil || !strings.Contains(err.Error(), "is not empty") {
-		t.Errorf("into a directory with a release: %v", err)
-	}
+	_, err = r.Write(t.Context(), dir, scratch)
+	testkit.Fails(t, err, "is not empty")
 }
 
 // checkKrew compares krew's manifest with the archives: checksums, and contained files by

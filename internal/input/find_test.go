@@ -17,7 +17,7 @@ func TestFind(t *testing.T) {
 	} {
 		testkit.WriteFile(t, name, []byte("a: b\n"))
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		args  string
 		fleet bool
 		want  string // names
@@ -43,8 +43,7 @@ func TestFind(t *testing.T) {
 		{args: "none/*", err: "no install-config there"},
 		{args: "clusters/[", err: "not a pattern"},
 		{args: "clusters/a x/../clusters/eu/../a/install-config.yaml x/a/install-config.yaml", err: "would both be called"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.args, func(t *testing.T) {
 			r, err := Find(strings.Fields(tt.args))
 			if tt.err != "" {

@@ -54,7 +54,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 func file(p, text string) render.OutputFile { return render.OutputFile{Path: p, Data: []byte(text)} }
 
 func TestWrite(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		dir    Dir // Path is filled in
 		before map[string]string
@@ -151,8 +151,7 @@ func TestWrite(t *testing.T) {
 		{name: "a path that would be two in the record", files: []render.OutputFile{file("a\nb", "1")}, err: "is not a path of a file"},
 		{name: "the record", files: []render.OutputFile{file(Record, "1")}, err: "is not a path of a file"},
 		{name: "one path twice", files: []render.OutputFile{file("a", "1"), file("a", "2")}, err: "two files with one path"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
 			lay(t, top, map[string]string{"secret": "x"})
@@ -195,7 +194,7 @@ func TestWriteRestores(t *testing.T) {
 
 // A link in the directory is not followed: neither to remove files nor to write them.
 func TestWriteStaysInside(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		record string
 		files  []render.OutputFile
@@ -204,8 +203,7 @@ func TestWriteStaysInside(t *testing.T) {
 		{"stale", "link/secret\n", []render.OutputFile{file("a", "1")}, false},
 		{"written", "", []render.OutputFile{file("link/secret", "1")}, true},
 		{"missing", "", []render.OutputFile{file("link/new", "1")}, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
 			lay(t, top, map[string]string{"outside/secret": "x", "out/" + Record: tt.record})

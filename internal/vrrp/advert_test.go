@@ -82,7 +82,7 @@ func TestExtensionHeaders(t *testing.T) {
 
 // A built packet parses to its input, and begins like those of keepalived 2.2.7.
 func TestMarshal(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, to string
 		advert   Advert
 		want     string
@@ -93,8 +93,7 @@ func TestMarshal(t *testing.T) {
 			"31 6d 3c 01 0019"},
 		{"VRRPv2", "192.0.2.12", Advert{netip.MustParseAddr("192.0.2.11"), 2, 109, 68, time.Second, []netip.Addr{netip.MustParseAddr("192.0.2.5")}},
 			"21 6d 44 01 0001 d88a c0000205 0000000000000000"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			to := netip.MustParseAddr(tt.to)
 			payload := tt.advert.Marshal(to)

@@ -114,7 +114,7 @@ func TestPrefer(t *testing.T) {
 
 // The times of RFC 9568 and RFC 3768, section 6.1, derived by hand.
 func TestDownInterval(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		version  int
 		interval time.Duration
 		priority int
@@ -125,8 +125,7 @@ func TestDownInterval(t *testing.T) {
 		{2, time.Second, 68, 3734375 * time.Microsecond},
 		{2, 2 * time.Second, 68, 6734375 * time.Microsecond},
 		{3, time.Second, 0, 4 * time.Second},
-	}
-	for _, tt := range tests {
+	} {
 		if got := DownInterval(tt.version, tt.interval, tt.priority); got != tt.want || got > LongestDownInterval(tt.interval) {
 			t.Errorf("version %d, %v, priority %d: %v, want %v", tt.version, tt.interval, tt.priority, got, tt.want)
 		}
@@ -154,7 +153,7 @@ func TestVirtualToleratesStalls(t *testing.T) {
 }
 
 func TestPacedInterval(t *testing.T) {
-	tests := []struct{ ms, receivers, version, want int }{
+	for _, tt := range []struct{ ms, receivers, version, want int }{
 		{100, 0, 3, 100},
 		{100, 2, 3, 100},
 		{100, 200, 3, 100},
@@ -168,8 +167,7 @@ func TestPacedInterval(t *testing.T) {
 		{1000, 2001, 2, 2000},
 		{100, 2, 2, 1000}, // version 2 has whole seconds only
 		{105, 1, 3, 110},
-	}
-	for _, tt := range tests {
+	} {
 		got := PacedInterval(tt.ms, tt.receivers, tt.version)
 		testkit.Equal(testkit.In(t, tt.ms, tt.receivers, tt.version), tt.want, got)
 		if tt.receivers*1000 > MaxAdvertsPerSecond*got {

@@ -157,9 +157,7 @@ func TestObserveFirewall(t *testing.T) {
 	})
 	for _, line := range []string{"redirect placed", "something else had removed", "redirect withdrawn"} {
 		s.await("the log of it: "+line, func() bool { return strings.Contains(s.output(), line) })
-		if n := strings.Count(s.output(), line); n != 1 {
-			t.Errorf("%q is logged %d times:\n%s", line, n, s.output())
-		}
+		testkit.Equal(testkit.In(t, line, s.output()), 1, strings.Count(s.output(), line))
 	}
 	testkit.Must(t, dir.Publish(state.HAProxy{Serving: true}))
 	s.awaitMetric(port, "vipgen_redirect_in_place", "1")

@@ -122,9 +122,7 @@ func (r *labRunner) await(what string, ok func(*control.Status) bool) *control.S
 	for r.ctx.Err() == nil {
 		if last, code = r.run("status", "-o", "json"); code == command.OK {
 			s := new(control.Status)
-			if err := json.Unmarshal([]byte(last), s); err != nil {
-				r.t.Fatalf("status: %v\n%s", err, last)
-			}
+			testkit.Must(testkit.In(r.t, last), json.Unmarshal([]byte(last), s))
 			if ok(s) {
 				return s
 			}

@@ -26,7 +26,6 @@ func TestUsage(t *testing.T) {
 		{"bench -o yaml", "--output \"yaml\": expected text, json or html"},
 		{"bench one two", `unexpected argument "two"`},
 		{"saturate --intervals 5ms", "--intervals: advertisement interval 5ms: expected "},
-		{"saturate --intervals 5ms", "--intervals: advertisement interval 5ms: expected "},
 		{"stall --profile slow", "--profile slow: expected fast, virtual, "},
 		{"stall --runs 0", "--runs 0: expected at least 1"},
 		{"stall --lengths 0s", "--lengths 0s: expected positive durations"},

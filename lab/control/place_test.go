@@ -47,9 +47,8 @@ func TestFind(t *testing.T) {
 		t.Errorf("a directory that is no lab's: %v", err)
 	}
 	leave(t, place(t, base, "two"))
-	if _, err := Find(base, ""); err == nil || !strings.Contains(err.Error(), "--name, one or two") {
-		t.Errorf("two labs: %v", err)
-	}
+	_, err := Find(base, "")
+	testkit.Fails(t, err, "--name, one or two")
 	if p, err := Find(base, "two"); err != nil || p.Name != "two" {
 		t.Errorf("one of two: %v, %v", p, err)
 	}
@@ -63,16 +62,14 @@ func TestTake(t *testing.T) {
 		t.Fatalf("taking a new place: %t, %v", cleaned, err)
 	}
 	leave(t, p)
-	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "runs already") {
-		t.Errorf("a place that is taken: %v", err)
-	}
+	_, _, err = p.acquire()
+	testkit.Fails(t, err, "runs already")
 	if running, err := p.running(); !running || err != nil {
 		t.Errorf("running: %t, %v", running, err)
 	}
 	lock.Close()
-	if _, err := p.Ask(t.Context(), Request{Do: DoStatus}); err == nil || !strings.Contains(err.Error(), "does not run any more") {
-		t.Errorf("asking a lab that was killed: %v", err)
-	}
+	_, err = p.Ask(t.Context(), Request{Do: DoStatus})
+	testkit.Fails(t, err, "does not run any more")
 	lock, cleaned, err = p.acquire()
 	if err != nil || !cleaned {
 		t.Fatalf("taking a lab's remains: %t, %v", cleaned, err)
@@ -80,12 +77,10 @@ func TestTake(t *testing.T) {
 	lock.Close()
 	foreign := filepath.Join(p.dir(), "notes")
 	testkit.WriteFile(t, foreign, nil)
-	if _, _, err := p.acquire(); err == nil || !strings.Contains(err.Error(), "is not a lab's directory, and not empty") {
-		t.Errorf("a foreign directory: %v", err)
-	}
-	if _, err := p.Down(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a lab's directory") {
-		t.Errorf("removing a foreign directory: %v", err)
-	}
+	_, _, err = p.acquire()
+	testkit.Fails(t, err, "is not a lab's directory, and not empty")
+	_, err = p.Down(t.Context())
+	testkit.Fails(t, err, "is not a lab's directory")
 	if _, err := os.Stat(foreign); err != nil {
 		t.Error(err)
 	}

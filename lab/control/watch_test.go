@@ -13,7 +13,7 @@ import (
 
 // Readings are a tenth of a second apart.
 func TestHolders(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, looks string // holders by reading
 		events      []string
 		failover    *Failover
@@ -25,8 +25,7 @@ func TestHolders(t *testing.T) {
 		{"both for a moment", "a a+b b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both", "a a+b a+b b", []string{"a has it", "SPLIT BRAIN, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both, and back", "a a+b a+b a", []string{"a has it", "SPLIT BRAIN, a and b", "a has it alone again"}, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := watchedVIP{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
 			var events []string

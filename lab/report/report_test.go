@@ -71,15 +71,14 @@ func sample() *Report {
 }
 
 func TestGolden(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		file  string
 		write func(*Report, *bytes.Buffer) error
 	}{
 		{"report.txt", func(r *Report, b *bytes.Buffer) error { return r.WriteTable(b) }},
 		{"report.json", func(r *Report, b *bytes.Buffer) error { return r.WriteJSON(b) }},
 		{"report.svg", func(r *Report, b *bytes.Buffer) error { return r.WriteSVG(b) }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.file, func(t *testing.T) {
 			var got bytes.Buffer
 			testkit.Must(t, tt.write(sample(), &got))
@@ -89,7 +88,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestAgainst(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		reference, outage time.Duration
 		want              string
 	}{
@@ -99,8 +98,7 @@ func TestAgainst(t *testing.T) {
 		{time.Second, 3 * time.Second, "3x longer"},
 		{time.Second, 0, "no outage"},
 		{0, time.Second, "-"},
-	}
-	for _, tt := range tests {
+	} {
 		s := Scenario{Results: []Result{
 			{Profile: "a", Runs: []Run{{Outage: tt.reference}}}, {Profile: "b", Runs: []Run{{Outage: tt.outage}}},
 		}}

@@ -75,7 +75,7 @@ func site(t testing.TB) source.File {
 // Other spellings have the facts of the golden cases, but for what they change.
 func TestRead(t *testing.T) {
 	aci, others := install(t)
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		file   source.File
 		others []source.File
@@ -103,8 +103,7 @@ func TestRead(t *testing.T) {
 			want: []string{"platform baremetal ", "platform none ", "vips 198.51.100.5 198.51.100.7", "vips "}},
 		{name: "the old reference", file: change(t, aci, "  manifestsConfigMapRefs:\n  - name: site-manifests\n  - name: vipgen-extra-manifests\n", "  manifestsConfigMapRef: {name: one}\n"), others: others, like: aci,
 			want: []string{"site-manifests,vipgen-extra-manifests", "one"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var all []source.File // of the one that it is like
 			if test.like.Name == aci.Name {
@@ -137,9 +136,7 @@ func TestHasCluster(t *testing.T) {
 		`{"apiVersion": "siteconfig.open-cluster-management.io/v1alpha1",` + "\n" + `"kind": "ClusterInstance",` + "\n" + `"spec": {}}`: true,
 		"apiVersion: v1\nkind: List\nitems:\n- apiVersion: siteconfig.open-cluster-management.io/v1alpha1\n  kind: ClusterInstance\n":   true,
 	} {
-		if got := gitops.HasCluster([]byte(text)); got != want {
-			t.Errorf("%v for\n%.200s", got, text)
-		}
+		testkit.Equal(testkit.In(t, text), want, gitops.HasCluster([]byte(text)))
 	}
 }
 

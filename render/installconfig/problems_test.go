@@ -27,7 +27,7 @@ func bareMetal(s string) string { return head + "platform:\n  baremetal:\n    " 
 
 func TestReadProblems(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 60)+".", 4)
-	tests := []struct{ name, in, want string }{
+	for _, test := range []struct{ name, in, want string }{
 		{"a list", "- a\n", `ic.yaml:1:1: error: found a list, expected a mapping [wrong-type]
 `},
 
@@ -187,18 +187,15 @@ ic.yaml:4:69: error: imageDigestSources[1].mirrors[2]: found a list, expected te
 			`ic.yaml:5:1: error: imageContentSources: found mirrors here and in imageDigestSources, expected one of the two [conflicting-fields]
 ic.yaml:5:1: warning: imageContentSources: found an old spelling, expected imageDigestSources [deprecated]
 `},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, problems := installconfig.Read("ic.yaml", []byte(test.in))
-			testkit.Equal(t, test.want, lines(problems))
-		})
+	} {
+		_, problems := installconfig.Read("ic.yaml", []byte(test.in))
+		testkit.Equal(testkit.In(t, test.name), test.want, lines(problems))
 	}
 }
 
 func TestReadAgentConfigProblems(t *testing.T) {
 	const head = "apiVersion: v1beta1\nkind: AgentConfig\n"
-	tests := []struct{ name, in, want string }{
+	for _, test := range []struct{ name, in, want string }{
 		{"empty", "", "ac.yaml:1:1: error: found an empty file, expected one YAML document [syntax]\n"},
 		{"install-config", "apiVersion: v1\nmetadata: {name: a}\n",
 			`ac.yaml:1:13: error: apiVersion: found "v1", expected "v1beta1" or "v1alpha1" [wrong-kind]
@@ -214,11 +211,8 @@ ac.yaml:6:13: error: hosts[2].hostname: found "c" for the second time, expected 
 `},
 		{"hosts as mapping", head + "hosts: {a: b}\n",
 			"ac.yaml:3:1: error: hosts: found a mapping, expected a list [wrong-type]\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(test.in))
-			testkit.Equal(t, test.want, lines(problems))
-		})
+	} {
+		_, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(test.in))
+		testkit.Equal(testkit.In(t, test.name), test.want, lines(problems))
 	}
 }

@@ -74,7 +74,7 @@ var compare = cmp.Options{
 }
 
 func TestRead(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     config
 		warnings string
@@ -185,13 +185,10 @@ ic.yaml:8:9: warning: networking.type: found an old spelling, expected networkTy
 					{Name: "worker-0.example.com", Field: "platform.baremetal.hosts[1]"},
 				}
 			})},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, problems := installconfig.Read("ic.yaml", []byte(test.in))
-			testkit.Equal(t, test.warnings, lines(problems))
-			testkit.Equal(t, test.want, *got, compare)
-		})
+	} {
+		got, problems := installconfig.Read("ic.yaml", []byte(test.in))
+		testkit.Equal(testkit.In(t, test.name), test.warnings, lines(problems))
+		testkit.Equal(testkit.In(t, test.name), test.want, *got, compare)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 func TestSetNumber(t *testing.T) {
 	const api = "spec.vrrp.virtualRouterIDs.api"
-	tests := []struct{ name, field, in, want string }{
+	for _, tt := range []struct{ name, field, in, want string }{
 		{"over another", api, "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 7   # old\n", "spec:\n  vrrp:\n    virtualRouterIDs: # mine\n      api: 9 # old\n"},
 		{"beside another", api, "spec:\n  vrrp:\n    virtualRouterIDs:\n      ingress: 7\n", "spec:\n  vrrp:\n    virtualRouterIDs:\n      ingress: 7\n      api: 9\n"},
 		{"a part is there", api, "kind: X\nspec:\n    # timing\n    vrrp:\n        profile: fast\n", "kind: X\nspec:\n  # timing\n  vrrp:\n    profile: fast\n    virtualRouterIDs:\n      api: 9\n"},
@@ -25,8 +25,7 @@ func TestSetNumber(t *testing.T) {
 		{"text in the way", api, "spec: x\n", ""},
 		{"an anchor in the way", api, "a: &a {virtualRouterIDs: {api: 1}}\nspec: {vrrp: *a}\n", ""},
 		{"not YAML", api, "a: [", ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := SetNumber([]byte(tt.in), tt.field, 9)
 			if (err != nil) != (tt.want == "") {

@@ -66,7 +66,7 @@ var compare = cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b 
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
 func TestDecodeValues(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     sample
 	}{
@@ -93,8 +93,7 @@ func TestDecodeValues(t *testing.T) {
 		{"marks", "---\nversion: a\n...\n---\n", sample{Version: "a"}},
 		{"ignored field", "Ignored: a\n-: b\n", sample{}},
 		{"unknown fields", "secret: [[[]]]\n", sample{}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			doc, problems := source.Parse("f.yaml", []byte(test.in))
 			if len(problems) > 0 {
@@ -108,7 +107,7 @@ func TestDecodeValues(t *testing.T) {
 }
 
 func TestDecodeProblems(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	for _, test := range []struct{ name, in, want string }{
 		{"list for text", "version: [a]\n",
 			"f.yaml:1:1: error: version: found a list, expected text [wrong-type]\n"},
 		{"mapping for list", "apiVIPs: {a: b}\n",
@@ -166,8 +165,7 @@ func TestDecodeProblems(t *testing.T) {
 			"f.yaml:1:8: error: count: found the text \"a\", expected a whole number [wrong-type]\n" +
 				"f.yaml:3:12: error: hosts[0].address: found \"b\", expected an IP address [bad-address]\n" +
 				"f.yaml:4:12: error: hosts[1].address: found \"c\", expected an IP address [bad-address]\n"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			doc, problems := source.Parse("f.yaml", []byte(test.in))
 			if len(problems) > 0 {
@@ -199,7 +197,7 @@ broken: '{'
 }
 
 func TestDecodeStrict(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	for _, test := range []struct{ name, in, want string }{
 		{"known", "version: a\nkind: b\n", ""},
 		{"typing mistake", "vresion: hunter2\n",
 			"f.yaml:1:1: error: vresion: found \"vresion\" (did you mean \"version\"?) [unknown-field]\n"},
@@ -211,8 +209,7 @@ func TestDecodeStrict(t *testing.T) {
 			"f.yaml:2:3: error: main[\"a\\nb\"]: found \"a\\nb\", expected one of address, name [unknown-field]\n"},
 		{"empty key", "main: {'': a}\n",
 			"f.yaml:1:8: error: main[\"\"]: found \"\", expected one of address, name [unknown-field]\n"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			doc, problems := source.Parse("f.yaml", []byte(test.in))
 			if len(problems) > 0 {
@@ -240,7 +237,7 @@ merged:
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		field        string
 		line, column int
 		has          bool
@@ -261,8 +258,7 @@ merged:
 		{"alias.deep", 9, 11, true},
 		{"merged.deep", 9, 11, true},
 		{"missing", 2, 1, false},
-	}
-	for _, test := range tests {
+	} {
 		line, column := doc.Position(test.field)
 		if line != test.line || column != test.column {
 			t.Errorf("Position(%q) = %d:%d, want %d:%d", test.field, line, column, test.line, test.column)

@@ -17,7 +17,7 @@ type named struct {
 
 // TestParseAll: objects are returned one by one, each with the lines of the file.
 func TestParseAll(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		what, text string
 		names      string
 		lines      []int
@@ -31,8 +31,7 @@ func TestParseAll(t *testing.T) {
 		{"an alias", "kind: List\nx: &a {metadata: {name: a}}\nitems: [*a, *a]\n", "a a", []int{2, 2}},
 		{"items that are none", "kind: List\nitems: text\n", "", nil},
 		{"text", "text\n---\n- a\n", "", nil},
-	}
-	for _, tt := range tests {
+	} {
 		docs, list := source.ParseAll("f.yaml", []byte(tt.text))
 		testkit.Empty(testkit.In(t, tt.what), list)
 		var names []string

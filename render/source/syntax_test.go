@@ -21,7 +21,7 @@ func bomb() string {
 }
 
 func TestParseProblems(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	for _, test := range []struct{ name, in, want string }{
 		{"empty", "",
 			"f.yaml:1:1: error: found an empty file, expected one YAML document [syntax]\n"},
 		{"null", "---\n---\n",
@@ -73,8 +73,7 @@ func TestParseProblems(t *testing.T) {
 			"f.yaml:2:5: error: found a shell variable, expected a finished file (fill it in, as with envsubst) [template]\n"},
 		{"too large", strings.Repeat("#", source.MaxSize+1),
 			"f.yaml:1:1: error: found 4194305 bytes, expected at most 4194304 [unreadable]\n"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			doc, problems := source.Parse("f.yaml", []byte(test.in))
 			if doc != nil {

@@ -46,7 +46,7 @@ func TestUpstreams(t *testing.T) {
 		many = append(many, fmt.Sprintf("203.0.113.%d", i+1))
 	}
 	first = many[:15]
-	tests := []struct {
+	for _, tt := range []struct {
 		name          string
 		user, network []string
 		want          []string
@@ -62,17 +62,14 @@ func TestUpstreams(t *testing.T) {
 		{"more than 15", nil, many, first},
 		{"more than 15 with what is left out", nil, append([]string{"127.0.0.1"}, many...), first},
 		{"nothing yet", nil, nil, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, n := cluster(), node()
 			c.Spec.DNS.Upstreams, n.Upstreams = testkit.Addrs(tt.user...), testkit.Addrs(tt.network...)
 			testkit.Equal(t, tt.want, texts(New(c, n).Upstreams))
 			text, err := Render(Template, c, n)
 			testkit.Must(t, err)
-			if strings.Contains(string(text), "forward .") != (len(tt.want) > 0) {
-				t.Errorf("forwards to %v:\n%s", tt.want, text)
-			}
+			testkit.Equal(testkit.In(t, tt.want, string(text)), len(tt.want) > 0, strings.Contains(string(text), "forward ."))
 		})
 	}
 }

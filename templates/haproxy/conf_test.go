@@ -44,7 +44,7 @@ func TestBackends(t *testing.T) {
 		peerAt("bootstrap", "bootstrap", "192.0.2.9"),
 		peerAt("m0", "master", "192.0.2.10", "2001:db8::10"),
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		vips []string
 		node *v1alpha1.Node
@@ -62,11 +62,8 @@ func TestBackends(t *testing.T) {
 			[]Backend{{"m1", "[2001:db8::11]:6443"}}},
 		{"no address of the family", []string{"2001:db8::2"}, &v1alpha1.Node{Name: "m1", Role: "master"}, nil},
 		{"no VIP", nil, controlNode("master", others...), nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, New(withVIPs(tt.vips...), tt.node).Backends)
-		})
+	} {
+		testkit.Equal(testkit.In(t, tt.name), tt.want, New(withVIPs(tt.vips...), tt.node).Backends)
 	}
 }
 
@@ -91,9 +88,7 @@ func TestComputeNode(t *testing.T) {
 		"use_backend listening":                             false,
 		"    use_backend any-server if { nbsrv(api-servers) lt 1 }\n": true,
 	} {
-		if strings.Contains(string(text), line) != want {
-			t.Errorf("%q should be there: %t\n%s", line, want, text)
-		}
+		testkit.Equal(testkit.In(t, line, string(text)), want, strings.Contains(string(text), line))
 	}
 	// In the backends api-servers and any-server.
 	testkit.Equal(t, 2, strings.Count(string(text), "    server "))
@@ -131,9 +126,7 @@ func TestNoIPv6(t *testing.T) {
 			"    bind [::]:9445 v6only tcp-ut 30s\n": !no,
 			"    bind [::1]:9444\n":                  !no,
 		} {
-			if strings.Contains(string(text), bind) != want {
-				t.Errorf("no IPv6 %t: %q should be there: %t\n%s", no, bind, want, text)
-			}
+			testkit.Equal(testkit.In(t, no, bind, string(text)), want, strings.Contains(string(text), bind))
 		}
 	}
 }

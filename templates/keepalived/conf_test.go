@@ -69,7 +69,7 @@ func TestParticipation(t *testing.T) {
 	both := []string{"demo_API_0", "demo_API_1"}
 	ingress := []string{"demo_INGRESS_0", "demo_INGRESS_1"}
 	gone := func(n *v1alpha1.Node) { n.BootstrapGone = true }
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		cluster func(*v1alpha1.ClusterConfigSpec)
 		node    *v1alpha1.Node
@@ -103,8 +103,7 @@ func TestParticipation(t *testing.T) {
 		{name: "no address", node: node("master", 10, "master:11"), change: func(n *v1alpha1.Node) { n.Interfaces = nil },
 			leftOut: []string{"api: no address of the family of 192.0.2.2 on this node", "api: no address of the family of 2001:db8::2 on this node"}},
 		{name: "external load balancer", cluster: func(s *v1alpha1.ClusterConfigSpec) { s.LoadBalancer = v1alpha1.LoadBalancerExternal }, node: node("master", 10, "master:11"), leftOut: []string{"the nodes hold no VIPs: the load balancer is External"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.change != nil {
 				tt.change(tt.node)
@@ -209,7 +208,7 @@ func TestMoreAPIVIPs(t *testing.T) {
 func TestVIPInAnotherNetwork(t *testing.T) {
 	const here, elsewhere = "198.51.100.10/24", "198.51.100.11"
 	const stranger, unknown = "other nodes have addresses in the network of 198.51.100.17, and this node has none", "no other node's address in the network of 198.51.100.17 is known"
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		own, peer string // addresses there
 		change    func(*v1alpha1.ClusterConfigSpec)
 		node      *v1alpha1.Node
@@ -230,8 +229,7 @@ func TestVIPInAnotherNetwork(t *testing.T) {
 		"those that move together stay out together": {own: here, why: unknown, change: func(s *v1alpha1.ClusterConfigSpec) {
 			s.Groups[2].VIPs, s.Groups[2].Together = testkit.Addrs("198.51.100.17", "2001:db8::17"), true
 		}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(func(s *v1alpha1.ClusterConfigSpec) {
 				s.MachineNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64"), netip.MustParsePrefix("198.51.100.0/24")}
@@ -355,7 +353,7 @@ func withAddresses(node *v1alpha1.Node, n int) *v1alpha1.Node {
 }
 
 func TestInstances(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		settings v1alpha1.VRRPSettings
 		node     *v1alpha1.Node
@@ -383,8 +381,7 @@ func TestInstances(t *testing.T) {
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("192.0.2.10")[0], Peers: testkit.Addrs("192.0.2.11"), FullTTL: true, OnLink: true, AllKnown: true},
 			{Version: 3, AdvertInterval: "0.1", Source: testkit.Addrs("2001:db8::10")[0], Peers: testkit.Addrs("2001:db8::11"), FullTTL: true, OnLink: true, AllKnown: true},
 		}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.node.VRRP = &tt.settings
 			base, terms := vrrp.PriorityTerms(&v1alpha1.Group{Role: v1alpha1.GroupAPI}, tt.node.Role)
@@ -480,14 +477,13 @@ func TestHardCase46AsListed(t *testing.T) {
 // Instances are left out with those of their sync group, and with the files that only they track.
 func TestLeaveOut(t *testing.T) {
 	const api, ingress, why = "lb-path lb-or-api machine-config", "ingress-ready ingress-here ingress-away", vrrp.LeftOutMismatch
-	tests := []struct{ name, leave, instances, groups, files, idle string }{
+	for _, tt := range []struct{ name, leave, instances, groups, files, idle string }{
 		{"none", "", "demo_API_0 demo_API_1 demo_INGRESS_0 demo_INGRESS_1", "demo_API", api + " " + ingress, ""},
 		{"one", "demo_INGRESS_1", "demo_API_0 demo_API_1 demo_INGRESS_0", "demo_API", api + " " + ingress, "demo_INGRESS_1"},
 		{"a group", "demo_INGRESS_0 demo_INGRESS_1", "demo_API_0 demo_API_1", "demo_API", api, "demo_INGRESS_0 demo_INGRESS_1"},
 		{"one of a sync group", "demo_API_1", "demo_INGRESS_0 demo_INGRESS_1", "", ingress, "demo_API_0 demo_API_1"},
 		{"all", "demo_API_1 demo_INGRESS_0 demo_INGRESS_1", "", "", "", ""},
-	}
-	for _, tt := range tests {
+	} {
 		k := New(cluster(func(s *v1alpha1.ClusterConfigSpec) {
 			s.ControlPlane.Schedulable, s.Groups[0].Together = true, true
 		}), node("master", 10, "master:11"))

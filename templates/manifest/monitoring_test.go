@@ -189,9 +189,7 @@ func TestPodMonitor(t *testing.T) {
 			} `json:"podMetricsEndpoints"`
 		} `json:"spec"`
 	}
-	if err := yaml.UnmarshalStrict(text, &object); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	testkit.Must(testkit.In(t, string(text)), yaml.UnmarshalStrict(text, &object))
 	if object.Kind != "PodMonitor" || !slices.Equal(object.Spec.NamespaceSelector["matchNames"], []string{"openshift-kni-infra"}) || len(object.Spec.PodMetricsEndpoints) != 2 {
 		t.Fatalf("%+v", object)
 	}
@@ -220,9 +218,7 @@ func TestPodMonitor(t *testing.T) {
 	// It prints the targets found within the time, which may be none on a busy machine.
 	testkit.Await(t, "promtool to find targets", func() bool {
 		out = promtool(t, map[string]any{"prometheus.yaml": config}, "check", "service-discovery", "--timeout=2s", "prometheus.yaml", "vipgen")
-		if err := json.Unmarshal(out, &targets); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		testkit.Must(testkit.In(t, string(out)), json.Unmarshal(out, &targets))
 		return len(targets) > 0
 	})
 	var got []string

@@ -37,9 +37,7 @@ func TestRenderPod(t *testing.T) {
 				text, err := RenderPod(name, PodParams{Role: role, Namespace: "openshift-vipgen-infra", Images: images})
 				testkit.Must(t, err)
 				var p corev1.Pod
-				if err := yaml.UnmarshalStrict(text, &p); err != nil {
-					t.Fatalf("%v\n%s", err, text)
-				}
+				testkit.Must(testkit.In(t, string(text)), yaml.UnmarshalStrict(text, &p))
 				main := p.Spec.Containers[0]
 				if p.Name != name || main.Image != image || !slices.Contains(main.Command, "--role="+role) {
 					t.Errorf("%s runs %s as %q", p.Name, main.Image, main.Command)

@@ -52,9 +52,7 @@ func TestHardCase47Hints(t *testing.T) {
 		testkit.Must(t, err)
 		script := shell(t, units[0].Contents)
 		for _, name := range []string{"NODEIP_HINT", "KUBELET_NODEIP_HINT"} {
-			if got := strings.Contains(script, " --env "+name+" "); got != slices.Contains(hints, name) {
-				t.Errorf("%v: %s is handed on: %t\n%s", hints, name, got, units[0].Contents)
-			}
+			testkit.Equal(testkit.In(t, hints, name, units[0].Contents), slices.Contains(hints, name), strings.Contains(script, " --env "+name+" "))
 		}
 	}
 }
@@ -162,9 +160,7 @@ func TestHardCase31(t *testing.T) {
 	for _, name := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		n := newNode(t)
 		n.put("etc/resolv.conf", "nameserver 192.0.2.53\n", 0o644)
-		if got := n.run(rendered(t)[name], tries(3), ""); got != strings.Repeat("podman\nsleep 1\n", 3)+"podman\n" {
-			t.Errorf("%s did\n%s", name, got)
-		}
+		testkit.Equal(testkit.In(t, name), strings.Repeat("podman\nsleep 1\n", 3)+"podman\n", n.run(rendered(t)[name], tries(3), ""))
 	}
 	// Units that wait for the address wait as long (operator contract).
 	u := rendered(t)["nodeip-configuration.service"]

@@ -26,7 +26,7 @@ func TestJoinDelay(t *testing.T) {
 	}
 	always := func(v linkState) func(time.Duration) linkState { return func(time.Duration) linkState { return v } }
 	s := time.Second
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		known bool
 		link  func(time.Duration) linkState
@@ -70,8 +70,7 @@ func TestJoinDelay(t *testing.T) {
 		{"known, vouched for before", true, strangers(time.Hour), []step{{0, false, 0, false}, {1 * s, false, 0, true}, {time.Hour, false, 0, true}}},
 		{"known, stale at first", true, strangers(0), []step{{0, false, 0, true}, {1 * s, false, 0, false}, {2 * s, false, 0, true}}},
 		{"known, the holder does not", true, strangers(time.Hour), []step{{0, false, 0, false}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := joinDelay{known: tt.known}
 			began := time.Now()
@@ -109,7 +108,7 @@ func TestHardCase49JoinDelay(t *testing.T) {
 	}
 	type peers = []v1alpha1.Peer
 	s := time.Second
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		operators func(at time.Duration) peers
 		senders   []string
 		nodes     func(at time.Duration) peers // nil: one and two
@@ -140,8 +139,7 @@ func TestHardCase49JoinDelay(t *testing.T) {
 			return peers{one, {Name: fmt.Sprint(at)}}
 		}, unheld, []step{{0, 7 * s}, {60 * s, 5 * s}, {120 * s, 5 * s}, {179 * s, 1 * s}, {180 * s, 0}}},
 		"none": {func(time.Duration) peers { return nil }, nil, nil, unheld, []step{{0, 7 * s}, {7 * s, 0}}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var a joinDelay
 			a.operators.senders = testkit.Addrs(tt.senders...)

@@ -15,7 +15,7 @@ import (
 // A node takes part only where its peers, by their configuration, send advertisements to it.
 func TestReached(t *testing.T) {
 	const own, own6, vip, vip6 = "192.0.2.11", "2001:db8::11", "192.0.2.5", "2001:db8::5"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, role, listed, own, vip string
 		multicast, want              bool
 	}{
@@ -34,8 +34,7 @@ func TestReached(t *testing.T) {
 		{"the other family is elsewhere", "master", own + " " + own6, own + " 2001:db8::99", vip, false, true},
 		{"the VIP's family is elsewhere", "master", own + " " + own6, own + " 2001:db8::99", vip6, false, false},
 		{"listed in the other family alone", "master", own, own + " " + own6, vip6, false, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			mode := v1alpha1.ModeUnicast
 			if tt.multicast {

@@ -31,7 +31,7 @@ func TestLimits(t *testing.T) {
 	type in = []keepalived.Instance
 	elsewhere := speaks(v4, "0.1", 50)
 	elsewhere.Interface = "br-ex"
-	tests := []struct {
+	for _, tt := range []struct {
 		name      string
 		instances in
 		want      []limit
@@ -46,8 +46,7 @@ func TestLimits(t *testing.T) {
 		{"each interface has a socket", in{speaks(v4, "0.1", 50), elsewhere}, []limit{{"br-ex", false, 2129}, {"eth0", false, 2129}}},
 		{"never less than one advert", in{speaks(v4, "1", 1000)}, []limit{{"eth0", false, 1024}}},
 		{"multicast", in{speaks(v4, "0.1", 0)}, nil},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Equal(testkit.In(t, tt.name), tt.want, limits(tt.instances, buffer))
 	}
 }
@@ -74,7 +73,7 @@ func TestQueues(t *testing.T) {
 	testkit.Must(t, node.Do(func() error { return limit{"eth1", false, own}.set() }))
 	before := are()
 	d4, d6 := before[0], before[1]
-	steps := []struct {
+	for _, tt := range []struct {
 		name   string
 		wanted []limit
 		want   []uint32
@@ -88,8 +87,7 @@ func TestQueues(t *testing.T) {
 		{"an interface that is not there", []limit{{"eth9", false, 2500}}, []uint32{d4, d6, own}, false},
 		{"all of it", []limit{{"eth0", false, 1024}, {"eth1", false, 1024}}, []uint32{1024, d6, 1024}, true},
 		{"nothing", nil, []uint32{d4, d6, own}, false},
-	}
-	for _, tt := range steps {
+	} {
 		// A new value each time: the previous one is known from the file.
 		testkit.Must(testkit.In(t, tt.name), node.Do(func() error { return (&queues{file: file}).apply(tt.wanted) }))
 		testkit.Equal(testkit.In(t, tt.name), tt.want, are())

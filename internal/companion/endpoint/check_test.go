@@ -149,7 +149,7 @@ func TestCertificates(t *testing.T) {
 	expiredMiddle := issue(t, "expired middle", root, authority, lasting(-3*time.Hour, -2*time.Hour))
 	alone := issue(t, "alone", nil, forNames(apiName))
 	usual := func(*Target) {}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		shows *tls.Certificate
 		ca    []*pair
@@ -194,8 +194,7 @@ func TestCertificates(t *testing.T) {
 		{"ends soon", good.serving(), []*pair{root}, func(t *Target) { t.ExpiresWithin = 60 * 24 * time.Hour }, "expires-soon", nil},
 		{"all of it wrong", issue(t, "server", middle, forNames("a.example.com"), lasting(-2*time.Hour, -time.Hour)).serving(), []*pair{root}, usual,
 			"expired unknown-issuer wrong-name", nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			port := serve(t, tt.shows, ready)
 			target := target(port)
@@ -232,7 +231,7 @@ func TestServers(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		port    uint16
 		timeout time.Duration
@@ -255,8 +254,7 @@ func TestServers(t *testing.T) {
 		{"tells strangers nothing", serve(t, good, api(map[string]string{"/readyz": "403 "})), patience, "unsaid", "oc get --raw /readyz"},
 		{"is a router", serve(t, good, api(nil)), patience, "not-an-api", "HTTP 404"},
 		{"sends elsewhere", serve(t, good, http.RedirectHandler("https://192.0.2.1/", http.StatusFound)), patience, "not-an-api", "HTTP 302"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := target(tt.port)
 			target.CAs, target.Timeout = trusting(t, root), tt.timeout

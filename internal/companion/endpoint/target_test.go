@@ -16,7 +16,7 @@ import (
 )
 
 func TestParseHost(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		in, host string
 		port     uint16
 	}{
@@ -30,8 +30,7 @@ func TestParseHost(t *testing.T) {
 		{"https://api.demo.example.com:6443/", "api.demo.example.com", 6443},
 		{"https://api.demo.example.com/readyz", "api.demo.example.com", 6443},
 		{"under_score.example.com", "under_score.example.com", 6443},
-	}
-	for _, tt := range tests {
+	} {
 		host, port, err := ParseHost(tt.in)
 		if err != nil || host != tt.host || port != tt.port {
 			t.Errorf("%q: %q %d %v, want %q %d", tt.in, host, port, err, tt.host, tt.port)
@@ -59,15 +58,14 @@ func TestParseHost(t *testing.T) {
 
 func TestParsePin(t *testing.T) {
 	addr := netip.MustParseAddr
-	tests := []struct {
+	for _, tt := range []struct {
 		in   string
 		want Pin
 	}{
 		{"api.example.com:6443:192.0.2.17", Pin{"api.example.com", 6443, []netip.Addr{addr("192.0.2.17")}}},
 		{"API.example.com.:6443:[2001:db8::17],192.0.2.17", Pin{"api.example.com", 6443, []netip.Addr{addr("2001:db8::17"), addr("192.0.2.17")}}},
 		{"*:443:2001:db8::17", Pin{"*", 443, []netip.Addr{addr("2001:db8::17")}}},
-	}
-	for _, tt := range tests {
+	} {
 		got, err := ParsePin(tt.in)
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", tt.in, err, diff)
@@ -171,7 +169,7 @@ func nameServer(t *testing.T) netip.AddrPort {
 func TestNameserver(t *testing.T) {
 	server := nameServer(t)
 	addr := netip.MustParseAddr
-	tests := []struct {
+	for _, tt := range []struct {
 		host   string
 		server netip.AddrPort
 		want   []netip.Addr
@@ -186,8 +184,7 @@ func TestNameserver(t *testing.T) {
 		{"x.broken", server, nil, "", codeNoDNS, "answers SERVFAIL"},
 		{"x.example.net", server, nil, "", codeNoDNS, "answers REFUSED"},
 		{"api.demo.example.com", netip.AddrPortFrom(addr("127.0.0.1"), unused(t)), nil, "", codeNoDNS, "does not answer: connection refused"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.host, func(t *testing.T) {
 			target := Target{Host: tt.host, Port: 6443, Nameserver: tt.server, Timeout: patience}
 			d, finding := target.resolve(context.Background())

@@ -163,9 +163,7 @@ func TestClocks(t *testing.T) {
 					t.Errorf("%s", brief(m))
 				}
 			}
-			if want := "[[][a]first-holder [a][b]redirect-missing [b][a]check-failed [a][c]check-failed]"; fmt.Sprint(said) != want {
-				t.Errorf("got  %v\nwant %s", said, want)
-			}
+			testkit.Equal(t, "[[][a]first-holder [a][b]redirect-missing [b][a]check-failed [a][c]check-failed]", fmt.Sprint(said))
 		})
 	}
 }

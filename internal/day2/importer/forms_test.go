@@ -228,9 +228,7 @@ status:
 			}
 			r := read(t, []render.File{{Name: "objects.yaml", Data: []byte(tt.text)}}, tt.given)
 			load(t, r)
-			if strings.Contains(string(r.VIPConfig), "interoperable: false") != tt.installed {
-				t.Errorf("%s\n%s", r.InstallConfig, r.VIPConfig)
-			}
+			testkit.Equal(testkit.In(t, string(r.InstallConfig), string(r.VIPConfig)), tt.installed, strings.Contains(string(r.VIPConfig), "interoperable: false"))
 		})
 	}
 }
@@ -249,14 +247,13 @@ func TestFencing(t *testing.T) {
 
 // TestTiming: settings other than classic become custom, or fast, from the first packet on.
 func TestTiming(t *testing.T) {
-	tests := []struct{ old, new, want string }{
+	for _, tt := range []struct{ old, new, want string }{
 		{"advert_int 1\n", "advert_int 2\n", "advertInterval: 2s\n    interoperable: false\n    profile: custom\n    version: 2\n"},
 		{"advert_int 1\n", "version 3\nadvert_int 0.5\n", "advertInterval: 500ms\n    interoperable: false\n    profile: custom\n    version: 3\n"},
 		{"advert_int 1\n", "version 3\nadvert_int 0.04\n", "interoperable: false\n    profile: fast\n"},
 		{"advert_int 1\n", "", "vrrp:\n    profile: classic\n"},
 		{"virtual_router_id 217", "virtual_router_id 77", "interoperable: false\n    profile: classic\n    virtualRouterIDs:\n      api: 77\n"},
-	}
-	for _, tt := range tests {
+	} {
 		r := read(t, changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
 		testkit.Contains(testkit.In(t, tt.new), string(r.VIPConfig), tt.want)
 		if c := load(t, r); c.Config.Spec.VRRP.Start != nil {
@@ -268,14 +265,13 @@ func TestTiming(t *testing.T) {
 // TestSeparatedNodes: differences that keep nodes from receiving each other's advertisements are marked.
 func TestSeparatedNodes(t *testing.T) {
 	const file = "master-0/etc/keepalived/keepalived.conf"
-	tests := []struct{ old, new, want string }{
+	for _, tt := range []struct{ old, new, want string }{
 		{"auth_pass demo_api_vip", "auth_pass other", "API VIP: its own password"},
 		{"auth_type PASS", "auth_type AH", "API VIP: authentication of another type than PASS"},
 		{"    authentication {\n        auth_type PASS\n        auth_pass demo_api_vip\n    }\n", "", "API VIP: no authentication"},
 		{"192.0.2.5/32\n", "192.0.2.5/32\n192.0.2.17/32\n", "the API VIPs: 192.0.2.17 besides, which the cluster does not know"},
 		{"advert_int 1\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "advert_int 3\n    unicast_src_ip 192.0.2.20\n    unicast_peer {\n        192.0.2.21\n        192.0.2.22\n        192.0.2.30", "VRRPv2 with an advertisement every 3s"},
-	}
-	for _, tt := range tests {
+	} {
 		r := read(t, changed(t, "baremetal", file, tt.old, tt.new), importer.Given{})
 		if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.Apart && l.What == tt.want }) {
 			t.Errorf("no %q in %+v", tt.want, r.Lost)
@@ -291,7 +287,7 @@ func TestName(t *testing.T) {
 	node := func(name string) render.File {
 		return render.File{Name: "keepalived.conf", Data: []byte("vrrp_instance " + name + "_API {\nvirtual_router_id 9\nunicast_src_ip 198.51.100.20\nvirtual_ipaddress {\n198.51.100.5\n}\n}\n")}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		what  string
 		more  []render.File
 		given importer.Given
@@ -305,8 +301,7 @@ func TestName(t *testing.T) {
 		{"a node has one", []render.File{installed("vs.prod", "example.com"), node("vs")}, importer.Given{}, "name: vs\n", ""},
 		{"the command line has two", nil, importer.Given{ClusterName: "vs.prod"}, "name: vs.prod\n", ""},
 		{"the command line has the base domain", nil, importer.Given{BaseDomain: "example.com"}, "name: vs.prod\n", ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.what, func(t *testing.T) {
 			r := read(t, append(sourceFiles(t, "vsphere"), tt.more...), tt.given)
 			if !strings.Contains(string(r.InstallConfig), tt.want) || r.Domain != "vs.prod.example.com" {

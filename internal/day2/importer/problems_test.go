@@ -41,7 +41,7 @@ func changed(t *testing.T, name, file, old, new string) []render.File {
 
 func TestProblems(t *testing.T) {
 	const conf, config = "master-0/etc/keepalived/keepalived.conf", "cluster/controllerconfig.yaml"
-	tests := []struct {
+	for _, tt := range []struct {
 		what, name, file, old, new string
 		want                       string
 	}{
@@ -70,18 +70,15 @@ func TestProblems(t *testing.T) {
 		{"vipgen's own keepalived.conf", "arbiter", "m/keepalived.conf", "", "# Written by vipgen-agent from cluster.yaml\n", "error: found configuration that vipgen has rendered"},
 		{"a network that does not hold the VIPs", "arbiter", "controllerconfig.yaml", "203.0.113.0/24", "198.51.100.0/24", "[vip-outside-network]"},
 		{"no MachineConfig", "arbiter", "mc.yaml", "", "kind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 9.0.0}}}\n", "arbiter/mc.yaml:2:1: error: found a config that cannot be decoded"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.what, func(t *testing.T) {
-			testkit.Contains(t, problemsOf(t, changed(t, tt.name, tt.file, tt.old, tt.new), importer.Given{}).Error(), tt.want)
-		})
+	} {
+		testkit.Contains(testkit.In(t, tt.what), problemsOf(t, changed(t, tt.name, tt.file, tt.old, tt.new), importer.Given{}).Error(), tt.want)
 	}
 }
 
 // TestMissing: all missing files are reported at once.
 func TestMissing(t *testing.T) {
 	one := func(text string) []render.File { return []render.File{{Name: "keepalived.conf", Data: []byte(text)}} }
-	tests := []struct {
+	for _, tt := range []struct {
 		what  string
 		files []render.File
 		want  []problem.Code
@@ -90,8 +87,7 @@ func TestMissing(t *testing.T) {
 		{"nothing of a cluster", []render.File{{Name: "a.yaml", Data: []byte("kind: Secret\n")}}, []problem.Code{problem.MissingField}},
 		{"an empty keepalived.conf", one(""), []problem.Code{problem.MissingField, problem.NoVIPs}},
 		{"one VIP", one("vrrp_instance a_API {\nvirtual_router_id 1\nvirtual_ipaddress {\n192.0.2.5/24\n}\n}\n"), []problem.Code{problem.MissingField, problem.NoVIPs}},
-	}
-	for _, tt := range tests {
+	} {
 		list := problemsOf(t, tt.files, importer.Given{})
 		for _, want := range tt.want {
 			if !slices.ContainsFunc(list, func(p problem.Problem) bool { return p.Code == want && p.Hint+p.Expected != "" }) {

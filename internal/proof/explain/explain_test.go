@@ -58,7 +58,7 @@ func stageOf(t *testing.T, c *render.Cluster, group, stage string) explain.Stage
 // The figures are derived by hand: skew is (256 - priority) / 256 of an interval with VRRPv3,
 // of a second with VRRPv2; the successor has 68, or 80 points.
 func TestTiming(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name                        string
 		platform, vip, group, stage string
 		workers                     int
@@ -74,11 +74,8 @@ func TestTiming(t *testing.T) {
 		{"beside OpenShift's own", beside, "", "ingress", "installation", 3, explain.Timing{AdvertMS: 1000, Peers: 2, Sent: 2, Received: 1, DeadMS: 3688, GoodbyeMS: 688, BetterMS: 3688, StallMS: 2687}},
 		{"multicast", oneFamily, "{vrrp: {mode: multicast}}", "ingress", "running", 9, explain.Timing{AdvertMS: 40, Sent: 25, Received: 25, DeadMS: 148, GoodbyeMS: 28, BetterMS: 148, StallMS: 107}},
 		{"paced (hard case 26)", oneFamily, "", "ingress", "running", 401, explain.Timing{AdvertMS: 200, Peers: 400, Sent: 2000, Received: 5, DeadMS: 738, GoodbyeMS: 138, BetterMS: 738, StallMS: 537}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			testkit.Equal(t, tt.want, stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing)
-		})
+	} {
+		testkit.Equal(testkit.In(t, tt.name), tt.want, stageOf(t, clusterOf(t, tt.platform, tt.vip, 3, tt.workers), tt.group, tt.stage).Timing)
 	}
 }
 

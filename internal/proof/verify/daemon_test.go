@@ -18,7 +18,7 @@ const steps = 10
 // holder of the VIP. Only situations with one outcome regardless of the previous holder are
 // tried, so that the machine's speed does not matter.
 func TestProofMatchesKeepalived(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, platform, vip, group, stage string
 		pattern, by                       string // an edit of the second node's configuration
 	}{
@@ -33,8 +33,7 @@ func TestProofMatchesKeepalived(t *testing.T) {
 		{name: "the usual TTL", platform: bareMetal, group: "api", stage: "running", pattern: "unicast_ttl 255", by: ""},
 		{name: "the usual TTL, IPv6", platform: onlyIPv6, group: "api", stage: "running", pattern: "unicast_ttl 255", by: ""},
 		{name: "peers and everybody", platform: bareMetal, group: "api", stage: "running", pattern: `(?s)unicast_src_ip.*?}`, by: ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := setupOf(t, clusterOf(t, tt.platform, 3, tt.vip), tt.group, tt.stage)

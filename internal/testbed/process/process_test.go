@@ -7,31 +7,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// shell starts a script, and returns when it has printed "up".
-func shell(t *testing.T, log, script string) *Process {
-	t.Helper()
-	program := log + ".sh"
-	testkit.Must(t, WriteProgram(program, []byte("#!/bin/sh\n"+script)))
-	p, err := Start("the script", exec.Command(program), log)
-	testkit.Must(t, err)
-	t.Cleanup(p.Kill)
-	for deadline := time.Now().Add(testkit.Patience); !strings.Contains(p.Output(), "up\n"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not start:\n%s", p.Output())
-		}
-	}
-	return p
-}
-
 // A frozen process does nothing from then on, with however many threads.
 func TestFreeze(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	p := shell(t, log, "echo up; while :; do echo on; done")
+	testkit.Must(t, WriteProgram(log+".sh", []byte("#!/bin/sh\necho up; while :; do echo on; done")))
+	p, err := Start("the script", exec.Command(log+".sh"), log)
+	testkit.Must(t, err)
+	t.Cleanup(p.Kill)
+	testkit.Await(t, "the script", func() bool { return strings.Contains(p.Output(), "up\n") }, p.Output)
 	for range 50 {
 		testkit.Must(t, p.Freeze())
 		before := p.Output()

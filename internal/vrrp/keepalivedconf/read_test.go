@@ -130,7 +130,7 @@ func TestKeepalivedAcceptsForms(t *testing.T) {
 // Unsupported keywords are reported with their line, and values that keepalived rejects are
 // problems.
 func TestProblems(t *testing.T) {
-	tests := []struct{ old, by, problem, unread string }{
+	for _, tt := range []struct{ old, by, problem, unread string }{
 		{"virtual_router_id 51", "virtual_router_id 300", `line 25: virtual_router_id "300": expected a number from 1 to 255`, ""},
 		{"priority 40", "priority -1", `line 26: priority "-1": expected a number from 1 to 255`, ""},
 		{"advert_int 1\n", "advert_int soon\n", `line 27: advert_int "soon": expected 0.01 to 255 seconds`, ""},
@@ -154,8 +154,7 @@ func TestProblems(t *testing.T) {
 		{"lb-path weight 5", "lb-path weight much", "", "line 56: lb-path: expected a number from -254 to 254"},
 		{"lb-path weight 5", "moon", "", `line 56: track file "moon" is not defined`},
 		{"global_defs {", "vrrp_script x {\n}\nglobal_defs {", "", `line 1: block "vrrp_script" is not known`},
-	}
-	for _, tt := range tests {
+	} {
 		testkit.Contains(t, whole, tt.old)
 		conf, problems := keepalivedconf.Read([]byte(strings.Replace(whole, tt.old, tt.by, 1)))
 		var got []string

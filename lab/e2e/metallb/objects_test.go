@@ -47,9 +47,7 @@ func documents(t *testing.T, dir, name string) (out [][]byte) {
 func object(t *testing.T, document []byte) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(document, &o.Object); err != nil {
-		t.Fatalf("%v\n%s", err, document)
-	}
+	testkit.Must(testkit.In(t, string(document)), yaml.Unmarshal(document, &o.Object))
 	return o
 }
 

@@ -53,14 +53,13 @@ func within(t testing.TB) context.Context {
 var ok = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok from "+r.Host+"\n") })
 
 func TestBadTargets(t *testing.T) {
-	tests := []struct{ url, want string }{
+	for _, tt := range []struct{ url, want string }{
 		{"https://api.demo.example.com:6443/", "must be an IP address"},
 		{"192.0.2.1:6443", "first path segment"},
 		{"ftp://192.0.2.1/", "neither https:// nor http://"},
 		{"", "neither https:// nor http://"},
 		{"https://[192.0.2.1/", "missing ']'"},
-	}
-	for _, tt := range tests {
+	} {
 		if p, err := Start(Config{Target: Target{URL: tt.url}}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want one with %q", tt.url, err, tt.want)
 			if err == nil {
@@ -121,7 +120,7 @@ func TestResult(t *testing.T) {
 		}
 		return r
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		requests             string
 		outage, slowest, gap time.Duration
 		lost, spells         int
@@ -135,8 +134,7 @@ func TestResult(t *testing.T) {
 		{"xx..", 20 * ms, 2 * ms, 10 * ms, 2, 2},
 		{"..xxx", 30 * ms, 2 * ms, 10 * ms, 3, 2},
 		{"xxx", 20 * ms, 0, 0, 3, 1},
-	}
-	for _, tt := range tests {
+	} {
 		r := result(tt.requests)
 		testkit.Equal(testkit.In(t, tt.requests), tt.outage, r.Outage())
 		testkit.Equal(testkit.In(t, tt.requests), tt.slowest, r.Slowest())

@@ -80,7 +80,7 @@ func TestClaims(t *testing.T) {
 		at time.Duration
 		packet
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		events []event
 		want   [][2]time.Duration
@@ -93,8 +93,7 @@ func TestClaims(t *testing.T) {
 		{"never held", []event{{0, advert(0)}}, nil},
 		{"ARP alone", []event{{0, arp}, {900 * ms, arp}, {2000 * ms, arp}}, [][2]time.Duration{{0, 900 * ms}, {2000 * ms, 2000 * ms}}},
 		{"ARP after the last advert", []event{{0, advert(60)}, {100 * ms, arp}}, [][2]time.Duration{{0, 100 * ms}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newTestWatch()
 			w.addresses = newHoldings(Addresses)
