@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -24,20 +23,6 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
-
-// newReal starts the real etcd and one kube-apiserver.
-func newReal(t *testing.T) *pair {
-	t.Helper()
-	p := newNodes(t)
-	var err error
-	p.Plane, err = NewReal(RealConfig{
-		Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"),
-		Node: p.nodes[1], Addr: p.addrs[1], Domain: domain,
-	})
-	p.must(err)
-	p.launch(0)
-	return p
-}
 
 // Users of requests.
 const (
@@ -82,14 +67,10 @@ func firstRequests(t *testing.T) []request {
 }
 
 // awaitRights waits until the rights are effective, which takes a real server a moment.
-func (p *pair) awaitRights() {
+func (p *served) awaitRights() {
 	p.t.Helper()
-	client := p.client(0, kubelet, nodeGroup)
 	for _, path := range []string{nodesPath, mapsPath + "?fieldSelector=metadata.name%3Detcd-endpoints"} {
-		testkit.Await(p.t, "the right to read "+path, func() bool {
-			status, _, err := get(client, path)
-			return err == nil && status == http.StatusOK
-		})
+		testkit.Await(p.t, "the right to read "+path, func() bool { status, _ := p.get(kubelet, path); return status == http.StatusOK })
 	}
 }
 
@@ -220,63 +201,41 @@ var details = []string{
 	": converting (v1.ConfigMap) to (core.Node): unknown conversion",
 }
 
-// ask sends the requests and returns the answers.
-func (p *pair) ask(list []request) (out []replied) {
+// ask sends a request and returns the answer.
+func (p *served) ask(r request) replied {
 	p.t.Helper()
-	clients := map[string]*http.Client{}
-	for user, group := range groups {
-		clients[user] = p.client(0, user, group)
+	resp, text := p.do(r), answerObject{}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	p.must(err)
+	if json.Unmarshal(body, &text) != nil {
+		text = answerObject{Message: string(body)}
 	}
-	for _, r := range list {
-		body, err := yaml.YAMLToJSON([]byte(r.body))
-		p.must(err)
-		if r.body == "" {
-			body = nil
-		}
-		req, err := http.NewRequestWithContext(p.t.Context(), r.method, "https://"+internalName(domain)+":6443"+r.path, bytes.NewReader(body))
-		p.must(err)
-		req.Header.Set("Content-Type", "application/json")
-		if r.method == http.MethodPatch {
-			req.Header.Set("Content-Type", mergePatch)
-		}
-		resp, err := clients[r.user].Do(req)
-		p.must(err)
-		text, err := io.ReadAll(resp.Body)
-		p.must(err)
-		resp.Body.Close()
-		var o answerObject
-		if json.Unmarshal(text, &o) != nil {
-			o = answerObject{Message: string(text)}
-		}
-		s := o.replied()
-		s.Status = resp.StatusCode
-		for _, detail := range details {
-			s.Message = strings.TrimSuffix(s.Message, detail)
-		}
-		out = append(out, s)
+	s := text.replied()
+	s.Status = resp.StatusCode
+	for _, detail := range details {
+		s.Message = strings.TrimSuffix(s.Message, detail)
 	}
-	return out
+	return s
 }
 
 // TestAsReal sends the same requests to the stand-in and the real server, and compares the
 // answers.
 func TestAsReal(t *testing.T) {
 	testkit.Live(t)
-	real, standIn := newReal(t), newPair(t)
+	standIn, real := newStandIn(t), serve(t, func(node *netns.Node, addr netip.Addr) (Plane, error) {
+		return NewReal(RealConfig{
+			Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Node: node, Addr: addr, Domain: domain,
+		})
+	})
 	for _, list := range [][]request{firstRequests(t), requestList()} {
-		want, got := real.ask(list), standIn.ask(list)
-		for i, r := range list {
-			if diff := cmp.Diff(want[i], got[i]); diff != "" {
-				t.Errorf("%s %s as %q (- as the real one, + as the stand-in):\n%s", r.method, r.path, r.user, diff)
-			}
+		for _, r := range list { // want is of the real one, got of the stand-in
+			testkit.Equal(testkit.In(t, r.method, r.path, "as", r.user), real.ask(r), standIn.ask(r))
 		}
 		real.awaitRights()
 		standIn.awaitRights()
 	}
-	t.Run("watch", func(t *testing.T) {
-		want, got := real.watchChanges(t), standIn.watchChanges(t)
-		testkit.Equal(t, want, got)
-	})
+	t.Run("watch", func(t *testing.T) { testkit.Equal(t, real.watchChanges(t), standIn.watchChanges(t)) })
 }
 
 // happened is an event of a watch.
@@ -288,7 +247,7 @@ type happened struct {
 }
 
 // setNode creates a node, or changes its address.
-func (p *pair) setNode(name, addr string) {
+func (p *served) setNode(name, addr string) {
 	p.t.Helper()
 	err := p.Create(p.t.Context(), nodesPath, fmt.Appendf(nil, "{apiVersion: v1, kind: Node, metadata: {name: %s}}", name))
 	if err != nil && !errors.Is(err, ErrExists) {
@@ -299,12 +258,9 @@ func (p *pair) setNode(name, addr string) {
 }
 
 // events opens a watch, calls do, and returns the events up to the last one.
-func (p *pair) events(query string, do func(), last func(happened) bool) (out []happened) {
+func (p *served) events(query string, do func(), last func(happened) bool) (out []happened) {
 	p.t.Helper()
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "https://"+internalName(domain)+":6443"+nodesPath+"?watch=true&"+query, nil)
-	p.must(err)
-	resp, err := p.client(0, admin, administrators).Do(req)
-	p.must(err)
+	resp := p.do(request{admin, "GET", nodesPath + "?watch=true&" + query, ""})
 	defer resp.Body.Close()
 	do()
 	d := json.NewDecoder(resp.Body)
@@ -324,10 +280,9 @@ func (p *pair) events(query string, do func(), last func(happened) bool) (out []
 
 // watchChanges watches a selection of the nodes while they are created, deleted, and start or
 // stop matching.
-func (p *pair) watchChanges(t *testing.T) (out []happened) {
+func (p *served) watchChanges(t *testing.T) (out []happened) {
 	ctx := t.Context()
-	_, list, err := get(p.client(0, admin, administrators), nodesPath)
-	p.must(err)
+	_, list := p.get(admin, nodesPath)
 	var at metav1.List
 	p.must(json.Unmarshal([]byte(list), &at))
 	label := func(name, value string) {
@@ -352,69 +307,57 @@ func (p *pair) watchChanges(t *testing.T) (out []happened) {
 
 const domain = "demo.example.com"
 
-// pair is the API on two nodes of a network, master-0 and master-1.
-type pair struct {
+// served is the API on a node.
+type served struct {
 	Plane
 	t       testing.TB
-	nodes   [2]*netns.Node
-	addrs   [2]netip.Addr
-	servers [2]Server
+	node    *netns.Node
+	addr    netip.Addr
+	server  Server
+	clients map[string]*http.Client // by user
 }
 
-// newPair starts a stand-in on both nodes.
-func newPair(t testing.TB) *pair {
+// newStandIn starts a stand-in.
+func newStandIn(t testing.TB) *served {
 	t.Helper()
-	p := newNodes(t)
-	var err error
-	p.Plane, err = NewStandIn(StandInConfig{Domain: domain})
-	p.must(err)
-	p.launch(0, 1)
-	return p
+	return serve(t, func(*netns.Node, netip.Addr) (Plane, error) { return NewStandIn(StandInConfig{Domain: domain}) })
 }
 
-// newNodes makes the nodes.
-func newNodes(t testing.TB) *pair {
+// serve starts an API server on a node.
+func serve(t testing.TB, plane func(*netns.Node, netip.Addr) (Plane, error)) *served {
 	t.Helper()
 	network, err := netns.New()
 	testkit.Must(t, err)
 	testkit.Cleanup(t, network.Close)
-	p := &pair{t: t}
-	for i := range p.nodes {
-		p.addrs[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
-		p.nodes[i], err = network.AddNode(fmt.Sprintf("master-%d", i), netip.PrefixFrom(p.addrs[i], 24))
-		p.must(err)
-	}
+	p := &served{t: t, addr: netip.MustParseAddr("192.0.2.10"), clients: map[string]*http.Client{}}
+	p.node, err = network.AddNode("master-0", netip.PrefixFrom(p.addr, 24))
+	p.must(err)
+	p.Plane, err = plane(p.node, p.addr)
+	p.must(err)
+	testkit.Cleanup(t, p.Close)
+	p.server, err = p.Server(p.node, p.addr, netip.MustParseAddr("192.0.2.5"))
+	p.must(err)
+	p.must(p.server.Launch())
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	p.must(p.server.AwaitReady(ctx))
 	return p
 }
 
-// launch starts API servers on nodes.
-func (p *pair) launch(on ...int) {
-	p.t.Helper()
-	p.t.Cleanup(func() { p.must(p.Close()) })
-	for _, i := range on {
-		var err error
-		p.servers[i], err = p.Server(p.nodes[i], p.addrs[i], netip.MustParseAddr("192.0.2.5"))
-		p.must(err)
-		p.must(p.servers[i].Launch())
-	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), testkit.Patience)
-	defer cancel()
-	for _, i := range on {
-		p.must(p.servers[i].AwaitReady(ctx))
-	}
-}
-
-func (p *pair) must(err error) {
+func (p *served) must(err error) {
 	p.t.Helper()
 	testkit.Must(p.t, err)
 }
 
-// client is one of the API on a node, as the given user; anonymous without a name.
-func (p *pair) client(node int, name string, groups ...string) *http.Client {
+// client is one of the API as a user; anonymous without a name.
+func (p *served) client(user string) *http.Client {
 	p.t.Helper()
+	if p.clients[user] != nil {
+		return p.clients[user]
+	}
 	config := &tls.Config{RootCAs: p.CA().Pool(), ServerName: internalName(domain)}
-	if name != "" {
-		pair, err := p.CA().Client(name, groups...)
+	if user != nobody {
+		pair, err := p.CA().Client(user, groups[user])
 		p.must(err)
 		cert, err := pair.TLS()
 		p.must(err)
@@ -423,52 +366,62 @@ func (p *pair) client(node int, name string, groups ...string) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig: config, ForceAttemptHTTP2: true,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return p.nodes[node].DialContext(ctx, network, netip.AddrPortFrom(p.addrs[node], port).String())
+			return p.node.DialContext(ctx, network, netip.AddrPortFrom(p.addr, port).String())
 		},
 	}
 	p.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: testkit.Patience}
+	p.clients[user] = &http.Client{Transport: transport, Timeout: testkit.Patience}
+	return p.clients[user]
+}
+
+// do sends a request.
+func (p *served) do(r request) *http.Response {
+	p.t.Helper()
+	body, err := yaml.YAMLToJSON([]byte(r.body))
+	p.must(err)
+	if r.body == "" {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(p.t.Context(), r.method, "https://"+internalName(domain)+":6443"+r.path, bytes.NewReader(body))
+	p.must(err)
+	req.Header.Set("Content-Type", map[bool]string{true: mergePatch, false: "application/json"}[r.method == http.MethodPatch])
+	resp, err := p.client(r.user).Do(req)
+	p.must(err)
+	return resp
 }
 
 // get returns the answer to a request.
-func get(client *http.Client, path string) (int, string, error) {
-	resp, err := client.Get("https://" + internalName(domain) + ":6443" + path)
-	if err != nil {
-		return 0, "", err
-	}
+func (p *served) get(user, path string) (int, string) {
+	p.t.Helper()
+	resp := p.do(request{user, "GET", path, ""})
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(body), err
+	p.must(err)
+	return resp.StatusCode, string(body)
 }
 
 // A server that shuts down reports it at /readyz, and answers all other requests (hard case 8).
 func TestStop(t *testing.T) {
 	testkit.Live(t)
-	p := newPair(t)
+	p := newStandIn(t)
 	delay := make(chan time.Time)
 	p.Plane.(*standIn).delay = func() <-chan time.Time { return delay }
-	client := p.client(0, admin, administrators)
 	ended := make(chan error, 2)
-	resp, err := client.Get("https://" + internalName(domain) + ":6443" + nodesPath + "?watch=true")
-	p.must(err)
+	resp := p.do(request{admin, "GET", nodesPath + "?watch=true", ""})
 	defer resp.Body.Close()
 	go func() { _, err := io.Copy(io.Discard, resp.Body); ended <- err }()
-	go func() { ended <- p.servers[0].Stop(t.Context()) }()
+	go func() { ended <- p.server.Stop(t.Context()) }()
 	for said := false; !said; {
-		status, body, err := get(client, "/readyz")
-		p.must(err)
+		status, body := p.get(admin, "/readyz")
 		said = status == http.StatusInternalServerError && strings.Contains(body, "[-]shutdown failed")
 	}
-	for path, want := range map[string]int{"/livez": 200, "/healthz": 200, nodesPath: 200} {
-		if status, body, err := get(client, path); err != nil || status != want {
-			t.Errorf("%s: %d %v %s", path, status, err, body)
-		}
+	for _, path := range []string{"/livez", "/healthz", nodesPath} {
+		status, _ := p.get(admin, path)
+		testkit.Equal(testkit.In(t, path), http.StatusOK, status)
 	}
 	p.setNode("worker-0", "192.0.2.20")
 	close(delay)
 	p.must(<-ended)
 	p.must(<-ended)
-	if p.servers[0].Running() {
-		t.Error("it runs after Stop")
-	}
+	testkit.Equal(testkit.In(t, "it runs after Stop"), false, p.server.Running())
 }
