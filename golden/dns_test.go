@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/miekg/dns"
 
@@ -64,36 +62,45 @@ func checkCoreDNS(t *testing.T, c clusterCase, r result) {
 	})
 }
 
-// startCoreDNS runs CoreDNS on a node with the addresses of its facts, and with the first of
-// its upstreams reachable, if it has one. It returns the addresses to query.
+// startCoreDNS runs the real CoreDNS on a node with the addresses of its facts, and with the
+// first of its upstreams reachable, if it has one: on another node, which answers all known
+// names. It returns the addresses to query.
 func startCoreDNS(t *testing.T, n *v1alpha1.Node, corefile, hosts []byte, known []string) (dns *resolver, at []netip.Addr, upstream bool) {
 	t.Helper()
 	var prefixes []netip.Prefix
 	for _, i := range n.Interfaces {
 		prefixes = append(prefixes, i.Addresses...)
 	}
-	at = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+	at = testkit.Addrs("127.0.0.1")
 	if !n.NoIPv6 {
 		at = append(at, netip.IPv6Loopback())
 	}
 	for _, p := range prefixes {
 		at = append(at, p.Addr())
 	}
-	var server *siteServer
-	if a, ok := forwardsTo(t, corefile); ok {
-		where, reached := netip.Prefix{}, false
-		for _, p := range prefixes {
-			if p.Contains(a) {
-				where, reached = netip.PrefixFrom(a, p.Bits()), true
-			}
-		}
-		if !reached {
-			where = netip.PrefixFrom(a, a.BitLen()-8)
+	network := daemon.NewNetwork(t)
+	a, upstream := forwardsTo(t, corefile)
+	if upstream {
+		where := netip.PrefixFrom(a, a.BitLen()-8)
+		if i := slices.IndexFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(a) }); i >= 0 {
+			where = netip.PrefixFrom(a, prefixes[i].Bits())
+		} else {
 			prefixes = append(prefixes, netip.PrefixFrom(a.Next(), where.Bits()))
 		}
-		server = site(where, known)
+		serveSite(t, network, where, known)
 	}
-	return coreDNS(t, corefile, map[string][]byte{v1alpha1.HostsFile: hosts}, prefixes, server), at, server != nil
+	node, err := network.AddNode("coredns", prefixes...)
+	testkit.Must(t, err)
+	host := daemon.NewHost(t, node)
+	host.Bind(testkit.Tool(t, "coredns"), "/coredns")
+	host.Write(v1alpha1.Corefile, corefile)
+	host.Write(v1alpha1.HostsFile, hosts)
+	process := host.Start(nil, "/coredns", "-conf", v1alpha1.Corefile)
+	dns = &resolver{t: t, node: node, process: process, server: at[0]}
+	if len(prefixes) > 0 {
+		dns = dns.at(prefixes[0].Addr())
+	}
+	return dns, at, upstream
 }
 
 // forwardsTo finds the first address that a Corefile forwards to.
@@ -109,16 +116,21 @@ func forwardsTo(t *testing.T, corefile []byte) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// site knows every name, each with the foreign answer.
-func site(where netip.Prefix, known []string) *siteServer {
-	s := &siteServer{address: where}
+// serveSite answers queries for every known name with the foreign answers, on a node of its own.
+func serveSite(t *testing.T, network *netns.Network, at netip.Prefix, known []string) {
+	t.Helper()
+	var records []string
 	slices.Sort(known)
 	for _, name := range slices.Compact(known) {
 		for _, record := range []string{elsewhere, elsewhere6, "MX 10 mail.example.net.", `TXT "elsewhere"`, "HTTPS 1 .", elsewhereBack} {
-			s.records = append(s.records, name+". 60 IN "+record)
+			records = append(records, name+". 60 IN "+record)
 		}
 	}
-	return s
+	node, err := network.AddNode("upstream", at)
+	testkit.Must(t, err)
+	kill, err := nameserver.Serve(node, at.Addr(), records...)
+	testkit.Must(t, err)
+	t.Cleanup(kill)
 }
 
 func ask(t *testing.T, dns *resolver, name, qtype string, want answer) {
@@ -185,59 +197,12 @@ func arpa(t *testing.T, a netip.Addr) string {
 	return strings.TrimSuffix(name, ".")
 }
 
-const corefilePath = "/etc/coredns/Corefile"
-
-// siteServer is a stand-in for the name servers of a site. It knows its records and no other
-// name.
-type siteServer struct {
-	address netip.Prefix // where it listens, on port 53
-	records []string     // as in a zone file: "www.example.org. 60 IN A 192.0.2.80"
-}
-
-// serve answers queries on a node of its own until the test ends.
-func (s *siteServer) serve(t testing.TB, network *netns.Network) {
-	t.Helper()
-	node, err := network.AddNode("upstream", s.address)
-	testkit.Must(t, err)
-	kill, err := nameserver.Serve(node, s.address.Addr(), s.records...)
-	testkit.Must(t, err)
-	t.Cleanup(kill)
-}
-
-// coreDNS starts the real CoreDNS with a Corefile, on its own node with the given addresses
-// where all ports are free, and returns once it is listening. files are the other files that
-// the Corefile refers to, by their absolute paths on the node; site, if any, runs on another
-// node, in a subnet of which this one needs an address. Queries go to port 53 of the node's
-// first address, of loopback if it has none. A Corefile that CoreDNS does not start with fails
-// the test.
-func coreDNS(t testing.TB, corefile []byte, files map[string][]byte, addrs []netip.Prefix, site *siteServer) *resolver {
-	t.Helper()
-	network := daemon.NewNetwork(t)
-	node, err := network.AddNode("coredns", addrs...)
-	testkit.Must(t, err)
-	if site != nil {
-		site.serve(t, network)
-	}
-	const program = "/programs/coredns"
-	host := daemon.NewHost(t, node)
-	host.Bind(testkit.Tool(t, "coredns"), program)
-	host.Write(corefilePath, corefile)
-	for path, data := range files {
-		host.Write(path, data)
-	}
-	r := &resolver{t: t, node: node, server: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 53)}
-	if len(addrs) > 0 {
-		r = r.at(addrs[0].Addr())
-	}
-	r.awaitListening(host.Start(nil, program, "-conf", corefilePath))
-	return r
-}
-
-// resolver sends queries to one name server, from the server's node.
+// resolver sends queries to port 53 of an address of a name server, from the server's node.
 type resolver struct {
-	t      testing.TB
-	node   *netns.Node
-	server netip.AddrPort
+	t       testing.TB
+	node    *netns.Node
+	process *daemon.Process
+	server  netip.Addr
 }
 
 // answer is a name server's answer.
@@ -251,7 +216,7 @@ type answer struct {
 // at returns a resolver that sends its queries to another address of the node.
 func (r *resolver) at(addr netip.Addr) *resolver {
 	other := *r
-	other.server = netip.AddrPortFrom(addr, r.server.Port())
+	other.server = addr
 	return &other
 }
 
@@ -259,17 +224,10 @@ func (r *resolver) at(addr netip.Addr) *resolver {
 // the test; an answer of any kind is returned.
 func (r *resolver) query(name, qtype string) answer {
 	r.t.Helper()
-	kind, ok := dns.StringToType[qtype]
-	if !ok {
-		r.t.Fatalf("no DNS record type %q", qtype)
-	}
-	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), kind)
-	reply, err := r.exchange("udp", question)
-	if err == nil && reply.Truncated {
-		reply, err = r.exchange("tcp", question)
-	}
-	if err != nil {
-		r.t.Fatalf("asking %v for %s %s: %v", r.server, name, qtype, err)
+	question := new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.StringToType[qtype])
+	reply := r.exchange("udp", question)
+	if reply.Truncated {
+		reply = r.exchange("tcp", question)
 	}
 	out := answer{Rcode: dns.RcodeToString[reply.Rcode]}
 	for _, record := range reply.Answer {
@@ -281,45 +239,24 @@ func (r *resolver) query(name, qtype string) answer {
 	return out
 }
 
-// exchange sends a query, and repeats it while no program listens: CoreDNS opens its sockets
-// one after the other, UDP after TCP, address after address.
-func (r *resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg, err error) {
-	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
-		reply, err = r.ask(network, question)
-		return !errors.Is(err, syscall.ECONNREFUSED)
-	})
-	return reply, err
-}
-
-func (r *resolver) ask(network string, question *dns.Msg) (*dns.Msg, error) {
-	client := &dns.Client{Net: network, Timeout: testkit.Patience}
-	var conn *dns.Conn
-	err := r.node.Do(func() (err error) {
-		conn, err = client.Dial(r.server.String())
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	reply, _, err := client.ExchangeWithConn(question, conn)
-	return reply, err
-}
-
-// awaitListening returns when the server accepts connections, so that a server that does not
-// start is distinguished from one that does not answer.
-func (r *resolver) awaitListening(p *daemon.Process) {
+// exchange sends a query, and repeats it until the server listens: CoreDNS opens its sockets
+// one after the other, UDP after TCP, address after address. One that does not start fails the
+// test.
+func (r *resolver) exchange(network string, question *dns.Msg) (reply *dns.Msg) {
 	r.t.Helper()
-	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String(), func() bool {
-		if p.Ended() {
-			r.t.Fatalf("CoreDNS does not start:\n%s", p.Output())
+	client := &dns.Client{Net: network, Timeout: testkit.Patience}
+	testkit.Await(r.t, "CoreDNS to listen on "+r.server.String()+" by "+network, func() bool {
+		if r.process.Ended() {
+			r.t.Fatalf("CoreDNS does not start:\n%s", r.process.Output())
 		}
-		return r.node.Do(func() error {
-			conn, err := net.DialTimeout("tcp", r.server.String(), time.Second)
-			if err == nil {
-				conn.Close()
-			}
+		err := r.node.Do(func() (err error) {
+			reply, _, err = client.Exchange(question, netip.AddrPortFrom(r.server, 53).String())
 			return err
-		}) == nil
+		})
+		if err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
+			r.t.Fatalf("asking %v for %v: %v", r.server, question.Question, err)
+		}
+		return err == nil
 	})
+	return reply
 }
