@@ -84,30 +84,8 @@ func (n node) forwarding(link string) string {
 	return strings.Join(out, " ")
 }
 
-// TestNodeIPHint: the hint of OpenShift's /etc/default/nodeip-configuration reaches the agent,
-// which reports an invalid one.
-func TestNodeIPHint(t *testing.T) {
-	u := newUnit(newNode(t, "192.0.2.10/24", "198.51.100.10/24", "2001:db8:0:1::10/64"), "nodeip-configuration.service")
-	set := func(env ...string) (string, int) {
-		cfg := u.cfg
-		cfg.Env = env
-		_, errOut, code := u.node.run(cfg)
-		return errOut, code
-	}
-	for _, step := range []struct{ env, want string }{
-		{"NODEIP_HINT=", "192.0.2.10"},
-		{"NODEIP_HINT=198.51.100.1", "192.0.2.10"}, // hard case 47: the node has it
-	} {
-		if said, code := set(step.env); code != command.OK {
-			t.Fatalf("%s: exit code %d: %s", step.env, code, said)
-		}
-		u.expect(v1alpha1.NodeIPDir+"/primary-ip", step.want)
-	}
-	if said, code := set("NODEIP_HINT=worker-0"); code != command.Input || !strings.Contains(said, "worker-0") {
-		t.Errorf("exit code %d: %s", code, said)
-	}
-}
-
+// TestNodeIPShow: a missing family is a finding, and an invalid hint of OpenShift's
+// /etc/default/nodeip-configuration a bad input.
 func TestNodeIPShow(t *testing.T) {
 	t.Parallel()
 	u := newUnit(newNode(t, "192.0.2.10/24"), "nodeip-configuration.service")
@@ -122,5 +100,9 @@ func TestNodeIPShow(t *testing.T) {
 	out, errOut, code = show()
 	if out != "192.0.2.10\n2001:db8:0:1::10\n" || code != command.OK || errOut != "" {
 		t.Errorf("printed %q, logged %q, exit code %d", out, errOut, code)
+	}
+	u.cfg.Env = []string{"NODEIP_HINT=worker-0"}
+	if _, errOut, code = show(); code != command.Input || !strings.Contains(errOut, "worker-0") {
+		t.Errorf("an invalid hint: logged %q, exit code %d", errOut, code)
 	}
 }
