@@ -213,14 +213,9 @@ func (l *racks) startAgent(n *rackNode, conf string) {
 	for _, dir := range []string{v1alpha1.JobDir("bgp"), filepath.Dir(v1alpha1.BGPKept)} {
 		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
 	}
-	cmd := n.Command(l.t.Context(), program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml"))
-	cmd.Env = append(os.Environ(), "NODE_NAME="+n.Name)
-	cmd.Stdout, cmd.Stderr = &n.log, &n.log
-	testkit.Must(l.t, cmd.Start())
-	n.agent = cmd
+	args := []string{"NODE_NAME=" + n.Name, program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
+	n.agent = l.start(n.Node, &n.log, "env", args...)
 	l.t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
 		if l.t.Failed() {
 			l.t.Logf("%s:\n%s", n.Name, n.log.String())
 		}

@@ -24,25 +24,19 @@ import (
 )
 
 // The servers are stand-ins for API servers: TLS, /readyz, and a stream.
-var servers = []netip.Addr{netip.MustParseAddr("192.0.2.21"), netip.MustParseAddr("192.0.2.22"), netip.MustParseAddr("192.0.2.23")}
-
-func cluster(peers int) (*v1alpha1.ClusterConfig, *v1alpha1.Node) {
-	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
-	c.Spec.Ports = v1alpha1.DefaultPorts
-	c.Spec.Groups = []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}}
-	n := &v1alpha1.Node{Name: "master-0", Role: v1alpha1.RoleMaster,
-		Interfaces: []v1alpha1.Interface{{Name: "eth0", Addresses: []netip.Prefix{netip.PrefixFrom(servers[0], 24)}}}}
-	for i := range peers {
-		n.Peers = append(n.Peers, v1alpha1.Peer{Name: fmt.Sprintf("master-%d", i+1), Role: v1alpha1.RoleMaster, Addresses: servers[i+1 : i+2]})
-	}
-	return c, n
-}
+var servers = testkit.Addrs("192.0.2.21", "192.0.2.22", "192.0.2.23")
 
 // render returns the agent's configuration for the HAProxy of a generation.
 func render(t *testing.T, g daemon.Generation, peers int) []byte {
 	t.Helper()
-	c, n := cluster(peers)
-	n.HAProxy = g.HAProxy
+	c := &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}}
+	c.Spec.Ports = v1alpha1.DefaultPorts
+	c.Spec.Groups = []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.10")}}
+	n := &v1alpha1.Node{Name: "master-0", Role: v1alpha1.RoleMaster, HAProxy: g.HAProxy,
+		Interfaces: []v1alpha1.Interface{{Name: "eth0", Addresses: []netip.Prefix{netip.PrefixFrom(servers[0], 24)}}}}
+	for i := range peers {
+		n.Peers = append(n.Peers, v1alpha1.Peer{Name: fmt.Sprintf("master-%d", i+1), Role: v1alpha1.RoleMaster, Addresses: servers[i+1 : i+2]})
+	}
 	cfg, err := Render(Template, c, n)
 	testkit.Must(t, err)
 	return cfg
@@ -54,7 +48,7 @@ type apiServer struct {
 	ready    atomic.Bool
 	checks   atomic.Int32 // requests for /readyz
 	fresh    atomic.Int32 // those that were the first over a connection
-	still    sync.RWMutex // held while the server is suspended
+	still    sync.RWMutex // held while the server is suspended, as by SIGSTOP: the kernel continues to accept connections for it
 	mu       sync.Mutex
 	conns    []net.Conn
 }
@@ -282,29 +276,14 @@ func testFirstChecksFail(t *testing.T, g daemon.Generation) {
 	lb.Reload(t, late)
 	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
 	lb.Await(t, "listening", up("DOWN", "DOWN", "DOWN"))
-	for i := range 2 * len(apis) {
-		conn, err := stream(lb)
-		testkit.Must(testkit.In(t, i), err)
-		conn.Close()
-	}
+	answers(t, lb, 2*len(apis))
 	apis[0].die()
-	for i := range len(apis) {
-		conn, err := stream(lb)
-		testkit.Must(testkit.In(t, i), err)
-		conn.Close()
-	}
+	answers(t, lb, len(apis))
 	testkit.Equal(t, http.StatusServiceUnavailable, ready(t, lb, "/haproxy_ready"))
 }
 
 // frozenFor is how long all API servers are suspended in the test of hard case 45.
 const frozenFor = 10 * time.Second
-
-// freeze suspends the server, like SIGSTOP: the kernel continues to accept connections for it,
-// and nothing is answered until thaw is called.
-func (s *apiServer) freeze() (thaw func()) {
-	s.still.Lock()
-	return s.still.Unlock
-}
 
 // Hard case 45: while all API servers are suspended for 10 seconds, or none is ready, no client
 // has an alternative: HAProxy reports all the time that it is ready, accepts connections, and
@@ -325,9 +304,8 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 	defer kept.Close()
 
 	began := time.Now()
-	var thaw []func()
 	for _, s := range apis {
-		thaw = append(thaw, s.freeze())
+		s.still.Lock()
 	}
 	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
 	answer := make(chan error, 1)
@@ -345,8 +323,8 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	for _, f := range thaw {
-		f()
+	for _, s := range apis {
+		s.still.Unlock()
 	}
 	testkit.Check(t, <-answer)
 	testkit.Check(t, echo(kept))
@@ -356,11 +334,7 @@ func testAllUnready(t *testing.T, g daemon.Generation) {
 		s.ready.Store(false)
 	}
 	lb.Await(t, "api-servers", up("DOWN", "DOWN", "DOWN"))
-	c, err := stream(lb)
-	if err != nil {
-		t.Fatalf("while no API server is ready: %v", err)
-	}
-	c.Close()
+	answers(t, lb, 1)
 	for _, s := range apis {
 		s.ready.Store(true)
 	}
@@ -386,7 +360,13 @@ func testConnections(t *testing.T, g daemon.Generation) {
 	lb, _ := start(t, g, render(t, g, 2))
 	lb.Await(t, "api-servers", up("UP", "UP", "UP"))
 	testkit.Equal(t, MaxConn, lb.Info(t, "Maxconn"))
-	held := hold(t, lb, manyConnections)
+	var held []net.Conn
+	for i := range manyConnections { // to all addresses of the node: the ports of one would not suffice
+		conn, err := streamTo(lb, servers[i%len(servers)])
+		testkit.Must(testkit.In(t, i), err)
+		defer conn.Close()
+		held = append(held, conn)
+	}
 	if got := lb.Info(t, "CurrConns"); got < manyConnections {
 		t.Errorf("HAProxy has %d connections, want %d", got, manyConnections)
 	}
@@ -400,17 +380,14 @@ func testConnections(t *testing.T, g daemon.Generation) {
 // machine with a low limit of files can hold at once.
 const manyConnections = 2500
 
-// hold opens connections through HAProxy to echo servers. They use all addresses of the node,
-// since the ports of one would not suffice.
-func hold(t *testing.T, lb *daemon.LoadBalancer, n int) (held []net.Conn) {
+// answers opens connections through HAProxy, one after the other, each of which is to be answered.
+func answers(t *testing.T, lb *daemon.LoadBalancer, connections int) {
 	t.Helper()
-	for i := range n {
-		conn, err := streamTo(lb, servers[i%len(servers)])
+	for i := range connections {
+		conn, err := stream(lb)
 		testkit.Must(testkit.In(t, i), err)
-		t.Cleanup(func() { conn.Close() })
-		held = append(held, conn)
+		conn.Close()
 	}
-	return held
 }
 
 // stream opens a connection through HAProxy that stays open.

@@ -40,9 +40,7 @@ func TestKubeletTakes(t *testing.T) {
 func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 	t.Helper()
 	var written map[string]any
-	if err := yaml.Unmarshal(manifest, &written); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(manifest, &written))
 	metadata := written["metadata"].(map[string]any)
 	metadata["name"] = fmt.Sprintf("%s-%s", metadata["name"], nodeName)
 	i := slices.IndexFunc(taken, func(p *corev1.Pod) bool { return p.Name == metadata["name"] && p.Namespace == metadata["namespace"] })
@@ -62,13 +60,9 @@ func compare(t *testing.T, manifest []byte, taken []*corev1.Pod) []string {
 		pod.Spec.Tolerations = pod.Spec.Tolerations[:n-1]
 	}
 	data, err := json.Marshal(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got map[string]any
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &got))
 	delete(written, "apiVersion") // consumed by the decoder, like the kind
 	delete(written, "kind")
 	return append(problems, differences("", written, got)...)
@@ -122,15 +116,14 @@ func differences(path string, want, got any) (out []string) {
 // Kubelet rejects an invalid pod, or the comparison detects it.
 func TestKubeletRefuses(t *testing.T) {
 	good := pools(t)["baremetal-usermanaged/master"]["keepalived.yaml"]
-	tests := []struct {
+	for _, tt := range []struct {
 		name, old, new string
 		pods           int // that kubelet makes of it
 	}{
 		{"another priority", "priority: 2000001000", "priority: 2000000000", 1},
 		{"volume that is not there", "- name: pids\n      mountPath", "- name: pid\n      mountPath", 0},
 		{"field that kubelet does not know", "hostNetwork: true", "hostNetwerk: true", 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if !bytes.Contains(good, []byte(tt.old)) {
 				t.Fatalf("the pod has no %q:\n%s", tt.old, good)

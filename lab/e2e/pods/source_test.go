@@ -56,16 +56,10 @@ func (s source) read(t *testing.T, files map[string][]byte) []*corev1.Pod {
 	t.Helper()
 	dir := t.TempDir()
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
-	if err := os.Symlink(dir, s.link+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(s.link+".new", s.link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, s.link+".new"))
+	must(t, os.Rename(s.link+".new", s.link))
 	s.update(t) // the channel has no buffer: at most one update has the previous files
 	return s.update(t)
 }
@@ -109,14 +103,19 @@ func pools(t *testing.T) map[string]map[string][]byte {
 func manifests(t *testing.T, pool string) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(pool, "etc/kubernetes/manifests/*"))
+	must(t, err)
+	files := map[string][]byte{}
+	for _, path := range paths {
+		files[filepath.Base(path)], err = os.ReadFile(path)
+		must(t, err)
+	}
+	return files
+}
+
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string][]byte{}
-	for _, path := range paths {
-		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return files
 }
