@@ -80,7 +80,10 @@ func (c *cluster) startProbeOf(t *testing.T, vip netip.Addr, path string, every 
 
 func (c *cluster) asks(t *testing.T, vip netip.Addr, every time.Duration, at probe.Target) vipProbe {
 	t.Helper()
-	at.Timeout, at.Dial = cmp.Or(at.Timeout, 10*time.Second), c.Client.DialContext
+	at.Timeout = cmp.Or(at.Timeout, 10*time.Second)
+	if at.Dial == nil {
+		at.Dial = c.Client.DialContext
+	}
 	p, err := probe.Start(probe.Config{Every: every, Target: at})
 	testkit.Must(t, err)
 	t.Cleanup(func() { p.End() })

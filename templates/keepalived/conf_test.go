@@ -508,3 +508,21 @@ func TestLeaveOut(t *testing.T) {
 		testkit.Equal(in, idle, k.Idle)
 	}
 }
+
+// keepalived elects the holders of its own groups: routers know the others.
+func TestAnnounced(t *testing.T) {
+	n := node(v1alpha1.RoleMaster, 10, "master:11", "master:12")
+	for _, tt := range []struct {
+		change func(*v1alpha1.ClusterConfigSpec)
+		want   []string
+	}{
+		{func(s *v1alpha1.ClusterConfigSpec) { s.Groups[1].Announce = v1alpha1.AnnounceBGP }, []string{"demo_API_0", "demo_API_1"}},
+		{func(s *v1alpha1.ClusterConfigSpec) { s.Groups[0].Announce = v1alpha1.AnnounceTable }, nil},
+		{func(s *v1alpha1.ClusterConfigSpec) {
+			s.Announce, s.Groups[0].Announce = v1alpha1.AnnounceBGP, v1alpha1.AnnounceVRRP
+		}, []string{"demo_API_0", "demo_API_1"}},
+		{func(s *v1alpha1.ClusterConfigSpec) { s.Announce = v1alpha1.AnnounceBGP }, nil},
+	} {
+		testkit.Equal(t, tt.want, instances(New(cluster(tt.change), n)))
+	}
+}
