@@ -56,13 +56,15 @@ func (e *Encoder) parts(b Bundle) (parts, error) {
 		p.urls[i] = e.dataURL(f.Contents)
 		var ok bool
 		if p.files[i], ok = e.frames.get(frameKey{f.Path, f.Mode}); !ok {
-			missing.addFile(i, f)
+			missing.files = append(missing.files, File{Path: f.Path, Mode: f.Mode})
+			missing.fileAt = append(missing.fileAt, i)
 		}
 	}
 	for i, u := range b.Units {
 		var ok bool
 		if p.units[i], ok = e.units.get(keyOf(u)); !ok {
-			missing.addUnit(i, u)
+			missing.units = append(missing.units, u)
+			missing.unitAt = append(missing.unitAt, i)
 		}
 	}
 	if len(missing.files)+len(missing.units) == 0 {
@@ -79,16 +81,6 @@ type uncached struct {
 	files          []File
 	units          []Unit
 	fileAt, unitAt []int
-}
-
-func (m *uncached) addFile(i int, f File) {
-	m.files = append(m.files, File{Path: f.Path, Mode: f.Mode})
-	m.fileAt = append(m.fileAt, i)
-}
-
-func (m *uncached) addUnit(i int, u Unit) {
-	m.units = append(m.units, u)
-	m.unitAt = append(m.unitAt, i)
 }
 
 // text rejects text that JSON and YAML would change.

@@ -13,7 +13,7 @@ func (m *merger) storage(storage object, files []File) error {
 		return err
 	}
 	before := len(list)
-	at, err := byPath(list)
+	at, err := indexes(list, nodePath)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (m *merger) removeReplaced(storage object, key, kind string, files []File) 
 	if err != nil {
 		return err
 	}
-	at, err := byPath(list)
+	at, err := indexes(list, nodePath)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,7 @@ func (m *merger) removeReplaced(storage object, key, kind string, files []File) 
 	return storage.set(key, kept)
 }
 
-func byPath(list []json.RawMessage) (map[string]int, error) {
-	return indexes(list, func(n *node) string { return n.Path })
-}
+func nodePath(n *node) string { return n.Path }
 
 func indexes[T any](list []json.RawMessage, name func(*T) string) (map[string]int, error) {
 	at := map[string]int{}

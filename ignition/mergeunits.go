@@ -10,7 +10,7 @@ func (m *merger) systemd(systemd object, units []Unit) error {
 	if err != nil {
 		return err
 	}
-	at, err := byName(list)
+	at, err := indexes(list, unitName)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,7 @@ func (m *merger) systemd(systemd object, units []Unit) error {
 	return systemd.set("units", list)
 }
 
-func byName(list []json.RawMessage) (map[string]int, error) {
-	return indexes(list, func(n *named) string { return n.Name })
-}
+func unitName(n *named) string { return n.Name }
 
 // unit returns the unit of the base with our additions, nil if there are none.
 func (m *merger) unit(raw json.RawMessage, ours Unit) (json.RawMessage, error) {
@@ -93,7 +91,7 @@ func (m *merger) dropins(unit object, ours Unit) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := byName(list)
+	at, err := indexes(list, unitName)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ const (
 // and units that the operator changes on a running node.
 const SettingUsers = "passwd.users"
 
-// SettingMasks are the masked units.
 const SettingMasks = "systemd.units.mask"
 
 // sections lists the parts of an Ignition config that are settings, by their parent.

@@ -94,13 +94,20 @@ func (r *resolver) checkVIPs() {
 	for _, list := range all {
 		r.checkFamilies(list)
 	}
-	r.checkSameFamilies()
+	// The installer allows routes with other families than the API.
+	if a, b := familyNames(addresses(r.api)), familyNames(addresses(r.ingress)); a != b {
+		r.report(problem.Warning, r.ingress[0].docs, problem.Problem{Code: problem.FamilyOrder, Field: r.ingress[0].field, Found: b, Expected: a + ", as the API VIPs",
+			Hint: "clients reach routes by " + b + " then, and the API by " + a})
+	}
 	seen := map[netip.Addr]place{}
 	vips := slices.Concat(all...)
 	for _, v := range vips {
 		r.checkNetwork(v)
-		r.checkHosts(v)
-		if first, twice := seen[v.Addr]; twice && !r.mayShare(first, v) {
+		if by := r.hostWith(v.Addr); by != "" {
+			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
+		}
+		// The installer allows one address for both API and ingress with a load balancer outside of the cluster.
+		if first, twice := seen[v.Addr]; twice && !(r.external() && r.apiAndIngress(first, v)) {
 			r.report(problem.Error, v.docs, problem.Problem{Code: problem.VIPTaken, Field: v.field, Found: v.String(),
 				Expected: "an address of its own, this is the one of " + first.at(), Hint: r.sharingHint(first, v)})
 		} else {
@@ -165,12 +172,6 @@ func (r *resolver) checkPresence() bool {
 	return false
 }
 
-// mayShare reports whether one address may serve both API and ingress: the installer allows it
-// with a load balancer outside of the cluster.
-func (r *resolver) mayShare(api, ingress place) bool {
-	return r.external() && r.apiAndIngress(api, ingress)
-}
-
 func (r *resolver) apiAndIngress(a, b place) bool {
 	return slices.Contains(r.api, a) && slices.Contains(r.ingress, b)
 }
@@ -220,15 +221,6 @@ func (r *resolver) checkFamilies(list []place) {
 	}
 }
 
-// checkSameFamilies warns where routes have other families than the API, which the installer
-// allows.
-func (r *resolver) checkSameFamilies() {
-	if a, b := familyNames(addresses(r.api)), familyNames(addresses(r.ingress)); a != b {
-		r.report(problem.Warning, r.ingress[0].docs, problem.Problem{Code: problem.FamilyOrder, Field: r.ingress[0].field, Found: b, Expected: a + ", as the API VIPs",
-			Hint: "clients reach routes by " + b + " then, and the API by " + a})
-	}
-}
-
 func familyNames(list []netip.Addr) string {
 	out := lists.Map(list, installconfig.Family)
 	slices.Sort(out)
@@ -251,12 +243,6 @@ func (r *resolver) checkNetwork(v place) {
 		if n.Prefix.Contains(v.Addr) {
 			r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address outside of "+n.Prefix.String()+", which the cluster uses inside")
 		}
-	}
-}
-
-func (r *resolver) checkHosts(v place) {
-	if by := r.hostWith(v.Addr); by != "" {
-		r.errorAt(v.docs, problem.VIPTaken, v.field, v.String(), "an address of its own, this is the one of "+by)
 	}
 }
 

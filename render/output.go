@@ -26,7 +26,6 @@ const (
 	FormatExtraManifests Format = "extra-manifests"
 )
 
-// Formats returns all formats.
 func Formats() []Format {
 	return []Format{FormatMachineConfig, FormatIgnition, FormatButane, FormatFiles, FormatConfigMap, FormatExtraManifests}
 }
@@ -209,24 +208,27 @@ func (w Want) check(c *Cluster) error {
 }
 
 func encode(enc *ignition.Encoder, format Format, b ignition.Bundle, all []ignition.Bundle, c *Cluster) ([]OutputFile, error) {
-	one := func(path string, data []byte, err error) ([]OutputFile, error) {
-		return []OutputFile{{Path: path, Data: data}}, err
-	}
 	name := MachineConfigName(b.Role)
 	meta := ignition.Metadata{Name: name, Annotations: map[string]string{"vipgen.io/cluster": c.Config.Metadata.Name}}
+	switch {
+	case format != FormatMachineConfig:
+		return Encode(enc, format, b, meta)
+	case b.Role == v1alpha1.RoleBootstrap:
+		return nil, nil // not a pool: the operator never sees that host
+	}
+	data, err := enc.MachineConfig(inherit(b, all), meta)
+	return []OutputFile{{Path: "machineconfigs/" + name + ".yaml", Data: data}}, err
+}
+
+// Encode returns a bundle in a format of files for a node: Ignition, Butane or plain files.
+func Encode(enc *ignition.Encoder, format Format, b ignition.Bundle, meta ignition.Metadata) ([]OutputFile, error) {
 	switch format {
-	case FormatMachineConfig:
-		if b.Role == v1alpha1.RoleBootstrap {
-			return nil, nil // not a pool: the operator never sees that host
-		}
-		data, err := enc.MachineConfig(inherit(b, all), meta)
-		return one("machineconfigs/"+name+".yaml", data, err)
 	case FormatIgnition:
 		data, err := enc.Ignition(b)
-		return one("ignition/"+b.Role+".ign", data, err)
+		return []OutputFile{{Path: "ignition/" + b.Role + ".ign", Data: data}}, err
 	case FormatButane:
 		data, err := enc.Butane(b, meta)
-		return one("butane/"+b.Role+".bu", data, err)
+		return []OutputFile{{Path: "butane/" + b.Role + ".bu", Data: data}}, err
 	case FormatFiles:
 		return plainFiles(b), nil
 	}

@@ -30,13 +30,18 @@ func newAnswers(dir *state.Dir) *answers {
 
 // run follows the haproxy job until ctx ends.
 func (a *answers) run(ctx context.Context) error {
-	changed, err := a.dir.Watch(ctx, state.HAProxy{})
+	return onChange(ctx, a.dir, state.HAProxy{}, a.poll)
+}
+
+// onChange calls poll after each change of a job's state until ctx ends.
+func onChange(ctx context.Context, dir *state.Dir, job state.Job, poll func()) error {
+	changed, err := dir.Watch(ctx, job)
 	if err != nil {
 		return err
 	}
 	go func() {
 		for range changed {
-			a.poll()
+			poll()
 		}
 	}()
 	return nil

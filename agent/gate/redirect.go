@@ -24,16 +24,7 @@ type redirects struct {
 
 // run sets the facts from the state of the firewall job until ctx ends.
 func (r *redirects) run(ctx context.Context) error {
-	changed, err := r.dir.Watch(ctx, state.Firewall{})
-	if err != nil {
-		return err
-	}
-	go func() {
-		for range changed {
-			r.poll()
-		}
-	}()
-	return nil
+	return onChange(ctx, r.dir, state.Firewall{}, r.poll)
 }
 
 func (r *redirects) follow(groups []v1alpha1.Group) {

@@ -215,10 +215,7 @@ func remove[K comparable](counts map[K]int, key K) {
 }
 
 func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
+	return slices.MinFunc([]time.Time{a, b}, time.Time.Compare)
 }
 
 func (c *cache) expire(now time.Time) {

@@ -174,7 +174,6 @@ func (p *publisherRun) failed(err error) {
 	p.notify(err)
 }
 
-// nextAction returns the time of the next action.
 func (p *publisherRun) nextAction() time.Time {
 	due := time.Now().Add(time.Hour)
 	if p.phase != away && p.phase != settled {

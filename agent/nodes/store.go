@@ -1,8 +1,8 @@
 package nodes
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,12 +99,7 @@ func (s *store[T, V]) setReached(reached bool) {
 func (s *store[T, V]) get() (items []V, stale, synced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.items))
-	for name := range s.items {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.items)) {
 		items = append(items, s.items[name])
 	}
 	return items, !s.synced || !s.reached, s.synced

@@ -115,8 +115,5 @@ func moveRun(m *doctor.Move) timeline.Run {
 }
 
 func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+	return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare)
 }

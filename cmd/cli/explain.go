@@ -62,7 +62,10 @@ vip-taken, print what it means and what to do.`,
 					if picture != "" || o == "html" {
 						return command.Usagef(c, "--svg and -o html are for a cluster, not for the code %s", args[0])
 					}
-					return show(a, o, problemCode{args[0], meaning, do}, problemCodeText)
+					return show(a, o, problemCode{args[0], meaning, do}, func(out *printer, p problemCode) {
+						out.wrapped("", p.Code+": "+p.Meaning)
+						out.wrapped("", "What to do: "+p.Do)
+					})
 				}
 			}
 			return a.explain(inputflags.Arg(args), &f, o, picture, all)
@@ -80,12 +83,6 @@ type problemCode struct {
 	Code    string `json:"code"`
 	Meaning string `json:"meaning"`
 	Do      string `json:"do"`
-}
-
-func problemCodeText(out *printer, p problemCode) {
-	for _, text := range []string{p.Code + ": " + p.Meaning, "What to do: " + p.Do} {
-		out.WriteString(strings.Join(wrap(text, lineWidth), "\n") + "\n")
-	}
 }
 
 func (a *app) explain(installConfig string, f *inputflags.Flags, o command.Format, picture string, all bool) error {

@@ -365,8 +365,3 @@ func (a *app) writeTree(out io.Writer, dir tree.Dir, files []render.OutputFile, 
 	_, err = out.Write(p.Bytes())
 	return tree.Result{}, found(err, true)
 }
-
-// roleOf guesses the pool of an Ignition file from its name.
-func roleOf(file string) string {
-	return strings.TrimSuffix(filepath.Base(file), ".ign")
-}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 
 // merge merges a pool's bundle into an installer's Ignition config, in place.
 func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags, installConfig string) error {
-	role := roleOf(f.merge)
+	role := strings.TrimSuffix(filepath.Base(f.merge), ".ign")
 	switch {
 	case len(f.roles) == 1:
 		role = f.roles[0]
@@ -46,7 +47,8 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	i := slices.IndexFunc(bundles, func(b ignition.Bundle) bool { return b.Role == role })
 	merged, conflicts, err := ignition.Merge(base, bundles[i], enc, f.overwrite)
 	if err != nil {
-		return mergeProblem(f.merge, err)
+		return problem.List{{File: f.merge, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
+			Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
 	}
 	if len(conflicts) > 0 && !f.overwrite {
 		return conflictProblems(f.merge, conflicts)
@@ -75,11 +77,6 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	}
 	a.summary(cluster, fmt.Sprintf("%s: %d files and %d units merged", f.merge, len(bundles[i].Files), len(bundles[i].Units)))
 	return nil
-}
-
-func mergeProblem(file string, err error) error {
-	return problem.List{{File: file, Severity: problem.Error, Code: problem.Syntax, Found: strings.TrimPrefix(err.Error(), "base config: "),
-		Expected: "an Ignition config of version 3, such as an installer's bootstrap.ign"}}
 }
 
 func conflictProblems(file string, conflicts []ignition.Conflict) error {

@@ -34,12 +34,8 @@ func compareYAML(before, after string) []Field {
 	if err != nil {
 		return nil
 	}
-	return compareJSON(a, b)
-}
-
-func compareJSON(before, after []byte) []Field {
 	var f fieldDiff
-	f.values("", parseJSON(before), parseJSON(after))
+	f.values("", parseJSON(a), parseJSON(b))
 	return f.out
 }
 

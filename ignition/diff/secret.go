@@ -23,7 +23,6 @@ func readByOwner(mode int) bool { return mode != 0 && mode&0o044 == 0 }
 // pullSecrets are the paths of the pull secret, secret whatever their mode.
 var pullSecrets = []string{"/var/lib/kubelet/config.json", "/etc/mco/internal-registry-pull-secret.json", "/root/.docker/config.json"}
 
-// secretFile reports whether the path is of a file with a secret.
 func secretFile(name string) bool {
 	return slices.Contains(pullSecrets, name) || path.Ext(name) == ".key"
 }

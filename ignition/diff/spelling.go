@@ -37,7 +37,6 @@ func compareSpelling(a, b nodeState, release string, changes []Change) []Change 
 	return out
 }
 
-// settingOrder is the order of units.
 const settingOrder = "systemd.units, their order"
 
 // compareOrder returns the change of the units' order, which counts for machine config daemons

@@ -30,7 +30,6 @@ func NewView(from *Document, path string) *View {
 	return &View{&Document{File: from.File, root: root, parts: []part{{"", from, path, true}}}}
 }
 
-// Document returns the view as a document.
 func (v *View) Document() *Document { return v.doc }
 
 // Copy copies a field from a path of a document, also if it has no value.

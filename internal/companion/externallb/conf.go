@@ -116,12 +116,3 @@ type Unit struct {
 	// Program runs with Args, which contain nothing that systemd would expand.
 	Program, Args string
 }
-
-// HAProxy renders haproxy.cfg.
-func HAProxy(p *Proxy) ([]byte, error) { return parsed.Run("haproxy.cfg", p) }
-
-// KeepalivedConf renders keepalived.conf.
-func KeepalivedConf(k *Keepalived) ([]byte, error) { return parsed.Run("keepalived.conf", k) }
-
-// Render renders the systemd unit.
-func (u *Unit) Render() ([]byte, error) { return parsed.Run("container.service", u) }

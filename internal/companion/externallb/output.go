@@ -2,7 +2,6 @@ package externallb
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/vipgen/vipgen/ignition"
@@ -46,34 +45,13 @@ func (p *Plan) Files(w Want) ([]render.OutputFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		files, err := encode(enc, w.Format, b)
+		files, err := render.Encode(enc, w.Format, b, ignition.Metadata{})
 		if err != nil {
 			return nil, fmt.Errorf("load balancer %s: %w", host, err)
 		}
 		out = append(out, files...)
 	}
 	return out, nil
-}
-
-func encode(enc *ignition.Encoder, format render.Format, b ignition.Bundle) ([]render.OutputFile, error) {
-	one := func(name string, data []byte, err error) ([]render.OutputFile, error) {
-		return []render.OutputFile{{Path: name, Data: data}}, err
-	}
-	switch format {
-	case render.FormatFiles:
-		var out []render.OutputFile
-		for _, f := range b.Files {
-			out = append(out, render.OutputFile{Path: path.Join("files", b.Role, f.Path), Data: f.Contents})
-		}
-		return out, nil
-	case render.FormatIgnition:
-		data, err := enc.Ignition(b)
-		return one("ignition/"+b.Role+".ign", data, err)
-	case render.FormatButane:
-		data, err := enc.Butane(b, ignition.Metadata{})
-		return one("butane/"+b.Role+".bu", data, err)
-	}
-	return nil, fmt.Errorf("no format %q for a load balancer", format)
 }
 
 func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
@@ -93,8 +71,7 @@ func (p *Plan) bundle(host string, w Want) (ignition.Bundle, error) {
 		}
 		u := d.unit
 		u.Cluster, u.Dir, u.Image = p.Cluster, d.dir, d.image(p)
-		text, err = u.Render()
-		if err != nil {
+		if text, err = parsed.Run("container.service", &u); err != nil {
 			return b, err
 		}
 		enabled := true
@@ -117,7 +94,7 @@ var haproxy = daemon{
 		if w.Format == render.FormatFiles {
 			conf.User = "haproxy" // as in Debian's and Red Hat's packages
 		}
-		return HAProxy(&conf)
+		return parsed.Run("haproxy.cfg", &conf)
 	},
 	image: func(p *Plan) string { return p.images.HAProxy },
 	unit: Unit{
@@ -130,7 +107,7 @@ var keepalived = daemon{
 	dir: "/etc/keepalived", file: "keepalived.conf",
 	config: func(p *Plan, host string, _ Want) ([]byte, error) {
 		i := slices.IndexFunc(p.Pair, func(h Host) bool { return h.Name == host })
-		return KeepalivedConf(&p.Pair[i].keepalived)
+		return parsed.Run("keepalived.conf", &p.Pair[i].keepalived)
 	},
 	image: func(p *Plan) string { return p.images.Keepalived },
 	unit: Unit{

@@ -7,13 +7,14 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/render/installconfig"
 )
 
 func (r *resolver) checkCluster() {
 	for _, a := range r.plan.params.Addresses {
 		r.checkAddress(a)
-		r.checkServiceFamily(Family(a))
-		r.checkPeerFamily(Family(a))
+		r.checkServiceFamily(installconfig.Family(a))
+		r.checkPeerFamily(installconfig.Family(a))
 	}
 	r.checkNodes()
 }
@@ -63,7 +64,7 @@ func (r *resolver) inUse(a netip.Addr) string {
 // checkServiceFamily requires a family of the cluster's Services.
 func (r *resolver) checkServiceFamily(family string) {
 	networks := r.c.ServiceNetworks
-	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return Family(n.Addr()) == family }) {
+	if len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return installconfig.Family(n.Addr()) == family }) {
 		return
 	}
 	r.badFlag(problem.FamilyOrder, "--address", family, "a family of networking.serviceNetwork, "+lists.Join(networks, " or ")+": the cluster has no other Services")
@@ -73,7 +74,7 @@ func (r *resolver) checkServiceFamily(family string) {
 // settings that differ between its versions.
 func (r *resolver) checkPeerFamily(family string) {
 	peers := r.plan.params.Peers
-	if len(peers) == 0 || slices.ContainsFunc(peers, func(p Peer) bool { return Family(p.Address.Addr()) == family }) {
+	if len(peers) == 0 || slices.ContainsFunc(peers, func(p Peer) bool { return installconfig.Family(p.Address.Addr()) == family }) {
 		return
 	}
 	r.badFlag(problem.FamilyOrder, "--bgp-peer", "no router with an "+family+" address", "one, for the "+family+" address: it is announced in sessions of its family")

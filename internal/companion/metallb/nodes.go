@@ -12,7 +12,7 @@ import (
 )
 
 // nodes returns the nodes with API servers: the given ones, or else those of the input.
-func (r *resolver) nodes() []Node {
+func (r *resolver) nodes() (out []Node) {
 	if len(r.q.Selector) > 0 {
 		if len(r.q.Nodes) > 0 {
 			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector is enough to find the API servers")
@@ -28,7 +28,16 @@ func (r *resolver) nodes() []Node {
 	if len(r.q.Nodes) > 0 {
 		return r.givenNodes()
 	}
-	return r.knownNodes()
+	if r.c == nil {
+		return nil
+	}
+	// The arbiter runs no API server, and the bootstrap host's goes away.
+	for _, p := range r.c.Config.Spec.Peers {
+		if p.Role == v1alpha1.RoleMaster {
+			out = append(out, Node{Name: p.Name, Addresses: p.Addresses})
+		}
+	}
+	return out
 }
 
 func (r *resolver) givenNodes() (out []Node) {
@@ -63,20 +72,6 @@ func (r *resolver) givenNodes() (out []Node) {
 			n.Addresses = append(n.Addresses, a)
 		}
 		out = append(out, n)
-	}
-	return out
-}
-
-// knownNodes returns the control-plane nodes whose addresses the input has. The arbiter runs no
-// API server, and the bootstrap host's goes away.
-func (r *resolver) knownNodes() (out []Node) {
-	if r.c == nil {
-		return nil
-	}
-	for _, p := range r.c.Config.Spec.Peers {
-		if p.Role == v1alpha1.RoleMaster {
-			out = append(out, Node{Name: p.Name, Addresses: p.Addresses})
-		}
 	}
 	return out
 }

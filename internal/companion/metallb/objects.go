@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/render/installconfig"
 	"github.com/vipgen/vipgen/templates"
 	"github.com/vipgen/vipgen/templates/manifest"
 )
@@ -96,7 +97,7 @@ func (p Params) Endpoints(only string) (out []Endpoint) {
 	for _, n := range p.Nodes {
 		for _, family := range p.Families() {
 			for _, a := range n.Addresses {
-				if Family(a) == family && (only == "" || only == family) {
+				if installconfig.Family(a) == family && (only == "" || only == family) {
 					out = append(out, Endpoint{n.Name, a})
 					break // one each: a second one would be the same server
 				}
@@ -108,7 +109,7 @@ func (p Params) Endpoints(only string) (out []Endpoint) {
 
 // Families returns the families of the addresses, in order.
 func (p Params) Families() (out []string) {
-	return lists.Map(p.Addresses, Family)
+	return lists.Map(p.Addresses, installconfig.Family)
 }
 
 // FamilyPolicy returns the ipFamilyPolicy of the Service.
@@ -146,14 +147,6 @@ func (p Params) ClientNames() []string {
 // Servers returns the addresses as kubeconfig servers.
 func (p Params) Servers() (out []string) {
 	return lists.Map(p.Addresses, func(a netip.Addr) string { return "https://" + netip.AddrPortFrom(a, uint16(p.Port)).String() })
-}
-
-// Family returns IPv4 or IPv6, the spelling of the Kubernetes API.
-func Family(a netip.Addr) string {
-	if a.Is4() {
-		return "IPv4"
-	}
-	return "IPv6"
 }
 
 // Object is a manifest with a name for its file.

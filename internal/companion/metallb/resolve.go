@@ -28,7 +28,13 @@ func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
 	r.checkNames()
 	r.checkTogether()
 	p.Addresses = r.addresses()
-	p.Port, p.TargetPort = r.ports()
+	p.TargetPort = v1alpha1.DefaultPorts.API
+	if c != nil {
+		p.TargetPort = c.Config.Spec.Ports.API
+	}
+	if p.Port = cmp.Or(q.Port, p.TargetPort); p.Port < 1 || p.Port > 65535 {
+		r.badFlag(problem.BadValue, "--port", fmt.Sprint(p.Port), "a port from 1 to 65535")
+	}
 	p.NodeLabels = r.labels("--announce-from", q.NodeLabels)
 	p.Selector = r.labels("--selector", q.Selector)
 	p.Peers = r.peers()
@@ -162,19 +168,6 @@ func (r *resolver) address(flag, text string) (netip.Addr, bool) {
 		return a, false
 	}
 	return a, true
-}
-
-func (r *resolver) ports() (port, target int) {
-	target = v1alpha1.DefaultPorts.API
-	if r.c != nil {
-		target = r.c.Config.Spec.Ports.API
-	}
-	port = r.q.Port
-	port = cmp.Or(port, target)
-	if port < 1 || port > 65535 {
-		r.badFlag(problem.BadValue, "--port", fmt.Sprint(port), "a port from 1 to 65535")
-	}
-	return port, target
 }
 
 // labels parses key=value pairs.

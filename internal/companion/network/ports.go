@@ -33,7 +33,6 @@ type Rule struct {
 	For string `json:"for"`
 }
 
-// Multicast groups.
 var (
 	vrrpGroups = []netip.Addr{vrrp.MulticastGroup4, vrrp.MulticastGroup6}
 	mdnsGroups = []netip.Addr{v1alpha1.MDNSGroup4, v1alpha1.MDNSGroup6}

@@ -204,7 +204,7 @@ func (s *steps) roll(p *Plan) {
 		AwaitPool("master", "2h"))...)
 	s.printf("\n`oc apply` ends with `created` for each MachineConfig, each `oc wait` with `condition met`")
 	s.printf("(but `Updating` of a pool without nodes, which never is).")
-	if keepsApart(p) {
+	if slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart }) {
 		s.printf("\n**Stop.** The report of `vipgen import` lists settings by which nodes with and without vipgen do not")
 		s.printf("receive each other's advertisements: split brain while the pool updates. Take them out first.")
 		return
@@ -220,10 +220,6 @@ func (s *steps) roll(p *Plan) {
 func AwaitPool(name, bound string) []string {
 	wait := "oc wait machineconfigpool " + name + " --for=condition="
 	return []string{wait + "Updating --timeout=5m", wait + "Updated --timeout=" + bound}
-}
-
-func keepsApart(p *Plan) bool {
-	return slices.ContainsFunc(p.Import.Lost, func(l importer.Loss) bool { return l.Apart })
 }
 
 func (s *steps) migration(p *Plan) {

@@ -188,8 +188,8 @@ func (c *analysis) settingsDiffer(e *event) bool {
 // agentStopped: the holder's agent received a signal to end.
 func (c *analysis) agentStopped(a, b *span, leaves time.Time) *Cause {
 	told := c.eventsIn(a.node, leaves.Add(-lookBack), leaves.Add(c.slack(a.node)), c.matching(events.AgentStopping))
-	if len(told) == 0 || c.startedSince(a.node, told[0].when, leaves) {
-		return nil
+	if len(told) == 0 || len(c.eventsIn(a.node, told[0].when.Add(time.Nanosecond), leaves, c.matching(events.AgentStarted))) > 0 {
+		return nil // none, or the agent started again since
 	}
 	c.addEvidence(told...)
 	ended := c.eventsIn(a.node, told[0].when, told[0].when.Add(longestStop), c.matching(events.AgentStopped))
@@ -220,10 +220,6 @@ func (c *analysis) ranAfter(node string, t time.Time) bool {
 
 // longAfter is longer than any record.
 const longAfter = 100 * 365 * 24 * time.Hour
-
-func (c *analysis) startedSince(node string, since, until time.Time) bool {
-	return len(c.eventsIn(node, since.Add(time.Nanosecond), until, c.matching(events.AgentStarted))) > 0
-}
 
 func (c *analysis) nextStart(node string, since time.Time) *event {
 	list := c.nodes[node]

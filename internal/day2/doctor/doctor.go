@@ -286,17 +286,11 @@ func (p *Report) addNode(name string, list []event) {
 }
 
 func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	return slices.MinFunc([]time.Time{a, b}, time.Time.Compare)
 }
 
 func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+	return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare)
 }
 
 // joinTime is the longest time between moves of VIPs that are shown as one.

@@ -131,13 +131,16 @@ var daemons = []string{"keepalived", "haproxy", "coredns"}
 
 var kinds = map[string]func(*importer, *source.Document, header){
 	"ControllerConfig": (*importer).readControllerConfig,
-	"Infrastructure":   config((*importer).readInfrastructure),
-	"DNS":              config((*importer).readDNS),
-	"Ingress":          config((*importer).readIngress),
-	"Network":          config((*importer).readNetwork),
-	"ClusterVersion":   config((*importer).readClusterVersion),
-	"Node":             (*importer).readNode,
-	"ConfigMap":        (*importer).readConfigMap,
+	"Infrastructure": config(func(i *importer, doc *source.Document, f *infrastructure) {
+		i.found = true
+		i.infrastructure(doc, "", f)
+	}),
+	"DNS":            config((*importer).readDNS),
+	"Ingress":        config((*importer).readIngress),
+	"Network":        config((*importer).readNetwork),
+	"ClusterVersion": config((*importer).readClusterVersion),
+	"Node":           (*importer).readNode,
+	"ConfigMap":      (*importer).readConfigMap,
 }
 
 // config returns a reader of a kind of config.openshift.io: others may have the same name.
@@ -184,11 +187,6 @@ func (i *importer) image(name, image string, at Place) {
 		return
 	}
 	i.images[name] = append(i.images[name], claim[string]{image, at, byState})
-}
-
-func (i *importer) readInfrastructure(doc *source.Document, f *infrastructure) {
-	i.found = true
-	i.infrastructure(doc, "", f)
 }
 
 func (i *importer) infrastructure(doc *source.Document, at string, f *infrastructure) {

@@ -30,7 +30,8 @@ func (i *importer) settle() *Result {
 	i.settlePools(&ic, &vc)
 	i.settleImages(&vc)
 	i.routerHealth()
-	i.settlePorts(&vc)
+	i.settlePort("port of the API", i.apiPorts, &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API)
+	i.settlePort("port of the router's health", i.routerPorts, &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth)
 	if vc.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerExternal {
 		i.settleVRRP(&ic, &vc)
 	}
@@ -207,11 +208,11 @@ func (i *importer) settleNetworks(ic *installFile) {
 }
 
 func (i *importer) guessNetworks(ic *installFile) {
-	api, ok := i.agreedQuietly(i.api)
+	api, ok := new(importer).agreedVIPs("", i.api) // settleVIPs reported its problems
 	if !ok {
 		return
 	}
-	for _, vip := range api {
+	for _, vip := range api.value {
 		var at claim[netip.Prefix]
 		found := false
 		for _, c := range slices.Concat(i.vipNetworks.sorted(), i.hostNetworks.sorted()) {
@@ -228,13 +229,6 @@ func (i *importer) guessNetworks(ic *installFile) {
 		i.carry("machine network", at.value.String(), at.at)
 		ic.Networking.Machine = append(ic.Networking.Machine, cidrFile{at.value})
 	}
-}
-
-// agreedQuietly is agreedVIPs without problems, which were reported before.
-func (i *importer) agreedQuietly(c claims[[]netip.Addr]) ([]netip.Addr, bool) {
-	quiet := &importer{}
-	best, ok := quiet.agreedVIPs("", c)
-	return best.value, ok
 }
 
 // proveReadable writes the VIPConfig and loads both files as `vipgen render` does. Where rules

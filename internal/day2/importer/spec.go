@@ -87,11 +87,6 @@ func (i *importer) settleImages(vc *v1alpha1.VIPConfig) {
 	}
 }
 
-func (i *importer) settlePorts(vc *v1alpha1.VIPConfig) {
-	i.settlePort("port of the API", i.apiPorts, &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API)
-	i.settlePort("port of the router's health", i.routerPorts, &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth)
-}
-
 func (i *importer) settlePort(what string, c claims[int], field *int, otherwise int) {
 	port, ok := usual(i, what, c)
 	switch by := v1alpha1.DefaultPorts.Owner(port.value); {

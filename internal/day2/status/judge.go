@@ -19,7 +19,10 @@ const staleAfter = 15 * time.Minute
 func (c *Cluster) judge() {
 	for i := range c.VIPs {
 		if v := &c.VIPs[i]; v.Routed {
-			c.judgeAnnouncers(v)
+			if len(v.Holders) == 0 {
+				nodes := lists.Map(v.Members, func(m Member) string { return m.Node })
+				c.find(noHolder, "", v.VIP.String(), "none of %s announces %s%s", firstNames(nodes), v.Instance, c.apart(nodes))
+			}
 		} else {
 			c.judgeHolders(v)
 			c.judgePeers(v)
@@ -48,13 +51,6 @@ func (c *Cluster) apart(nodes []string) string {
 		return fmt.Sprintf(" (read %v apart: the VIP may have moved meanwhile)", d.Round(time.Second))
 	}
 	return ""
-}
-
-func (c *Cluster) judgeAnnouncers(v *VIP) {
-	if len(v.Holders) == 0 {
-		nodes := lists.Map(v.Members, func(m Member) string { return m.Node })
-		c.find(noHolder, "", v.VIP.String(), "none of %s announces %s%s", firstNames(nodes), v.Instance, c.apart(nodes))
-	}
 }
 
 func (c *Cluster) judgeHolders(v *VIP) {

@@ -17,40 +17,30 @@ type Check struct {
 
 // The checks, in order.
 var (
-	OneHolder       = Check{"one-holder", "at most one node holds the VIP once the nodes have settled"}
-	NoOscillation   = Check{"no-oscillation", "the nodes settle after every change"}
-	Together        = Check{"together", "VIPs that share a port of the cloud are on one node"}
-	BootstrapKeeps  = Check{"bootstrap-keeps", "the bootstrap holds the API VIP until its API server has gone"}
-	IngressRouter   = Check{"ingress-router", "an ingress VIP is where a ready router of its own controller is, and never where no router answers"}
-	ownRouter       = Check{"own-router", "an ingress VIP is never where the routers are of other ingress controllers alone"}
-	Serves          = Check{"serves", "a node that can serve holds the VIP whenever there is one"}
-	NoNeedlessMove  = Check{"no-needless-move", "the VIP does not leave a node unless another serves better"}
-	alwaysChecked   = []Check{OneHolder, NoOscillation, Serves, NoNeedlessMove}
-	bootstrapChecks = []Check{BootstrapKeeps}
-	ingressChecks   = []Check{IngressRouter}
-	shardChecks     = []Check{IngressRouter, ownRouter}
-	togetherChecks  = []Check{Together}
+	OneHolder      = Check{"one-holder", "at most one node holds the VIP once the nodes have settled"}
+	NoOscillation  = Check{"no-oscillation", "the nodes settle after every change"}
+	Together       = Check{"together", "VIPs that share a port of the cloud are on one node"}
+	BootstrapKeeps = Check{"bootstrap-keeps", "the bootstrap holds the API VIP until its API server has gone"}
+	IngressRouter  = Check{"ingress-router", "an ingress VIP is where a ready router of its own controller is, and never where no router answers"}
+	ownRouter      = Check{"own-router", "an ingress VIP is never where the routers are of other ingress controllers alone"}
+	Serves         = Check{"serves", "a node that can serve holds the VIP whenever there is one"}
+	NoNeedlessMove = Check{"no-needless-move", "the VIP does not leave a node unless another serves better"}
 )
 
-func (s *Setup) checks() []Check {
-	out := alwaysChecked
-	if s.hasBootstrap() {
-		out = append(bootstrapChecks[:1:1], out...)
-	}
-	switch {
-	case s.Group.Role == v1alpha1.GroupIngress && s.Several:
-		out = append(shardChecks[:2:2], out...)
-	case s.Group.Role == v1alpha1.GroupIngress:
-		out = append(ingressChecks[:1:1], out...)
-	}
+func (s *Setup) checks() (out []Check) {
 	if s.Group.Together {
-		out = append(togetherChecks[:1:1], out...)
+		out = append(out, Together)
 	}
-	return out
-}
-
-func (s *Setup) hasBootstrap() bool {
-	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap })
+	if s.Group.Role == v1alpha1.GroupIngress {
+		out = append(out, IngressRouter)
+		if s.Several {
+			out = append(out, ownRouter)
+		}
+	}
+	if slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Facts.Role == v1alpha1.RoleBootstrap }) {
+		out = append(out, BootstrapKeeps)
+	}
+	return append(out, OneHolder, NoOscillation, Serves, NoNeedlessMove)
 }
 
 type violation struct {

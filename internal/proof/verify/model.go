@@ -11,7 +11,6 @@ import (
 // state is the set of working parts of a node: bit n is part n of its kind.
 type state uint8
 
-// part is a part of a node that works or not.
 type part struct {
 	// works and fails end a sentence that begins with the node's name.
 	works, fails string

@@ -121,7 +121,7 @@ func parse(text string) ([]Statement, error) {
 	var current Statement
 	push := func() {
 		top := &stack[len(stack)-1]
-		if len(current.Words) > 0 && !onlyHoles(current.Words) {
+		if slices.ContainsFunc(current.Words, func(w string) bool { return strings.Trim(w, Hole) != "" }) {
 			top.Body = append(top.Body, current)
 			count++
 		}
@@ -177,10 +177,6 @@ func reopen(top, current *Statement) bool {
 	}
 	*current, top.Body = top.Body[n-1], top.Body[:n-1]
 	return true
-}
-
-func onlyHoles(words []string) bool {
-	return !slices.ContainsFunc(words, func(w string) bool { return strings.Trim(w, Hole) != "" })
 }
 
 // comments are the characters that begin a comment.
