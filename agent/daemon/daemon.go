@@ -107,7 +107,6 @@ func (d *Daemon) Wanted() bool {
 	return d.wanted
 }
 
-// Status returns the state of the daemon.
 func (d *Daemon) Status() state.Daemon {
 	d.mu.Lock()
 	s := d.status

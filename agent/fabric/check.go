@@ -18,7 +18,6 @@ type Report struct {
 	Checks    []Check      `json:"checks"`
 }
 
-// Failed reports whether a check failed.
 func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Result == Fail })
 }

@@ -87,7 +87,6 @@ func (o Options) targets() (out []target, err error) {
 	return out, nil
 }
 
-// nodeAddress is an address of this node.
 type nodeAddress struct {
 	prefix netip.Prefix
 	link   int

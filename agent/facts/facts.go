@@ -38,8 +38,7 @@ type Nodes interface {
 // Source collects the facts of a node. The fields are set before its first use.
 type Source struct {
 	// Name is the node's name in the API, Role its pool.
-	Name, Role string
-	// ClusterConfig is the path of cluster.yaml.
+	Name, Role    string
 	ClusterConfig string
 	// Kept is the path of a copy of the last valid cluster.yaml, used after restarts;
 	// empty for none.

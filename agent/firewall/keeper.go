@@ -19,7 +19,6 @@ const (
 	readEvery = 10 * time.Second
 )
 
-// State is the state of a redirect.
 type State struct {
 	// Redirect is the wanted redirect.
 	Redirect Redirect
@@ -116,7 +115,6 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// keeperRun is one run of a Keeper.
 type keeperRun struct {
 	*Keeper
 	now     func() time.Time

@@ -72,7 +72,6 @@ func NewBoard() *Board {
 	return &Board{facts: map[string]state.Fact{}, changed: make(chan struct{}, 1)}
 }
 
-// Set sets a fact.
 func (b *Board) Set(f state.Fact) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

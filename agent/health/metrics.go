@@ -18,7 +18,6 @@ type Metrics struct {
 // time-out.
 var buckets = []float64{0.001, 0.005, 0.025, 0.1, 0.3, 1, 3}
 
-// NewMetrics returns metrics.
 func NewMetrics() *Metrics {
 	labels := []string{"check"}
 	return &Metrics{

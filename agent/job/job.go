@@ -60,8 +60,7 @@ type Kind struct {
 	Kept string
 	// Watch sets what the job needs of the API besides the nodes; nil for nothing.
 	Watch func(role string, o *nodes.Options)
-	// New returns the job.
-	New func(Environment) Job
+	New   func(Environment) Job
 	// Probed describes what `probe` checks.
 	Probed string
 	// Probe checks the job's daemon after the job itself has answered; nil for none.

@@ -21,7 +21,6 @@ func LastReload(at time.Time, problem string) []string {
 	return []string{"  last reload", last, problem}
 }
 
-// FirstLine returns the first line of a text.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	return first
@@ -30,7 +29,6 @@ func FirstLine(text string) string {
 // Addresses joins addresses with spaces.
 func Addresses(list []netip.Addr) string { return lists.Join(list, " ") }
 
-// Either returns yes or no.
 func Either(is bool, yes, no string) string {
 	if is {
 		return yes

@@ -2,7 +2,6 @@ package state
 
 import "time"
 
-// ReportKind is the kind of a Report.
 const ReportKind = "NodeStatus"
 
 // Report is the output of `vipgen-agent status -o json`: the published states of a node's

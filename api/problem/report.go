@@ -15,7 +15,6 @@ func (r *Report) Problem(p Problem) {
 	r.List = append(r.List, p)
 }
 
-// Add adds an error.
 func (r *Report) Add(code Code, field, found, expected, hint string) {
 	r.Problem(Problem{Severity: Error, Code: code, Field: field, Found: found, Expected: expected, Hint: hint})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Terminal reports whether a stream is a terminal.
 func Terminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -43,7 +42,6 @@ func Colours(stream any) Palette {
 	return Palette(Terminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
-// Paint colours text.
 func (p Palette) Paint(c Colour, text string) string {
 	if !p || c == Plain || text == "" {
 		return text

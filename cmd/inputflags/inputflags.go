@@ -23,7 +23,6 @@ type Flags struct {
 // Title is the title of the flags in help.
 const Title = "Input flags"
 
-// Add adds the flags to a command.
 func (f *Flags) Add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVarP(&f.Config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")

@@ -168,7 +168,6 @@ type Millis int64
 // MillisOf rounds down.
 func MillisOf(d time.Duration) Millis { return Millis(d.Milliseconds()) }
 
-// Duration returns the duration.
 func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
 
 // subject returns the subject of an event: its last event is its current state.

@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// ErrOther is the error for a file that is not regular.
 var ErrOther = errors.New("not a regular file")
 
 // Root opens files: an *os.Root, or the file system by FS.

@@ -159,7 +159,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	return r.n, nil
 }
 
-// Write writes all of p.
 func (c *conn) Write(p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var r result

@@ -83,12 +83,10 @@ func (d *Drawing) Rect(x, y, w, h float64, class, title string) {
 	fmt.Fprintf(&d.body, "><title>%s</title></rect>\n", escape(title))
 }
 
-// Dot draws a circle.
 func (d *Drawing) Dot(x, y, r float64, class string) {
 	fmt.Fprintf(&d.body, `<circle cx="%s" cy="%s" r="%s" class="%s"/>`+"\n", num(x), num(y), num(r), escape(class))
 }
 
-// Line draws a line.
 func (d *Drawing) Line(x1, y1, x2, y2 float64, class string) {
 	fmt.Fprintf(&d.body, `<path d="M%s %sL%s %s" class="%s"/>`+"\n", num(x1), num(y1), num(x2), num(y2), escape(class))
 }
@@ -135,7 +133,6 @@ func Fit(text string, size, width float64) string {
 	return string(letters[:min(n, len(letters))]) + "…"
 }
 
-// Write writes the drawing with a height.
 func (d *Drawing) Write(w io.Writer, height float64) error {
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %[1]s %[2]s" width="%[3]s" height="%[4]s" style="max-width:100%%;height:auto">
 <title>%[5]s</title>

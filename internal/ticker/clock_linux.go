@@ -77,7 +77,6 @@ func (c *clock) wakeUpAt(at time.Time) {
 	}
 }
 
-// clockAlarm is an alarm of a clock.
 type clockAlarm struct {
 	clock *clock
 	at    time.Time         // while it waits

@@ -72,5 +72,4 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return context.WithTimeout(ctx, d)
 }
 
-// Stop stops the ticks.
 func (t *Ticker) Stop() { t.alarm.Stop() }

@@ -47,8 +47,7 @@ type Loop interface {
 type Node struct {
 	Facts *facts.Facts
 	// Conf is the configuration, from which Membership leaves out instances.
-	Conf *keepalived.Conf
-	// Wanted reports whether keepalived runs.
+	Conf   *keepalived.Conf
 	Wanted bool
 	// RemoveVIPs removes VIPs that an earlier keepalived left, while none runs.
 	RemoveVIPs func()

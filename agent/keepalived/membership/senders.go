@@ -43,7 +43,6 @@ func Senders(i *keepalived.Instance, nodes []v1alpha1.Peer) []guard.Sender {
 	return []guard.Sender{{From: from}, {FullTTL: true}}
 }
 
-// Addresses returns all addresses of peers.
 func Addresses(peers []v1alpha1.Peer) (out []netip.Addr) {
 	for _, p := range peers {
 		out = append(append(out, p.Addresses...), p.Elsewhere...)
