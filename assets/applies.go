@@ -21,12 +21,8 @@ func (e Entry) Applies(words []string, role, release string) bool {
 	if !slices.Contains(strings.Fields(e.Roles), role) {
 		return false
 	}
-	for _, word := range strings.Fields(e.Where) {
-		if !slices.Contains(words, word) {
-			return false
-		}
-	}
-	return Within(release, e.From, e.To)
+	missing := func(word string) bool { return !slices.Contains(words, word) }
+	return !slices.ContainsFunc(strings.Fields(e.Where), missing) && Within(release, e.From, e.To)
 }
 
 // BalancerManifests returns the static pods of OpenShift's own load balancer on nodes of a
@@ -74,15 +70,6 @@ var mentions = []string{"keepalived", "haproxy", "kube-vip", "nodeip-configurati
 // has to list it: by its path, or by its name or text. Rows of the contract may name others
 // too, that vipgen's units rely on.
 func Concerns(name, text string) bool {
-	for _, p := range places {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	for _, word := range mentions {
-		if strings.Contains(name, word) || strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(name, p) }) ||
+		slices.ContainsFunc(mentions, func(word string) bool { return strings.Contains(name, word) || strings.Contains(text, word) })
 }

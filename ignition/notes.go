@@ -1,6 +1,6 @@
 package ignition
 
-import "strings"
+import "github.com/vipgen/vipgen/internal/lists"
 
 // notes lists everything in a config besides files and units, in a fixed order. Users, proxies
 // and certificates are counted only, since their content may be secret.
@@ -38,11 +38,7 @@ func (c config) notes(doc *Document) {
 }
 
 func (d *Document) addNamesNote(what string, things []named) {
-	names := make([]string, len(things))
-	for i, t := range things {
-		names[i] = t.String()
-	}
-	if len(names) > 0 {
-		d.addNote("%s: %s", what, strings.Join(names, ", "))
+	if len(things) > 0 {
+		d.addNote("%s: %s", what, lists.Join(things, ", "))
 	}
 }

@@ -173,11 +173,6 @@ func inNodeNetworks(spec *v1alpha1.ClusterConfigSpec, list []installconfig.Prefi
 	}
 	host.DefaultRoute4, host.DefaultRoute6 = four == 1, len(list)-four == 1
 	networks := spec.NodeNetworks([]v1alpha1.Interface{host})
-	var out []netip.Addr
-	for _, p := range list {
-		if v1alpha1.InNetworks(networks, p.Addr()) {
-			out = append(out, p.Addr())
-		}
-	}
-	return out
+	addresses := lists.Map(list, func(p installconfig.Prefix) netip.Addr { return p.Addr() })
+	return lists.Filter(addresses, func(a netip.Addr) bool { return v1alpha1.InNetworks(networks, a) })
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/arpnd"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Result is the outcome of a check.
@@ -52,10 +52,10 @@ func unused(macs []net.HardwareAddr, others []netip.Addr) Check {
 	c := passed("unused", "answers: %d", len(macs))
 	switch {
 	case len(others) > 0:
-		return c.failed(Fail, fmt.Sprintf("%s answers for it, and for %s: proxy ARP or ND, or a host with all these addresses", list(macs), list(others)),
+		return c.failed(Fail, fmt.Sprintf("%s answers for it, and for %s: proxy ARP or ND, or a host with all these addresses", lists.Join(macs, ", "), lists.Join(others, ", ")),
 			"disable proxy ARP on routers of this subnet; if these addresses are in use, name another one")
 	case len(macs) > 0:
-		return c.failed(Fail, list(macs)+" answers for it: the address is in use", "name an address that is not in use")
+		return c.failed(Fail, lists.Join(macs, ", ")+" answers for it: the address is in use", "name an address that is not in use")
 	}
 	return c
 }
@@ -97,7 +97,7 @@ func resolved(macs []net.HardwareAddr, holder, previous net.HardwareAddr) Check 
 	case has(macs, previous):
 		return c.failed(Fail, "the network answers with the previous holder "+previous.String()+": ARP or ND suppression that has not learned the move", "disable suppression, or have it learn from gratuitous ARP")
 	case len(macs) > 1 || !has(macs, holder):
-		return c.failed(Fail, fmt.Sprintf("%s answers, and the holder is %s: proxy ARP or ND", list(macs), holder), "disable proxy ARP and ND for this subnet")
+		return c.failed(Fail, fmt.Sprintf("%s answers, and the holder is %s: proxy ARP or ND", lists.Join(macs, ", "), holder), "disable proxy ARP and ND for this subnet")
 	}
 	return c
 }
@@ -148,12 +148,4 @@ func advertised(mode string, got, other answer) Check {
 		return c.failed(Warning, "some are lost", "see why the network loses packets: VIPs move when three in a row are lost")
 	}
 	return c
-}
-
-func list[T fmt.Stringer](items []T) string {
-	var texts []string
-	for _, i := range items {
-		texts = append(texts, i.String())
-	}
-	return strings.Join(texts, ", ")
 }

@@ -76,9 +76,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	run := keeperRun{Keeper: k, now: time.Now}
 	defer run.generations.Close()
 	run.state.Since = run.now()
-	interval := k.Interval
-	interval = cmp.Or(interval, defaultInterval)
-	ticks := ticker.New(interval)
+	ticks := ticker.New(cmp.Or(k.Interval, defaultInterval))
 	defer ticks.Stop()
 
 	redirects, serving := k.Redirects, k.Serving

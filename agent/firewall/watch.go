@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/mdlayher/netlink"
@@ -53,10 +54,5 @@ func watch(ctx context.Context) (<-chan struct{}, error) {
 // namesTable reports whether a message names the table: messages about tables, chains and
 // rules contain its name as a zero-terminated string.
 func namesTable(messages []netlink.Message) bool {
-	for _, message := range messages {
-		if bytes.Contains(message.Data, []byte(TableName+"\x00")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(messages, func(m netlink.Message) bool { return bytes.Contains(m.Data, []byte(TableName+"\x00")) })
 }

@@ -134,9 +134,5 @@ func (f *TrackFiles) write(name string, value int) error {
 func (f *TrackFiles) Values() []TrackValue {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []TrackValue
-	for _, name := range slices.Sorted(maps.Keys(f.values)) {
-		out = append(out, TrackValue{Name: name, Value: f.values[name]})
-	}
-	return out
+	return lists.Map(slices.Sorted(maps.Keys(f.values)), func(name string) TrackValue { return TrackValue{Name: name, Value: f.values[name]} })
 }

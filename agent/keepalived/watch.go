@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/ticker"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -61,10 +62,8 @@ func (j *Job) observe() bool {
 	if err != nil {
 		return lost // the next change or resync tries again
 	}
-	var held, vips []netip.Addr
-	for _, a := range list {
-		held = append(held, netdump.IP(a))
-	}
+	held := lists.Map(list, netdump.IP)
+	var vips []netip.Addr
 	var instances []keepalived.Instance
 	if d != nil {
 		vips, instances = d.vips(), d.conf.Instances

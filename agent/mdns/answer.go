@@ -1,9 +1,12 @@
 package mdns
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // legacyTTL bounds the TTL in responses to plain resolvers (RFC 6762 section 6.7).
@@ -55,12 +58,7 @@ func (r records) lookup(q dns.Question) records {
 		return nil
 	}
 	named := r.named(q.Name)
-	var found records
-	for _, rr := range named {
-		if q.Qtype == dns.TypeANY || rr.Header().Rrtype == q.Qtype {
-			found = append(found, rr)
-		}
-	}
+	found := lists.Filter(named, func(rr dns.RR) bool { return q.Qtype == dns.TypeANY || rr.Header().Rrtype == q.Qtype })
 	if unique := named.unique(); len(found) == 0 && len(unique) > 0 {
 		found = records{unique.negative()}
 	}
@@ -73,11 +71,8 @@ func (r records) negative() dns.RR {
 	header.Rrtype = dns.TypeNSEC
 	out := &dns.NSEC{Hdr: header, NextDomain: header.Name}
 	for _, kind := range []uint16{dns.TypeA, dns.TypeTXT, dns.TypeAAAA, dns.TypeSRV} { // as the bitmap has them
-		for _, rr := range r {
-			if rr.Header().Rrtype == kind {
-				out.TypeBitMap = append(out.TypeBitMap, kind)
-				break
-			}
+		if slices.ContainsFunc(r, func(rr dns.RR) bool { return rr.Header().Rrtype == kind }) {
+			out.TypeBitMap = append(out.TypeBitMap, kind)
 		}
 	}
 	return out
@@ -88,12 +83,7 @@ func (r records) negative() dns.RR {
 func (r records) additional(rr dns.RR) records {
 	switch rr := rr.(type) {
 	case *dns.PTR:
-		instance := r.named(rr.Ptr).unique()
-		var out records
-		for _, rr := range instance {
-			out = append(append(out, rr), r.additional(rr)...)
-		}
-		return out
+		return lists.FlatMap(r.named(rr.Ptr).unique(), func(rr dns.RR) []dns.RR { return append(records{rr}, r.additional(rr)...) })
 	case *dns.SRV:
 		return r.named(rr.Target)
 	case *dns.A, *dns.AAAA:
@@ -105,12 +95,7 @@ func (r records) additional(rr dns.RR) records {
 // known reports whether the querier has the record for long enough (RFC 6762 section
 // 7.1).
 func known(answers []dns.RR, rr dns.RR) bool {
-	for _, answer := range answers {
-		if same(answer, rr) && answer.Header().Ttl >= rr.Header().Ttl/2 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(answers, func(a dns.RR) bool { return same(a, rr) && a.Header().Ttl >= rr.Header().Ttl/2 })
 }
 
 // response returns a multicast response with additional records.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
@@ -49,11 +50,11 @@ type socket struct {
 func join(at place) (*group, error) {
 	g := &group{packets: make(chan packet), closed: make(chan struct{})}
 	var errs []error
-	if source, ok := at.source4(); ok {
-		fd, err := socket4(at.link, source)
+	if len(at.addresses) > 0 && at.addresses[0].Is4() { // IPv4 comes first
+		fd, err := socket4(at.link, at.addresses[0])
 		errs = append(errs, g.add(fd, group4, err))
 	}
-	if at.hasIPv6() {
+	if at.linkLocal || slices.ContainsFunc(at.addresses, netip.Addr.Is6) {
 		fd, err := socket6(at.link)
 		errs = append(errs, g.add(fd, group6, err))
 	}

@@ -25,17 +25,6 @@ func (p place) equal(other place) bool {
 		slices.Equal(p.addresses, other.addresses)
 }
 
-func (p place) source4() (addr netip.Addr, ok bool) {
-	if len(p.addresses) > 0 && p.addresses[0].Is4() {
-		return p.addresses[0], true
-	}
-	return netip.Addr{}, false
-}
-
-func (p place) hasIPv6() bool {
-	return p.linkLocal || slices.ContainsFunc(p.addresses, netip.Addr.Is6)
-}
-
 // locate finds the running link with the first wanted address that any link has, and the
 // wanted addresses usable on it. Without such a link the place has none.
 func locate(wanted []netip.Addr) (place, error) {

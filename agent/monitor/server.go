@@ -69,11 +69,9 @@ func (s *Server) Run(ctx context.Context) {
 		s.Log.Error("cannot serve metrics and health", "error", err)
 		return
 	}
-	look := s.Poll
-	look = cmp.Or(look, time.Second)
 	l := listeners{all: all, metrics: metrics, log: s.Log}
 	defer l.close()
-	tick := ticker.New(look)
+	tick := ticker.New(cmp.Or(s.Poll, time.Second))
 	defer tick.Stop()
 	var outside []netip.Addr
 	for n := 0; ; n++ {

@@ -120,11 +120,9 @@ func Choose(s Snapshot, spec *v1alpha1.ClusterConfigSpec, p Preference) Choice {
 	configured := newSurvey(s, vips, Link.unconfigured, Snapshot.on)
 	c := Choice{Interfaces: configured.usable()}
 	c.Rejected = lists.Filter(found.rejected, func(r Rejected) bool { return !r.Address.IsLoopback() })
-	for _, r := range configured.rejected {
-		if !slices.ContainsFunc(found.rejected, func(f Rejected) bool { return f.Interface == r.Interface && f.Address == r.Address }) {
-			c.Unconfigured = append(c.Unconfigured, r)
-		}
-	}
+	c.Unconfigured = lists.Filter(configured.rejected, func(r Rejected) bool {
+		return !slices.ContainsFunc(found.rejected, func(f Rejected) bool { return f.Interface == r.Interface && f.Address == r.Address })
+	})
 	c.Addresses = lists.Map(families(spec), func(f Family) Chosen { return found.pick(f, spec, p) })
 	c.RemoteWorker = found.isRemote(spec, p.Hints)
 	return c

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lazy"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Preference holds what decides on a node's address besides its networks.
@@ -102,11 +103,7 @@ func ReadRegistered(root string) ([]netip.Addr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the addresses of the Node: %s: %w", servingCertificate, err)
 	}
-	var out []netip.Addr
-	for _, ip := range cert.IPAddresses {
-		out = append(out, addr(ip))
-	}
-	return out, nil
+	return lists.Map(cert.IPAddresses, addr), nil
 }
 
 // registered returns a current address of the Node; of several, the preferred one.

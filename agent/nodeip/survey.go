@@ -84,17 +84,8 @@ func (s Snapshot) byMetric() []Route {
 
 // defaultRoutes returns all default routes, those of family f first.
 func (s survey) defaultRoutes(f Family) []defaultRoute {
-	out := slices.Clone(s.routes)
-	slices.SortStableFunc(out, func(a, b defaultRoute) int {
-		switch {
-		case a.family == b.family:
-			return 0
-		case a.family == f:
-			return -1
-		}
-		return 1
-	})
-	return out
+	other := func(r defaultRoute) bool { return r.family != f }
+	return append(slices.DeleteFunc(slices.Clone(s.routes), other), lists.Filter(s.routes, other)...)
 }
 
 func (s survey) onlyUp() survey {

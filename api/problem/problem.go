@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Severity decides whether a problem stops the work.
@@ -93,11 +95,7 @@ type List []Problem
 
 // Error returns the report, one problem per line.
 func (l List) Error() string {
-	lines := make([]string, len(l))
-	for i, p := range l {
-		lines[i] = p.String()
-	}
-	return strings.Join(lines, "\n")
+	return lists.Join(l, "\n")
 }
 
 // Err returns the list if it holds an error, else nil.
@@ -115,13 +113,7 @@ func (l List) Errors() List { return l.only(Error) }
 func (l List) Warnings() List { return l.only(Warning) }
 
 func (l List) only(s Severity) List {
-	var out List
-	for _, p := range l {
-		if p.Severity == s {
-			out = append(out, p)
-		}
-	}
-	return out
+	return lists.Filter(l, func(p Problem) bool { return p.Severity == s })
 }
 
 // Sort orders the list by file, line, column, field and code, so that a report follows the file

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Announce selects how the network finds the nodes that have the VIPs.
@@ -174,11 +176,6 @@ func (n *BGPNodes) Selects(name string, addresses []netip.Addr) bool {
 }
 
 // PeersOf returns the routers with which a node has sessions.
-func (b *BGP) PeersOf(name string, addresses []netip.Addr) (out []BGPPeer) {
-	for _, p := range b.Peers {
-		if p.Nodes.Selects(name, addresses) {
-			out = append(out, p)
-		}
-	}
-	return out
+func (b *BGP) PeersOf(name string, addresses []netip.Addr) []BGPPeer {
+	return lists.Filter(b.Peers, func(p BGPPeer) bool { return p.Nodes.Selects(name, addresses) })
 }

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // NodeNetworks returns the networks of the nodes' addresses, as a node with these interfaces
@@ -92,13 +94,8 @@ func (s *ClusterConfigSpec) holdsVIP(n netip.Prefix) bool {
 }
 
 // VIPNetworks returns the networks that hold VIPs.
-func (s *ClusterConfigSpec) VIPNetworks(networks []netip.Prefix) (out []netip.Prefix) {
-	for _, n := range networks {
-		if s.holdsVIP(n) {
-			out = append(out, n)
-		}
-	}
-	return out
+func (s *ClusterConfigSpec) VIPNetworks(networks []netip.Prefix) []netip.Prefix {
+	return lists.Filter(networks, s.holdsVIP)
 }
 
 // WithNetworks returns addresses with the prefix lengths of their known or assumed networks, or

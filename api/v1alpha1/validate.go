@@ -12,6 +12,7 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/internal/lazy"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 type checker struct{ list problem.List }
@@ -47,11 +48,7 @@ func required[T enum[T]](c *checker, field string, got T) {
 }
 
 func alternatives[T ~string](want []T) string {
-	words := make([]string, len(want))
-	for i, w := range want {
-		words[i] = string(w)
-	}
-	return strings.Join(words, " or ")
+	return strings.Join(lists.Map(want, func(w T) string { return string(w) }), " or ")
 }
 
 // releasePattern matches a release with or without its patch level and suffix.

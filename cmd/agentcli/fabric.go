@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/agent/fabric"
+	"github.com/vipgen/vipgen/agent/nodeip"
 	"github.com/vipgen/vipgen/cmd/command"
 )
 
@@ -76,7 +77,7 @@ Exit code 1: a check failed.`,
 }
 
 // knownVIPs returns the VIPs of cluster.yaml, none on a node without it.
-func (a *app) knownVIPs() (out []netip.Addr, err error) {
+func (a *app) knownVIPs() ([]netip.Addr, error) {
 	spec, err := a.cluster()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -84,10 +85,7 @@ func (a *app) knownVIPs() (out []netip.Addr, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range spec.Groups {
-		out = append(out, g.VIPs...)
-	}
-	return out, nil
+	return nodeip.VIPs(spec), nil
 }
 
 func (a *app) checkFabric(ctx context.Context, options fabric.Options, o command.Format) error {

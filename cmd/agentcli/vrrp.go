@@ -3,12 +3,12 @@ package agentcli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 )
 
@@ -75,12 +75,8 @@ func (a *app) scanVRRP(ctx context.Context, interfaces []string, duration time.D
 	w := command.Table(a.out)
 	fmt.Fprintln(w, "ID\tFAMILY\tVRRP\tPRIORITY\tEVERY\tSOURCE\tINTERFACE\tSENT BY\tADDRESSES")
 	for _, r := range scan.Routers {
-		var held []string
-		for _, addr := range r.Addresses {
-			held = append(held, addr.String())
-		}
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%v\t%s\t%s\t%s\t%s\n", r.ID, r.Family, r.Version, r.Priority,
-			time.Duration(r.Interval)*time.Millisecond, r.Source, r.Interface, r.Mode, strings.Join(held, " "))
+			time.Duration(r.Interval)*time.Millisecond, r.Source, r.Interface, r.Mode, lists.Join(r.Addresses, " "))
 	}
 	return w.Flush()
 }

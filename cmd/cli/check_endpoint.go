@@ -161,7 +161,8 @@ func endpointText(p *printer, r *endpoint.Report, now time.Time) {
 		p.line("    for         %s", names(leaf))
 		p.line("    name        %s: %s", r.ServerName, verdict(e.NameOK))
 		p.line("    valid       %s to %s (%s): %s", day(leaf.NotBefore), day(leaf.NotAfter), validFor(leaf.NotAfter, now), verdict(e.TimeOK))
-		p.line("    from        %s: %s", issuers(e.Chain), verdict(e.TrustOK))
+		issuers := slices.Compact(lists.Map(e.Chain, func(c endpoint.Certificate) string { return c.Issuer }))
+		p.line("    from        %s: %s", strings.Join(issuers, ", from "), verdict(e.TrustOK))
 		if y := e.Ready; y != nil {
 			p.line("  %-13s HTTP %d", y.Path, y.Status)
 		}
@@ -204,11 +205,6 @@ func resolvedBy(d endpoint.DNS) string {
 func names(c endpoint.Certificate) string {
 	all := slices.Concat(c.Names, lists.Map(c.Addresses, netip.Addr.String))
 	return cmp.Or(strings.Join(all, ", "), "no name")
-}
-
-func issuers(chain []endpoint.Certificate) string {
-	by := lists.Map(chain, func(c endpoint.Certificate) string { return c.Issuer })
-	return strings.Join(slices.Compact(by), ", from ")
 }
 
 func verdict(ok bool) string {

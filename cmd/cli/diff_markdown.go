@@ -25,8 +25,7 @@ func (r *diffReport) markdown(b *printer) {
 			if row.drains {
 				effect = "**" + effect + "**"
 			}
-			why := []string{}
-			why = append(why, lists.Map(row.reasons, func(r diff.Reason) string { return codeCell(r.Change) })...)
+			why := lists.Map(row.reasons, func(r diff.Reason) string { return codeCell(r.Change) })
 			if row.note != "" {
 				why = append(why, row.note)
 			}

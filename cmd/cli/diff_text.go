@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/vipgen/vipgen/cmd/command"
@@ -164,7 +163,7 @@ func (p *printer) overlaps(title string, list []diff.Overlap) {
 	}
 	p.line("%s", title)
 	p.in(func() {
-		for _, o := range slices.Clone(list) {
+		for _, o := range list {
 			same := ""
 			if o.Same {
 				same = ", with the same contents"

@@ -27,9 +27,7 @@ func GroupFlags(flags *pflag.FlagSet, title string, names ...string) {
 }
 
 func printHelp(c *cobra.Command, _ []string) {
-	text := c.Long
-	text = cmp.Or(text, c.Short+".")
-	fmt.Fprintf(c.OutOrStdout(), "%s\n\n", strings.TrimSpace(text))
+	fmt.Fprintf(c.OutOrStdout(), "%s\n\n", strings.TrimSpace(cmp.Or(c.Long, c.Short+".")))
 	_ = c.Usage()
 }
 

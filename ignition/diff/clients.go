@@ -172,10 +172,7 @@ func oldAddress(after *v1alpha1.ClusterConfigSpec, vip netip.Addr) string {
 
 // followUps returns the changes that are needed outside of the nodes.
 func followUps(s *v1alpha1.ClusterConfigSpec, g *v1alpha1.Group, from, to netip.Addr) (out []string) {
-	names := slices.Clone(g.Domains)
-	for i, d := range names {
-		names[i] = "*." + d
-	}
+	names := lists.Map(g.Domains, func(d string) string { return "*." + d })
 	if g.Role == v1alpha1.GroupAPI {
 		names = s.APINames(g)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // releaseAnnotation is the annotation of rendered MachineConfigs with the operator's OpenShift
@@ -59,12 +60,9 @@ func orders(release string) []order {
 // inPool returns the MachineConfigs of a pool in merge order. Nodes of a custom pool get the
 // worker's too.
 func inPool(docs []ignition.Document, pool string, by order) []ignition.Document {
-	var out []ignition.Document
-	for _, d := range docs {
-		if d.Role == pool || d.Role == v1alpha1.RoleWorker && isCustomPool(pool) {
-			out = append(out, d)
-		}
-	}
+	out := lists.Filter(docs, func(d ignition.Document) bool {
+		return d.Role == pool || d.Role == v1alpha1.RoleWorker && isCustomPool(pool)
+	})
 	slices.SortStableFunc(out, by)
 	return out
 }

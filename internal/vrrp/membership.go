@@ -139,11 +139,9 @@ func reachablePeers(s *v1alpha1.ClusterConfigSpec, n *v1alpha1.Node, g *v1alpha1
 		return bind.Source.Contains(vip) && bind.Source.Contains(a) ||
 			slices.ContainsFunc(networks, func(m netip.Prefix) bool { return m.Contains(vip) && m.Contains(a) })
 	}
-	for _, p := range peers {
-		if slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within) {
-			reachable = append(reachable, p)
-		}
-	}
+	reachable = lists.Filter(peers, func(p v1alpha1.Peer) bool {
+		return slices.ContainsFunc(p.Addresses, within) || slices.ContainsFunc(p.Elsewhere, within)
+	})
 	ingress, unicast := g.Role == v1alpha1.GroupIngress, mode != v1alpha1.ModeMulticast && !sharesFirst(s, n, bind)
 	switch here := within(bind.Source.Addr()); {
 	case !here && ingress && networkHasNodes(s, n, vip, within):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Nodes returns the data of the hosts file: every node by its name, and by its name in
@@ -43,24 +44,13 @@ func Nodes(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) *Conf {
 func named(c *v1alpha1.ClusterConfig, n *v1alpha1.Node) []v1alpha1.Peer {
 	self := v1alpha1.Peer{Name: n.Name, Role: n.Role}
 	networks := c.Spec.NodeNetworks(n.Interfaces)
-	for _, i := range n.Interfaces {
-		for _, a := range i.Addresses {
-			if v1alpha1.InNetworks(networks, a.Addr()) {
-				self.Addresses = append(self.Addresses, a.Addr())
-			}
-		}
-	}
+	self.Addresses = lists.Filter(v1alpha1.OwnAddresses(n.Interfaces), func(a netip.Addr) bool { return v1alpha1.InNetworks(networks, a) })
 	if len(self.Addresses) == 0 && c.Spec.LoadBalancer == v1alpha1.LoadBalancerNone {
 		self.Addresses = n.Own(networks)
 	}
-	all := []v1alpha1.Peer{self}
-	for _, p := range n.Peers {
-		if p.Name != n.Name {
-			all = append(all, p)
-		}
-	}
+	others := lists.Filter(n.Peers, func(p v1alpha1.Peer) bool { return p.Name != n.Name })
 	// The bootstrap host may be called localhost.
-	all = slices.DeleteFunc(all, func(p v1alpha1.Peer) bool { return p.Unnamed || p.Role == v1alpha1.RoleBootstrap })
+	all := slices.DeleteFunc(append([]v1alpha1.Peer{self}, others...), func(p v1alpha1.Peer) bool { return p.Unnamed || p.Role == v1alpha1.RoleBootstrap })
 	first := func(p v1alpha1.Peer) int {
 		if p.Role == v1alpha1.RoleMaster || p.Role == v1alpha1.RoleArbiter {
 			return 0

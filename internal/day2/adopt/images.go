@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,10 +73,7 @@ func registriesOf(export *diff.Cluster) (names []string, known bool) {
 		if json.Unmarshal([]byte(item.Text), &secret) != nil {
 			return nil, false
 		}
-		for name := range secret.Auths {
-			names = append(names, name)
-		}
-		return names, true
+		return slices.Collect(maps.Keys(secret.Auths)), true
 	}
 	return nil, false
 }

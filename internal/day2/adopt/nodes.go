@@ -6,17 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
 	"github.com/vipgen/vipgen/internal/day2/importer"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // addressNotes adds a note for the nodes whose address would differ, by the export. An address that
 // kubelet's drop-in has, or the Node alone, stays whatever the hints are; only a VIP is never a node's.
 func (p *Plan) addressNotes() {
-	var vips []netip.Addr
-	for _, g := range p.cluster.Config.Spec.Groups {
-		vips = append(vips, g.VIPs...)
-	}
+	vips := lists.FlatMap(p.cluster.Config.Spec.Groups, func(g v1alpha1.Group) []netip.Addr { return g.VIPs })
 	for _, n := range p.observed.Nodes {
 		for i, has := range n.Addresses {
 			family := func(a netip.Addr) bool { return a.Is4() == has.Is4() && !slices.Contains(vips, a) }

@@ -177,8 +177,7 @@ func (s *steps) canary(p *Plan) {
 		return
 	}
 	name := p.options.Canary
-	nodes := strings.Join(p.options.CanaryNodes, " ")
-	nodes = cmp.Or(nodes, "NODE")
+	nodes := cmp.Or(strings.Join(p.options.CanaryNodes, " "), "NODE")
 	s.title("The canary pool "+name, "step")
 	s.printf("It has workers that are the first to run vipgen. The others keep OpenShift's own")
 	s.printf("keepalived; both take part in its elections. A control-plane node cannot be in a custom pool: of")

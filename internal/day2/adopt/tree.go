@@ -50,10 +50,9 @@ func (p *Plan) Files() ([]render.OutputFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []render.OutputFile
-	for _, f := range rendered {
-		out = append(out, render.OutputFile{Path: RenderedDir + f.Path, Data: f.Data})
-	}
+	out := lists.Map(rendered, func(f render.OutputFile) render.OutputFile {
+		return render.OutputFile{Path: RenderedDir + f.Path, Data: f.Data}
+	})
 	canary, err := p.canaryFiles()
 	if err != nil {
 		return nil, err

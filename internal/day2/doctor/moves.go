@@ -25,12 +25,6 @@ func (s *span) ends() bool { return !s.open }
 
 func (s *span) covers(t time.Time) bool { return !t.Before(s.from) && (s.open || t.Before(s.to)) }
 
-func (r *records) spansOf(instance string) (out []span) {
-	out = append(out, lists.FlatMap(r.names, func(name string) []span { return holdings(name, instance, r.nodes[name]) })...)
-	slices.SortStableFunc(out, func(a, b span) int { return a.from.Compare(b.from) })
-	return out[max(0, len(out)-maxSpans):]
-}
-
 // maxSpans bounds the examined spans of an instance, the newest.
 const maxSpans = 4000
 
@@ -90,7 +84,9 @@ const (
 )
 
 func (r *records) movesOf(instance string) (out []Move) {
-	spans := r.spansOf(instance)
+	spans := lists.FlatMap(r.names, func(name string) []span { return holdings(name, instance, r.nodes[name]) })
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	spans = spans[max(0, len(spans)-maxSpans):]
 	r.settle(instance, spans)
 	var changes []time.Time
 	for _, s := range spans {
@@ -180,8 +176,7 @@ func (r *records) silentSince(s *span, instance string) time.Time {
 // downTime returns how long a backup waits for advertisements (RFC 9568, section 6.1), by the
 // node's last settings: 3 intervals and the skew, which is at most one more.
 func (r *records) downTime(node string) time.Duration {
-	interval := r.interval(node)
-	interval = cmp.Or(interval, time.Second)
+	interval := cmp.Or(r.interval(node), time.Second)
 	return 3*interval + interval*3/4
 }
 

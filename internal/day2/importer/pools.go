@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -125,12 +126,7 @@ func (m *machineConfigs) relevant(i *importer, docs []configDoc) []render.File {
 			byPath[f.Path] = render.File{Name: name, Data: f.Contents}
 		}
 	}
-	var out []render.File
-	for _, f := range byPath {
-		out = append(out, f)
-	}
-	slices.SortFunc(out, func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return slices.SortedFunc(maps.Values(byPath), func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func nodePath(p string) bool {

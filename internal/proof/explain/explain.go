@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/proof/verify"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/render"
@@ -140,11 +141,9 @@ func holders(s *verify.Setup) []Holder {
 
 func holder(g *v1alpha1.Group, role string) Holder {
 	base, terms := vrrp.PriorityTerms(g, role)
-	h := Holder{Role: role, Priority: base, Most: vrrp.FullPriority(g, role)}
-	for _, t := range terms {
-		h.Terms = append(h.Terms, Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning})
-	}
-	return h
+	return Holder{Role: role, Priority: base, Most: vrrp.FullPriority(g, role), Terms: lists.Map(terms, func(t vrrp.Term) Term {
+		return Term{Name: t.Name, Points: t.Points, Veto: t.Points == 0, Meaning: t.Meaning}
+	})}
 }
 
 // successorPriority returns the priority of a healthy successor: not the bootstrap's, which no
