@@ -3,8 +3,6 @@ package daemon
 import (
 	"context"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -12,9 +10,9 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-// APIServer is a kube-apiserver with the Node authorizer and RBAC, or kubeapi's stand-in for
-// one. Its certificates are like OpenShift's: the one served without SNI is for the service
-// network, and others are for localhost and for the internal name of the API.
+// APIServer is kubeapi's stand-in for a kube-apiserver with the Node authorizer and RBAC. Its
+// certificates are like OpenShift's: the one served without SNI is for the service network, and
+// others are for localhost and for the internal name of the API.
 type APIServer struct {
 	// CA signs all certificates.
 	CA *authority.Authority
@@ -28,22 +26,8 @@ type APIServer struct {
 	server kubeapi.Server
 }
 
-// NewAPIServer starts an empty etcd and an API server at 127.0.0.1, and returns when it is
-// ready. domain is the cluster's.
-func NewAPIServer(t testing.TB, domain string) *APIServer {
-	t.Helper()
-	testkit.Live(t)
-	at, dir := FreePort(t), t.TempDir()
-	t.Cleanup(func() { showLogs(t, dir) })
-	plane, err := kubeapi.NewReal(kubeapi.RealConfig{
-		Dir: dir, Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"),
-		Domain: domain, Addr: at.Addr(), Port: at.Port(),
-	})
-	return newAPIServer(t, domain, at, plane, err)
-}
-
-// NewStandIn is NewAPIServer with kubeapi's stand-in, which is far cheaper, at an address of
-// loopback.
+// NewStandIn starts an API server without objects at an address of loopback, and returns when it
+// is ready. domain is the cluster's.
 func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 	t.Helper()
 	port := FreePort(t).Port()
@@ -57,22 +41,6 @@ func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.
 	testkit.Cleanup(t, plane.Close)
 	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
 	return s.Replica(at.Addr().String())
-}
-
-// showLogs prints the end of the programs' output if the test failed.
-func showLogs(t testing.TB, dir string) {
-	t.Helper()
-	for _, pattern := range []string{"*.log", "*/*.log"} {
-		logs, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is valid
-		for _, log := range logs {
-			data, err := os.ReadFile(log)
-			if err != nil {
-				t.Error(err)
-			}
-			name, _ := filepath.Rel(dir, log)
-			show(t, name, string(data))
-		}
-	}
 }
 
 // FreePort returns a port of 127.0.0.1 that no other program gets until a server listens there.
