@@ -36,8 +36,10 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 	if first && s.Kept != "" {
 		before, _, _ = readCluster(s.Kept)
 	}
+	// With the file of another cluster, the nodes of this one would release their VIPs and claim those.
 	if err == nil && before != nil && before.Spec.Domain != cluster.Spec.Domain {
-		err = otherCluster(before, cluster)
+		err = fmt.Errorf("cluster.yaml of %s on a node of %s: install this cluster's; if the node changed clusters, remove /etc/*/.vipgen-cluster.yaml and reboot it",
+			cluster.Spec.Domain, before.Spec.Domain)
 	}
 	switch {
 	case err == nil:
@@ -56,13 +58,6 @@ func (s *Source) loadCluster() (*v1alpha1.ClusterConfig, error) {
 		return nil, err
 	}
 	return s.cluster, nil
-}
-
-// otherCluster returns the error of a file with VIPs of another cluster: with it, the nodes of
-// this one would release theirs and claim those.
-func otherCluster(before, cluster *v1alpha1.ClusterConfig) error {
-	return fmt.Errorf("cluster.yaml of %s on a node of %s: install this cluster's; if the node changed clusters, remove /etc/*/.vipgen-cluster.yaml and reboot it",
-		cluster.Spec.Domain, before.Spec.Domain)
 }
 
 func readCluster(path string) (*v1alpha1.ClusterConfig, []byte, error) {

@@ -82,7 +82,7 @@ nothing for.`,
   vipgen external-lb plan install-config.yaml -o json`,
 	}
 	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
-		plan, err := a.externalPlan(c, installConfig, &f)
+		plan, err := quietPlan(a, c, installConfig, &f.Flags, f.options, externallb.Load)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (f *externalRenderFlags) validate() error {
 }
 
 func (a *app) externalRender(c *cobra.Command, installConfig string, f *externalRenderFlags) error {
-	plan, err := a.externalPlan(c, installConfig, &f.externalFlags)
+	plan, err := quietPlan(a, c, installConfig, &f.Flags, f.options, externallb.Load)
 	if err != nil {
 		return err
 	}
@@ -212,14 +212,6 @@ func oneFile(files []render.OutputFile, name string) ([]render.OutputFile, error
 		return files, nil
 	}
 	return found[:1], nil
-}
-
-func (a *app) externalPlan(c *cobra.Command, installConfig string, f *externalFlags) (*externallb.Plan, error) {
-	x, err := f.options()
-	if err != nil {
-		return nil, command.Usage(c, err)
-	}
-	return quietPlan(a, installConfig, &f.Flags, x, externallb.Load)
 }
 
 func (f *externalFlags) options() (externallb.Options, error) {

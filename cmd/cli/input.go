@@ -136,8 +136,12 @@ func (a *app) quietCluster(installConfig string, f *inputflags.Flags) (*render.C
 }
 
 // quietPlan is quietCluster for a plan that is made of a cluster and of options of its own.
-func quietPlan[Options, Plan any](a *app, installConfig string, f *inputflags.Flags, x Options,
+func quietPlan[Options, Plan any](a *app, c *cobra.Command, installConfig string, f *inputflags.Flags, options func() (Options, error),
 	load func(render.Sources, render.Options, Options) (*Plan, problem.List)) (*Plan, error) {
+	x, err := options()
+	if err != nil {
+		return nil, command.Usage(c, err)
+	}
 	sources, o, err := f.Given(&a.Reader, installConfig)
 	if err != nil {
 		return nil, err

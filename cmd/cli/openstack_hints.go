@@ -46,7 +46,7 @@ Documentation: ` + command.Pages + `vips.md#openstack`,
     --port master=demo-master-0 --port worker=demo-worker-0 > vips.tf`,
 	}
 	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
-		plan, err := a.openstackPlan(c, installConfig, &f)
+		plan, err := quietPlan(a, c, installConfig, &f.Flags, f.options, openstack.Load)
 		if err != nil {
 			return err
 		}
@@ -72,14 +72,6 @@ Documentation: ` + command.Pages + `vips.md#openstack`,
 	flags.StringVar(&f.network, "network", "", "`name` of the network to create missing ports of VIPs in")
 	o.Add(c, "script", "terraform", "json")
 	return c
-}
-
-func (a *app) openstackPlan(c *cobra.Command, installConfig string, f *openstackFlags) (*openstack.Plan, error) {
-	x, err := f.options()
-	if err != nil {
-		return nil, command.Usage(c, err)
-	}
-	return quietPlan(a, installConfig, &f.Flags, x, openstack.Load)
 }
 
 func (f *openstackFlags) options() (openstack.Options, error) {
