@@ -107,7 +107,7 @@ func TestBootstrap(t *testing.T) {
 		says string
 		want Bootstrap
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		known Bootstrap
 		steps []step
@@ -122,8 +122,7 @@ func TestBootstrap(t *testing.T) {
 		{"no address", unknown, []step{{"somewhere", unknown}, {"127.0.0.1", unknown}, {"fe80::1%eth0", unknown}}},
 		{"no address any more", at("192.0.2.9"), []step{{"somewhere", at("192.0.2.9")}}},
 		{"there again, wherever that is", gone, []step{{"somewhere", unknown}, {"", gone}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := &logBuffer{}
 			changes := 0
@@ -201,7 +200,7 @@ func TestRouters(t *testing.T) {
 		}
 		return p
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		pods           []*podObject
 		ready, present []string
 		foreign        bool // to the controller "default"
@@ -216,8 +215,7 @@ func TestRouters(t *testing.T) {
 		"its own was evicted":    {[]*podObject{pod("blue", "Running", true), pod("default", "Failed", false)}, []string{"blue"}, []string{"blue"}, true},
 		"two of another's":       {[]*podObject{pod("blue", "Running", true), pod("blue", "Pending", false)}, []string{"blue"}, []string{"blue"}, true},
 		"another's has finished": {[]*podObject{pod("blue", "Succeeded", false)}, nil, nil, false},
-	}
-	for name, tt := range tests {
+	} {
 		var kept []router
 		for _, p := range tt.pods {
 			kept = append(kept, newRouter(p))

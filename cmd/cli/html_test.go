@@ -24,15 +24,14 @@ func TestPages(t *testing.T) {
 	lay(t, map[string]string{
 		"before.yaml": machineConfigs("1"), "after.yaml": machineConfigs("2"),
 	})
-	tests := []struct {
+	for _, tt := range []struct {
 		name, args string
 		code       int
 		wants      []string
 	}{
 		{"diff", "diff before.yaml after.yaml", command.Finding, []string{"from", "before.yaml", "reboot", "+evil </pre><script>2", "contents: changed (not shown: a secret)", "<script>'\"&"}},
 		{"diff-same", "diff a a", command.OK, []string{"No difference.", "no difference"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append(strings.Fields(tt.args), "-o", "html")
 			out := exits(t, tt.code, args...).out

@@ -84,7 +84,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 	lay(t, map[string]string{"full/mine": "mine"})
 	before := snapshot(t, ".")
-	tests := []struct {
+	for _, tt := range []struct {
 		args string
 		code int
 		want []string
@@ -100,8 +100,7 @@ func TestImportRefuses(t *testing.T) {
 		{"import baremetal --base-domain A_B", command.Input, []string{"--base-domain: expected"}},
 		{"import baremetal/cluster/state.yaml", command.Input, []string{"found nothing of a cluster", "[missing-field]"}},
 		{"import baremetal/worker-0", command.Input, []string{"baseDomain: found no domain", "[no-vips]"}},
-	}
-	for _, tt := range tests {
+	} {
 		exits(t, tt.code, strings.Fields(tt.args)...).silently().reports(tt.want...).lacks("hunter2")
 	}
 	testkit.Equal(t, before, snapshot(t, "."))

@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 	for i := range all {
 		all[i] = i + 1
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		clusters []string
 		foreign  []Foreign
@@ -80,8 +80,7 @@ func TestFind(t *testing.T) {
 		{name: "no field", clusters: []string{"a " + net + " 2n"}, reserved: []int{2}, collisions: "2:a", unsolved: "a"},
 		{name: "at the end", clusters: []string{"a " + net + " 255", "b " + net + " 255", "c " + net + " 1"}, collisions: "255:a,b", overrides: "b 255>2"},
 		{name: "seen", clusters: []string{"a " + net + " 5", "b " + other + " 5"}, foreign: []Foreign{{ID: 5, Source: netip.MustParseAddr("192.0.2.9")}}, collisions: "5:a", overrides: "a 5>6"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var list []Cluster
 			for _, c := range tt.clusters {
