@@ -117,9 +117,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	code, body, err := get(t, "127.0.0.1", number, "/metrics")
 	for _, want := range []string{"vipgen_healthy 1", `vipgen_daemon_restarts_total{daemon="haproxy"} 3`, "go_goroutines ", "process_resident_memory_bytes "} {
-		if !strings.Contains(body, want) {
-			t.Errorf("/metrics has no %q: %d %v", want, code, err)
-		}
+		testkit.Contains(testkit.In(t, code, err), body, want)
 	}
 	took := time.Since(began)
 	if n, most := asked.Load(), 1+int64(took/fresh); n < 1 || n > most {

@@ -43,9 +43,7 @@ func TestControlPlaneLists(t *testing.T) {
 		if role(record.Labels) == v1alpha1.RoleMaster {
 			want = 1
 		}
-		if in != want {
-			t.Errorf("%v: in %d lists, want %d", slices.Sorted(maps.Keys(set)), in, want)
-		}
+		testkit.Equal(testkit.In(t, slices.Sorted(maps.Keys(set))), want, in)
 	}
 }
 

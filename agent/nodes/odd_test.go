@@ -85,15 +85,11 @@ func (w *watchedNodes) check(t testing.TB) {
 		Name: "master-0", Role: v1alpha1.RoleMaster, Labels: s.Self.Labels, Peers: s.Peers,
 		Interfaces: []v1alpha1.Interface{{Name: "ens3", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}, DefaultRoute4: true}},
 	}
-	if err := n.Validate().Err(); err != nil {
-		t.Fatalf("the facts of this node: %v", err)
-	}
+	testkit.Must(t, n.Validate().Err())
 	c := oddCluster()
 	api := keepalived.New(c, n).Instances[0]
 	testkit.Equal(t, api.Peers, testkit.Addrs("192.0.2.11", "192.0.2.12"))
-	if servers := haproxy.New(c, n).Backends; len(servers) != 3 {
-		t.Errorf("API servers %v", servers)
-	}
+	testkit.Equal(testkit.In(t, "API servers"), 3, len(haproxy.New(c, n).Backends))
 	n.Name, n.Role, n.Labels = "worker-9", v1alpha1.RoleWorker, nil
 	ingress := keepalived.New(c, n).Instances[0]
 	for _, a := range testkit.Addrs("192.0.2.20", "192.0.2.21", "192.0.2.22") {
@@ -145,9 +141,7 @@ func TestHardCase37OddNode(t *testing.T) {
 			w := watchNodes(t, append(goodNodes(), c.node))
 			w.check(t)
 			s, _ := w.Current()
-			if got := len(s.Peers) == 6; got != c.peer {
-				t.Errorf("it is a peer: %v; peers %v", got, describe(s.Peers))
-			}
+			testkit.Equal(testkit.In(t, describe(s.Peers)), c.peer, len(s.Peers) == 6)
 			for _, p := range s.Peers {
 				if len(p.Addresses) > maxNodeAddresses {
 					t.Errorf("%s has %d addresses", p.Name, len(p.Addresses))
@@ -156,9 +150,7 @@ func TestHardCase37OddNode(t *testing.T) {
 			if lines := strings.Count(w.log.String(), "Nodes ignored"); (c.logged != "") != (lines == 1) || !strings.Contains(w.log.String(), c.logged) {
 				t.Errorf("the log does not have %q once:\n%s", c.logged, w.log.String())
 			}
-			if got := w.invalid.Load(); (got == 1) != (c.logged != "") {
-				t.Errorf("%d Nodes are counted as invalid", got)
-			}
+			testkit.Equal(t, c.logged != "", w.invalid.Load() == 1)
 			if w.log.Len() > 4<<10 {
 				t.Errorf("the log has %d bytes", w.log.Len())
 			}

@@ -125,9 +125,7 @@ func FuzzDecodeState(f *testing.F) {
 		testkit.Must(t, err)
 		again, err := decodeState(out, "demo")
 		testkit.Must(testkit.In(t, out), err)
-		if again.Bootstrap != known.Bootstrap {
-			t.Errorf("bootstrap %+v, then %+v", known.Bootstrap, again.Bootstrap)
-		}
+		testkit.Equal(testkit.In(t, "bootstrap"), known.Bootstrap, again.Bootstrap)
 		for i := range known.Nodes {
 			known.Nodes[i].invalid = nil // it was logged, and is not stored
 			if !known.Nodes[i].equal(again.Nodes[i]) {

@@ -112,9 +112,7 @@ func (h *host) awaitPeers(w *Watcher, stale bool, want ...string) {
 func (h *host) awaitLines(text string, times int) {
 	h.t.Helper()
 	await(h.t, h.log, fmt.Sprintf("%d lines with %q", times, text), func() bool { return h.log.lines(text) >= times })
-	if n := h.log.lines(text); n != times {
-		h.t.Errorf("%d lines with %q, want %d:\n%s", n, text, times, h.log)
-	}
+	testkit.Equal(testkit.In(h.t, text, h.log), times, h.log.lines(text))
 }
 
 func describe(peers []v1alpha1.Peer) []string {
@@ -315,9 +313,7 @@ func TestRotation(t *testing.T) {
 		addr := fmt.Sprintf("192.0.2.%d", 98+i)
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
-		if n := h.log.lines("credentials rotated"); n != rotated {
-			t.Error("credentials were taken from a file that has none")
-		}
+		testkit.Equal(testkit.In(t, "credentials from a file that has none"), rotated, h.log.lines("credentials rotated"))
 	}
 	stop()
 	await(t, h.log, "no connection", func() bool { return len(connections(t, server)) == 0 })

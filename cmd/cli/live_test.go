@@ -196,9 +196,7 @@ func TestLiveMatchesOffline(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for name, want := range snapshot(t, "offline") {
-		if got := read(t, "live"+strings.TrimPrefix(name, "offline")); got != want {
-			t.Errorf("%s: %s", name, cmp.Diff(want, got))
-		}
+		testkit.Equal(testkit.In(t, name), want, read(t, "live"+strings.TrimPrefix(name, "offline")))
 	}
 	if calls := read(t, filepath.Join(dir, "calls")); strings.Contains(strings.ToLower(calls), "secret") {
 		t.Errorf("Secrets are read:\n%s", calls)

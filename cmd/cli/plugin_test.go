@@ -29,9 +29,7 @@ func TestPluginNames(t *testing.T) {
 	testkit.WriteFile(t, filepath.Join(dir, "vipgen-data"), nil)
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, "vipgen-folder"), 0o755))
 	for _, name := range []string{"2", "one", "two-words"} {
-		if found := findPlugin(name); found != filepath.Join(dir, "vipgen-"+name) {
-			t.Errorf("%q is %q", name, found)
-		}
+		testkit.Equal(testkit.In(t, name), filepath.Join(dir, "vipgen-"+name), findPlugin(name))
 	}
 	script(t, filepath.Join(dir, "vipgen-below"), "one", "")
 	for _, name := range []string{"", "-", "--help", "Upper", "a_b", "..", "/", "below/one", "../other", dir + "/vipgen-one", "data", "folder", "none", "one\n", "one "} {

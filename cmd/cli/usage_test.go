@@ -45,9 +45,7 @@ func TestUsage(t *testing.T) {
 		}
 		exits(t, command.Input, args...).reports(tt.want, " --help'.").silently()
 	}
-	if after := snapshot(t, "."); len(after) != len(before) {
-		t.Errorf("written: %v", after)
-	}
+	testkit.Equal(t, len(before), len(snapshot(t, ".")))
 }
 
 // Errors are coloured at a terminal, unless NO_COLOR is set, and nowhere else.

@@ -112,9 +112,7 @@ func TestVerifyExternalLoadBalancer(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"vipgen.yaml": "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec: {loadBalancer: {type: External}}\n"})
 	for _, name := range []string{"verify", "explain"} {
-		if out := must(t, name); out != noGroupsText+"\n" {
-			t.Errorf("%s: %s", name, out)
-		}
+		testkit.Equal(testkit.In(t, name), noGroupsText+"\n", must(t, name))
 		testkit.Lacks(testkit.In(t, name), must(t, name, "-o", "json"), "null")
 	}
 }

@@ -38,13 +38,9 @@ func expect(t *testing.T, path, data string, mode fs.FileMode) {
 	t.Helper()
 	info, err := os.Lstat(path)
 	testkit.Must(t, err)
-	if info.Mode() != mode {
-		t.Errorf("mode %v, want %v", info.Mode(), mode)
-	}
+	testkit.Equal(t, mode, info.Mode())
 	got := testkit.ReadFile(t, path)
-	if string(got) != data {
-		t.Errorf("holds %q, want %q", got, data)
-	}
+	testkit.Equal(t, data, string(got))
 }
 
 func TestWrite(t *testing.T) {
@@ -141,9 +137,7 @@ func TestRemove(t *testing.T) {
 func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Fatalf("mounting needs root: %v", err)
-	}
+	testkit.Must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, options))
 	t.Cleanup(func() {
 		testkit.Check(t, unix.Unmount(dir, unix.MNT_DETACH))
 	})
