@@ -129,6 +129,7 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 	}
 	m := a.begin(n, condition{Effect: effectUnsure})
 	api := a.begin(n, condition{Effect: effectUnsureAPI})
+	unknown := a.begin(n, condition{Effect: effectDisowned}) // its own API server may hang
 	var restore func(context.Context) error
 	err := a.reread(func() (err error) {
 		restore, err = n.Overwrite(ctx, odd)
@@ -138,6 +139,7 @@ func (a *act) oddNode(ctx context.Context) (undo, error) {
 		err := a.recover(ctx, m, "", a.afterNetwork(), func() error {
 			return a.reread(func() error { return restore(ctx) })
 		})
+		unknown.end(0)
 		api.end(a.settle(a.bounds.Apply + a.bounds.BackendUp))
 		return err
 	}, err
