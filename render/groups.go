@@ -40,7 +40,9 @@ func (p place) at() string {
 }
 
 func placesOf(docs layers, list []installconfig.Address) []place {
-	return lists.Map(list, func(a installconfig.Address) place { return place{Addr: a.Addr, docs: docs, field: a.Field, computed: a.Default} })
+	return lists.Map(list, func(a installconfig.Address) place {
+		return place{Addr: a.Addr, docs: docs, field: a.Field, computed: a.Default}
+	})
 }
 
 func (r *resolver) collectVIPs() {

@@ -23,8 +23,8 @@ take vipgen-bgp, which is this program with a speaker. The environment variable 
 holds the name of this node. At SIGTERM it withdraws the VIPs, such that other nodes take
 over first, and ends.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent bgp --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
-	Port: func(p v1alpha1.Ports) int { return p.BGPMonitor },
-	Conf: v1alpha1.BGPKept,
+	Port:    func(p v1alpha1.Ports) int { return p.BGPMonitor },
+	Conf:    v1alpha1.BGPKept,
 	Watch: func(role string, o *nodes.Options) {
 		o.RouterPods = role != v1alpha1.RoleBootstrap && role != v1alpha1.RoleArbiter
 	},
