@@ -26,6 +26,7 @@ import (
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
 	"github.com/vipgen/vipgen/templates/keepalived"
+	"github.com/vipgen/vipgen/templates/manifest"
 )
 
 const (
@@ -108,7 +109,7 @@ func newMeasurement(b *testing.B) *measurement {
 	sockets := host.Path(filepath.Dir(v1alpha1.HAProxySocket)) // in the pod any user may write there, such as HAProxy's
 	testkit.Must(b, os.MkdirAll(sockets, 0o755))
 	testkit.Must(b, os.Chmod(sockets, 0o777))
-	m := &measurement{B: b, host: host, api: daemon.NewAPI(b), table: tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0), jobs: []*job{
+	m := &measurement{B: b, host: host, api: daemon.NewRealAPI(b, host), table: tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0), jobs: []*job{
 		{name: "keepalived", pod: "keepalived", conf: v1alpha1.KeepalivedConf, names: v1alpha1.KeepalivedConf, up: "daemon started"},
 		{name: "haproxy", pod: "haproxy", conf: v1alpha1.HAProxyConf, names: v1alpha1.HAProxyConf, up: "daemon started"},
 		{name: "firewall", pod: "haproxy", up: "redirect placed"},
@@ -117,7 +118,14 @@ func newMeasurement(b *testing.B) *measurement {
 		{name: "mdns", pod: "mdns-publisher", up: "announced=true", protocol: time.Second},
 	}}
 	fmt.Fprintln(m.table, "\nwhat\tmeasured\taim\t\t")
-	m.api.Serve(host, nodeName(0))
+	testkit.Must(b, m.api.Serve(host, nodeName(0)).AwaitReady(b.Context()))
+	for name, collection := range map[string]string{manifest.ClusterRole: "clusterroles", manifest.ClusterRoleBinding: "clusterrolebindings"} {
+		data, err := manifest.Render(name, manifest.Params{})
+		testkit.Must(b, err)
+		role := daemon.Object{}
+		testkit.Must(b, yaml.Unmarshal(data, &role))
+		m.api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, role)
+	}
 	m.serveConfig()
 	return m
 }

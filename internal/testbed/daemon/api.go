@@ -19,10 +19,15 @@ const (
 	etcdNamespace  = "openshift-etcd"
 )
 
+// domain is the cluster's.
+const domain = "demo.example.com"
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 // Object is an object of the API.
 type Object map[string]any
 
-// API is the stand-in for the API of cluster demo.example.com, changed by an administrator. A
+// API is the API of cluster demo.example.com, or the stand-in for it, changed by an administrator. A
 // change needs a running server. Servers that stop continue to serve for as long as a test
 // takes.
 type API struct {
@@ -33,7 +38,21 @@ type API struct {
 // NewAPI makes an API without servers and objects.
 func NewAPI(t testing.TB) *API {
 	t.Helper()
-	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: "demo.example.com", ShutdownDelay: time.Hour})
+	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: domain, ShutdownDelay: time.Hour})
+	return newAPI(t, plane, err)
+}
+
+// NewRealAPI is NewAPI with an etcd on a host, where Serve starts kube-apiserver.
+func NewRealAPI(t testing.TB, h *Host) *API {
+	t.Helper()
+	plane, err := kubeapi.NewReal(kubeapi.RealConfig{
+		Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Node: h.Node, Addr: loopback, Domain: domain,
+	})
+	return newAPI(t, plane, err)
+}
+
+func newAPI(t testing.TB, plane kubeapi.Plane, err error) *API {
+	t.Helper()
 	testkit.Must(t, err)
 	testkit.Cleanup(t, plane.Close)
 	return &API{plane, t}
@@ -42,11 +61,11 @@ func NewAPI(t testing.TB) *API {
 // Serve starts an API server on a host, and gives the node of that name credentials.
 func (a *API) Serve(h *Host, name string) kubeapi.Server {
 	a.t.Helper()
-	server, err := a.plane.Server(h.Node, netip.MustParseAddr("127.0.0.1")) // a port that no test uses
+	server, err := a.plane.Server(h.Node, loopback) // a port that no test uses
 	testkit.Must(a.t, err)
 	testkit.Must(a.t, server.Launch())
 	for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} { // of nodes, and of the bootstrap host
-		_, err := kubeapi.WriteKubeconfig(h.Path("/"), dir, a.plane.CA(), name, "api-int.demo.example.com:6443")
+		_, err := kubeapi.WriteKubeconfig(h.Path("/"), dir, a.plane.CA(), name, "api-int."+domain+":6443")
 		testkit.Must(a.t, err)
 	}
 	return server
