@@ -21,6 +21,9 @@ func (r *resolver) announceOf(own v1alpha1.Announce) v1alpha1.Announce {
 	return cmp.Or(own, r.in.VIP.Spec.Announce, v1alpha1.AnnounceVRRP)
 }
 
+// elected reports whether keepalived elects the holders of the VIPs of a group.
+func (r *resolver) elected(g groupPlan) bool { return !r.announceOf(g.Announce).Routed() }
+
 // announceOfIngress returns the value of the default ingress controller's VIPs, or "".
 func (r *resolver) announceOfIngress() v1alpha1.Announce {
 	for _, g := range r.in.VIP.Spec.Ingress {

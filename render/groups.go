@@ -211,11 +211,10 @@ func workerSelector() map[string]string {
 // addVRRP adds the VRRP instances of the groups whose holders keepalived elects.
 func (r *resolver) addVRRP(groups []groupPlan) {
 	name := r.in.Install.Name
-	elected := func(g groupPlan) bool { return !r.announceOf(g.Announce).Routed() }
-	ids := r.routerIDs(lists.Filter(groups, elected))
+	ids := r.routerIDs(lists.Filter(groups, r.elected))
 	for i := range groups {
 		g := &groups[i]
-		if !elected(*g) {
+		if !r.elected(*g) {
 			continue
 		}
 		g.Instance = name + "_" + strings.ToUpper(string(g.Role))

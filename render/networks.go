@@ -107,7 +107,7 @@ func (r *resolver) machineNetworkList() string {
 func (r *resolver) machineNetworks(groups []v1alpha1.Group) []netip.Prefix {
 	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: r.in.VIP.Spec.LoadBalancer.Type, Announce: r.in.VIP.Spec.Announce, Groups: groups,
 		MachineNetworks: installconfig.Prefixes(r.in.Install.MachineNetworks)}
-	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal || spec.Routed() && !spec.ByVRRP() {
+	if spec.LoadBalancer == v1alpha1.LoadBalancerExternal || spec.OnlyRouted() {
 		return spec.MachineNetworks
 	}
 	for _, is4 := range []bool{true, false} {

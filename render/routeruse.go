@@ -18,7 +18,7 @@ func (in *Input) RouterUses() routerids.Cluster {
 	r := &resolver{in: in}
 	r.collectVIPs()
 	spec := v1alpha1.ClusterConfigSpec{LoadBalancer: in.VIP.Spec.LoadBalancer.Type}
-	planned := lists.Filter(r.groups(r.domain()), func(g groupPlan) bool { return !r.announceOf(g.Announce).Routed() })
+	planned := lists.Filter(r.groups(r.domain()), r.elected)
 	if spec.LoadBalancer != v1alpha1.LoadBalancerInCluster || len(planned) == 0 {
 		c.Networks = installconfig.Prefixes(in.Install.MachineNetworks)
 		return c

@@ -30,7 +30,7 @@ func (s *ClusterConfigSpec) NodeNetworks(interfaces []Interface) []netip.Prefix 
 // machine network is taken to be in a UsualNetwork.
 func (s *ClusterConfigSpec) AssumedNetworks() []netip.Prefix {
 	return s.networks(func(vip netip.Addr) (netip.Prefix, bool) {
-		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal && !s.onlyRouted()
+		return UsualNetwork(vip), s.LoadBalancer != LoadBalancerExternal && !s.OnlyRouted()
 	})
 }
 
@@ -54,7 +54,7 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	outside := s.VIPsOutside()
 	for _, n := range s.MachineNetworks {
 		family := func(vip netip.Addr) bool { return vip.Is4() == n.Addr().Is4() }
-		if s.LoadBalancer == LoadBalancerExternal || s.onlyRouted() || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
+		if s.LoadBalancer == LoadBalancerExternal || s.OnlyRouted() || !slices.ContainsFunc(outside, family) || s.holdsVIP(n) {
 			add(n)
 		}
 	}
@@ -66,11 +66,12 @@ func (s *ClusterConfigSpec) networks(find func(vip netip.Addr) (netip.Prefix, bo
 	return out
 }
 
-func (s *ClusterConfigSpec) onlyRouted() bool { return s.Routed() && !s.ByVRRP() }
+// OnlyRouted reports whether routers know all VIPs that nodes have.
+func (s *ClusterConfigSpec) OnlyRouted() bool { return s.Routed() && !s.ByVRRP() }
 
 // onSubnets returns the groups whose VIPs tell where nodes are.
 func (s *ClusterConfigSpec) onSubnets() []Group {
-	if s.onlyRouted() {
+	if s.OnlyRouted() {
 		return s.Groups
 	}
 	return s.Elected().Groups

@@ -101,8 +101,7 @@ func statusText(b *printer, c *status.Cluster) {
 		for _, job := range []string{"keepalived", "haproxy", "firewall", "coredns", "mdns"} {
 			does, _, _ := strings.Cut(n.Jobs[job], ":")
 			if job == "keepalived" {
-				does = strings.TrimPrefix(does+", "+n.Jobs["bgp"], ", ")
-				does = strings.TrimSuffix(does, ", ")
+				does = strings.Join(slices.DeleteFunc([]string{does, n.Jobs["bgp"]}, func(s string) bool { return s == "" }), ", ")
 			}
 			cells = append(cells, cmp.Or(strings.TrimPrefix(does, "redirect "), "-"))
 			if job == "firewall" {
