@@ -31,6 +31,8 @@ type Nodes interface {
 	Routers() (r nodes.Routers, known bool)
 	// Announce publishes the VRRP settings of this node to the others.
 	Announce(text string)
+	// Confirm asks the API servers anew, soon, whether the list is current.
+	Confirm()
 	// Changed holds a value after changes. It has one reader.
 	Changed() <-chan struct{}
 }

@@ -127,5 +127,8 @@ func (f *File) Routers() (r nodes.Routers, known bool) { return r, false }
 // Announce implements Nodes: a list of nodes announces nothing.
 func (f *File) Announce(string) {}
 
+// Confirm implements Nodes: the file is read as it changes.
+func (f *File) Confirm() {}
+
 // Changed implements Nodes.
 func (f *File) Changed() <-chan struct{} { return f.changed }

@@ -93,12 +93,23 @@ func (w *Watched) Routers() (r nodes.Routers, known bool) {
 
 // Announce implements Nodes.
 func (w *Watched) Announce(text string) {
-	w.mu.Lock()
-	watcher := w.watcher
-	w.mu.Unlock()
-	if watcher != nil {
+	if watcher := w.running(); watcher != nil {
 		watcher.Announce(text)
 	}
+}
+
+// Confirm implements Nodes.
+func (w *Watched) Confirm() {
+	if watcher := w.running(); watcher != nil {
+		watcher.Confirm()
+	}
+}
+
+// running returns the watcher; nil before it runs.
+func (w *Watched) running() *nodes.Watcher {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.watcher
 }
 
 // Changed implements Nodes.

@@ -81,7 +81,7 @@ func (j *Job) prepare(ctx context.Context) (err error) {
 	}
 	j.checks = gate.New(j.files, j.State, j.Checks, j.Log)
 	j.Source.Templates = []string{j.below(v1alpha1.KeepalivedTemplate), j.below(v1alpha1.ModeFile), j.below(v1alpha1.UserModeFile)}
-	j.neighbours = neighbours.New(j.below(keptQueues), j.Log)
+	j.neighbours = neighbours.New(j.below(keptQueues), j.claimed, j.Log)
 	j.guard.log = j.Log
 	j.guard.begin()
 	j.vips.path, j.vips.log = j.below(keptVIPs), j.Log

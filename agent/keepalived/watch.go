@@ -14,17 +14,14 @@ import (
 )
 
 const (
-	// nodePollEvery is the poll interval for facts without notifications, bootstrapPollEvery
-	// the one on the bootstrap.
+	// nodePollEvery is the poll interval for facts without notifications, stalePollEvery while no API
+	// server lists the node (another one may hold its VIPs), bootstrapPollEvery on the bootstrap.
 	nodePollEvery      = time.Second
+	stalePollEvery     = 400 * time.Millisecond
 	bootstrapPollEvery = 250 * time.Millisecond
 )
 
 func (j *Job) watch(ctx context.Context) {
-	every := nodePollEvery
-	if j.bootstrap != nil {
-		every = bootstrapPollEvery
-	}
 	tick := ticker.New(0)
 	defer tick.Stop()
 	for due := time.Now(); ; {
@@ -34,9 +31,18 @@ func (j *Job) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		j.record.delayed(time.Since(due))
-		due = time.Now().Add(tick.Reset(every))
 		// A node that takes part while no API server lists it looks for other holders.
-		if d := j.decided.Load(); j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || j.stale() && d != nil && d.takesPart() {
+		d := j.decided.Load()
+		apart := j.stale() && d != nil && d.takesPart()
+		every := nodePollEvery
+		switch {
+		case j.bootstrap != nil:
+			every = bootstrapPollEvery
+		case apart:
+			every = stalePollEvery
+		}
+		due = time.Now().Add(tick.Reset(every))
+		if j.bootstrap.Poll(time.Now(), j.checks.Board.Get) || apart {
 			j.loop.Trigger()
 		}
 		j.daemon.scheduling.poll(j.daemon.Process.PID() != 0)
@@ -47,6 +53,14 @@ func (j *Job) watch(ctx context.Context) {
 
 // stale reports whether no API server vouches for the list of nodes.
 func (j *Job) stale() bool { return j.Source.Nodes != nil && j.Source.Nodes.Current().Stale }
+
+// claimed has the list of nodes confirmed while another host claims a VIP that this node has: the node may
+// have been cut off and removed from the cluster, and not know either yet (hard case 51).
+func (j *Job) claimed(vip netip.Addr) {
+	if _, held := j.record.heldSince(vip); held && j.Source.Nodes != nil {
+		j.Source.Nodes.Confirm()
+	}
+}
 
 // observe records the addresses of the node. It reports whether keepalived lost an
 // address at which it receives adverts, or peers will send them to another one: it would

@@ -27,6 +27,10 @@ const (
 	refusedEvery = 10 * time.Second // of resources refused by RBAC
 )
 
+// reconnectEvery is the least interval between new connections that Confirm asks for: any host of the link
+// can have it called.
+const reconnectEvery = 5 * time.Second
+
 // client sends requests to the first API server that answers.
 type client struct {
 	self, role             string
@@ -47,6 +51,8 @@ type client struct {
 	unauthorized map[*func()]struct{}
 
 	loading logging.Transitions // loading the kubeconfig
+
+	doubted chan struct{} // Confirm was called
 }
 
 // openWatch is a running watch.
@@ -79,6 +85,9 @@ func (c *client) run(ctx context.Context) {
 			conn.close()
 		}
 	}()
+	var other sync.WaitGroup
+	defer other.Wait()
+	other.Go(func() { c.reconnect(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,6 +96,22 @@ func (c *client) run(ctx context.Context) {
 			c.connection()
 		case <-probe.C:
 			c.prefer(ctx)
+		}
+	}
+}
+
+// reconnect begins the watches anew on a new connection each time the list is doubted, until ctx ends:
+// after a loss of the network, the servers repeat what they sent on the old one with growing delays.
+func (c *client) reconnect(ctx context.Context) {
+	for last := (time.Time{}); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.doubted:
+		}
+		if time.Since(last) >= reconnectEvery {
+			last = time.Now()
+			c.connect(true)
 		}
 	}
 }
@@ -100,12 +125,16 @@ func (c *client) current() *connection {
 // connection returns a connection with the credentials on disk, or the last valid ones.
 // Credentials are compared by content, so that it does not matter which file changed, or
 // how.
-func (c *client) connection() (*connection, error) {
+func (c *client) connection() (*connection, error) { return c.connect(false) }
+
+// connect is connection; anew replaces the connection in any case.
+func (c *client) connect(anew bool) (*connection, error) {
 	creds, err := loadCredentials(c.kubeconfig, c.serverName)
 	c.mu.Lock()
 	old := c.conn
 	var fresh *connection
-	if err == nil && (old == nil || !creds.equal(old.credentials)) {
+	rotated := err == nil && old != nil && !creds.equal(old.credentials)
+	if err == nil && (old == nil || rotated || anew) {
 		fresh, err = newConnection(creds)
 	}
 	c.loading.Warn(c.log, err, "cannot use the kubeconfig", "kubeconfig usable again", "have", c.conn != nil)
@@ -116,7 +145,9 @@ func (c *client) connection() (*connection, error) {
 	c.mu.Unlock()
 
 	if fresh != nil && old != nil {
-		c.log.Info("credentials rotated", "kubeconfig", c.kubeconfig)
+		if rotated {
+			c.log.Info("credentials rotated", "kubeconfig", c.kubeconfig)
+		}
 		c.stopWatches(func(string) bool { return true })
 		old.close()
 	}

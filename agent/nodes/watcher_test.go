@@ -280,9 +280,13 @@ func TestRotation(t *testing.T) {
 	h := newHost(t, server)
 	w, stop := h.run()
 	h.awaitPeers(w, false, "worker-0=192.0.2.20")
-	for i := 1; i <= 5; i++ {
+	for i := 1; i <= 6; i++ {
 		before := connections(t, server)
-		h.rotate()
+		if i < 6 {
+			h.rotate()
+		} else {
+			w.Confirm()
+		}
 		await(t, h.log, "a connection in place of the one before", func() bool {
 			now := connections(t, server)
 			return len(now) == 1 && !slices.Contains(before, now[0])
@@ -291,6 +295,12 @@ func TestRotation(t *testing.T) {
 		c.move("worker-0", addr)
 		h.awaitPeers(w, false, "worker-0="+addr)
 	}
+	// Any host can have the list confirmed: soon after, that has no effect.
+	before := connections(t, server)
+	w.Confirm()
+	c.move("worker-0", "192.0.2.25")
+	h.awaitPeers(w, false, "worker-0=192.0.2.25")
+	testkit.Equal(t, before, connections(t, server))
 	// The server sees the new certificate.
 	testkit.Must(t, kubeapi.ExpireKubeconfig("/", h.dir, h.ca, h.opts.Node))
 	h.awaitPeers(w, true, "worker-0=192.0.2.25")

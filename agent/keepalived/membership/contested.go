@@ -12,7 +12,7 @@ import (
 // server. contested returns when to evaluate again, 0 for never, and whether the node is in
 // doubt now.
 //
-// This node announces its VIPs every second while no API server lists it, and a holder that does not
+// This node announces its VIPs every 0.4 s while no API server lists it, and a holder that does not
 // know it announces them in answer (neighbours.Defence, hard case 51). Of two nodes that know each
 // other, one gives way at once, so that a claim after giveWay is proof; this node asks for one. Without
 // an announcement it does not ask: the kernel of a peer whose keepalived hangs answers, too.
@@ -55,7 +55,7 @@ func (m *Membership) contested(n *Node, now time.Time) (again time.Duration, sus
 
 const (
 	// remindEvery is the least interval between announcements of a VIP by a node that no API server lists.
-	remindEvery = 900 * time.Millisecond
+	remindEvery = 350 * time.Millisecond
 	// giveWay is longer than a peer takes to receive an advert and remove the VIP, or to notice that it
 	// has lost the address at which it receives adverts.
 	giveWay = 300 * time.Millisecond

@@ -14,12 +14,14 @@ import (
 	"github.com/vipgen/vipgen/internal/netdump"
 )
 
-// An address acquired by the node is announced four times a second for two seconds, which no
+// An address acquired by the node is announced four times a second for seven seconds, which no
 // switch minds. keepalived announces it at once and after a second; a neighbour that
-// meanwhile receives a late answer of the previous holder would send there until then.
+// meanwhile receives a late answer of the previous holder would send there until then. A previous
+// holder that was cut off learns from it that there is another one (hard case 51); after six
+// seconds it announces the VIP itself, as its list of nodes is stale (agent/nodes).
 const (
 	announceEvery = 250 * time.Millisecond
-	announceTimes = 8
+	announceTimes = 28
 )
 
 // announcer sends gratuitous ARP, and for IPv6 unsolicited neighbour advertisements.

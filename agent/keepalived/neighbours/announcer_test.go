@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,7 +146,8 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 	}
 	claimed := make(chan claim, 100)
 	log := slog.New(slog.DiscardHandler)
-	d := newDefence(newAnnouncer(log), log)
+	var received []netip.Addr
+	d := newDefence(newAnnouncer(log), func(vip netip.Addr) { received = append(received, vip) }, log)
 	d.claims.answer = func(vip netip.Addr, _ string, from net.HardwareAddr) { claimed <- claim{vip, from.String()} }
 	for _, want := range []map[netip.Addr]int{{source[vips[0]]: announceTimes, source[vips[1]]: announceTimes}, {}} {
 		in(holder.Do, func() error { d.follow(instances); return nil })
@@ -209,6 +211,7 @@ func TestHardCase51HolderAnswers(t *testing.T) {
 		testkit.Equal(testkit.In(t, vip), 1, left())
 		in(holder.Do, func() error { d.announcer.send(); return nil })
 	}
+	testkit.Equal(t, vips, slices.Compact(received)) // also of peers; not of the node's own address
 	for _, group := range []string{"224.0.0.254", ""} {
 		for i := range instances {
 			instances[i].Peers, instances[i].Source, instances[i].QuietGroup = nil, netip.Addr{}, group

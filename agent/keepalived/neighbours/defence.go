@@ -22,14 +22,15 @@ const answerEvery = 50 * time.Millisecond
 type defence struct {
 	claims    *Claims
 	announcer *announcer
+	claimed   func(vip netip.Addr) // called for every claim of a VIP by another host
 
 	mu        sync.Mutex
 	instances map[netip.Addr]keepalived.Instance
 	answered  map[netip.Addr]time.Time
 }
 
-func newDefence(a *announcer, log *slog.Logger) *defence {
-	d := &defence{announcer: a, claims: NewClaims(func() {}, log)}
+func newDefence(a *announcer, claimed func(vip netip.Addr), log *slog.Logger) *defence {
+	d := &defence{announcer: a, claimed: claimed, claims: NewClaims(func() {}, log)}
 	d.claims.answer = d.answer
 	return d
 }
@@ -70,6 +71,9 @@ func (d *defence) answer(vip netip.Addr, link string, from net.HardwareAddr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, ok := d.instances[vip]
+	if i.Source.IsValid() {
+		d.claimed(vip)
+	}
 	if !ok || time.Since(d.answered[vip]) < answerEvery || isPeer(link, from, i.Peers) {
 		return
 	}

@@ -18,10 +18,11 @@ type Neighbours struct {
 	defence   *defence
 }
 
-// New returns Neighbours that store the previous queue limits in a file.
-func New(file string, log *slog.Logger) *Neighbours {
+// New returns Neighbours that store the previous queue limits in a file, and call claimed for every
+// claim of a defended VIP by another host.
+func New(file string, claimed func(vip netip.Addr), log *slog.Logger) *Neighbours {
 	a := newAnnouncer(log)
-	return &Neighbours{queues: queues{file: file, log: log}, announcer: a, defence: newDefence(a, log)}
+	return &Neighbours{queues: queues{file: file, log: log}, announcer: a, defence: newDefence(a, claimed, log)}
 }
 
 // Limit limits the queues for dead peers of these instances, and restores all other
