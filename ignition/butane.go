@@ -56,7 +56,7 @@ type butaneDropin struct {
 // output of MachineConfig or, for the other variants, Ignition, with two differences: Butane
 // has no annotations, and the butane program compresses large files.
 func (e *Encoder) Butane(b Bundle, meta Metadata) ([]byte, error) {
-	if _, err := e.parts(b); err != nil {
+	if _, err := e.config(b); err != nil {
 		return nil, err
 	}
 	b, err := ordered(b)
@@ -77,8 +77,7 @@ func (e *Encoder) Butane(b Bundle, meta Metadata) ([]byte, error) {
 	if len(b.Units) > 0 {
 		config.Systemd = &butaneSystemd{butaneUnits(b.Units)}
 	}
-	out, err := marshalYAML(config)
-	return []byte(out), err
+	return marshalYAML(config)
 }
 
 func butaneFiles(files []File) []butaneFile {

@@ -1,10 +1,13 @@
 package ignition
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 )
 
 const roleLabel = "machineconfiguration.openshift.io/role"
@@ -17,24 +20,12 @@ type Metadata struct {
 	Labels, Annotations map[string]string
 }
 
-// Encoder writes bundles for one target. It is safe for concurrent use, and meant to be kept:
-// parts that earlier bundles had cost next to nothing.
-//
-// Every unit, and every file with the exception of its contents (see parts), goes through
-// Butane's structs, and with that through Butane's and Ignition's own validation, once; the
-// documents are assembled from the results. That leaves the rules of Ignition that concern two
-// parts: no path and no name twice (see Bundle.Sort), and no file where a unit is written.
-// Those are checked for every bundle, so that each document is as valid as if all of it had
-// been translated at once.
+// Encoder writes bundles for one target. Files and units go through Ignition's structs and
+// validation.
 type Encoder struct {
-	target    Target
-	ignition  string
-	butane    string
-	translate translation
-
-	frames cache[frameKey, frame]
-	urls   cache[string, string]
-	units  cache[unitKey, fragment]
+	target   Target
+	ignition string
+	butane   string
 }
 
 // NewEncoder returns an encoder. With a Target that ParseTarget did not return, all of its
@@ -42,7 +33,7 @@ type Encoder struct {
 func NewEncoder(t Target) *Encoder {
 	for _, s := range supported {
 		if s.Target == t {
-			return &Encoder{target: t, ignition: s.ignition, butane: s.butane, translate: s.translate}
+			return &Encoder{target: t, ignition: s.ignition, butane: s.butane}
 		}
 	}
 	return &Encoder{target: t}
@@ -58,32 +49,17 @@ func (e *Encoder) MachineConfig(b Bundle, meta Metadata) ([]byte, error) {
 	if e.target.Variant != OpenShift {
 		return nil, fmt.Errorf("a MachineConfig is for OpenShift, not for %s", e.target)
 	}
-	p, err := e.parts(b)
+	raw, err := e.config(b)
 	if err != nil {
 		return nil, err
 	}
-	head, err := machineConfigHead(meta, b.Role, e.ignition)
+	labels, err := meta.labels(b.Role)
 	if err != nil {
 		return nil, err
 	}
-	return p.yaml(head), nil
-}
-
-// Ignition writes a bundle as an Ignition config: JSON, indented, with a
-// newline at the end.
-func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
-	p, err := e.parts(b)
-	if err != nil {
+	var config any
+	if err := json.Unmarshal(raw, &config); err != nil {
 		return nil, err
-	}
-	return p.json(e.ignition), nil
-}
-
-// machineConfigHead returns a MachineConfig up to its files and units.
-func machineConfigHead(meta Metadata, role, version string) (string, error) {
-	labels, err := meta.labels(role)
-	if err != nil {
-		return "", err
 	}
 	metadata := map[string]any{"name": text(meta.Name), "labels": textMap(labels)}
 	if len(meta.Annotations) > 0 {
@@ -93,8 +69,40 @@ func machineConfigHead(meta Metadata, role, version string) (string, error) {
 		"apiVersion": "machineconfiguration.openshift.io/v1",
 		"kind":       "MachineConfig",
 		"metadata":   metadata,
-		"spec":       map[string]any{"config": map[string]any{"ignition": map[string]any{"version": version}}},
+		"spec":       map[string]any{"config": texts(config)},
 	})
+}
+
+// Ignition writes a bundle as an Ignition config: JSON, indented, with a
+// newline at the end.
+func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
+	raw, err := e.config(b)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, raw, "", "  ")
+	out.WriteByte('\n')
+	return out.Bytes(), err
+}
+
+// config translates a bundle to an Ignition config.
+func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
+	if e.ignition == "" {
+		return nil, fmt.Errorf("unknown target %s", e.target)
+	}
+	b, err := ordered(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.check(); err != nil {
+		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+	}
+	raw, err := translate(b.Files, b.Units, e.ignition)
+	if err != nil {
+		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+	}
+	return raw, nil
 }
 
 // labels returns the given labels with the role of the pool. It checks metadata as Butane does:
@@ -106,63 +114,6 @@ func (m Metadata) labels(role string) (map[string]string, error) {
 		return nil, errors.New("a MachineConfig needs a name and a role")
 	}
 	return labels, nil
-}
-
-func (p parts) yaml(head string) []byte {
-	size := len(head) + 64
-	for i, f := range p.files {
-		size += len(f.before.yaml) + len(p.urls[i]) + len(f.after.yaml)
-	}
-	for _, u := range p.units {
-		size += len(u.yaml)
-	}
-	out := append(make([]byte, 0, size), head...)
-	if len(p.files) > 0 {
-		out = append(out, "    storage:\n      files:\n"...)
-	}
-	for i, f := range p.files {
-		out = append(append(append(out, f.before.yaml...), p.urls[i]...), f.after.yaml...)
-	}
-	if len(p.units) > 0 {
-		out = append(out, "    systemd:\n      units:\n"...)
-	}
-	for _, u := range p.units {
-		out = append(out, u.yaml...)
-	}
-	return out
-}
-
-func (p parts) json(version string) []byte {
-	size := len(version) + 256
-	for i, f := range p.files {
-		size += len(f.before.json) + len(p.urls[i]) + len(f.after.json) + 2
-	}
-	for _, u := range p.units {
-		size += len(u.json) + 2
-	}
-	out := append(make([]byte, 0, size), "{\n  \"ignition\": {\n    \"version\": \""+version+"\"\n  }"...)
-	if len(p.files) > 0 {
-		out = append(out, ",\n  \"storage\": {\n    \"files\": [\n"...)
-		for i, f := range p.files {
-			out = append(append(append(comma(out, i), f.before.json...), p.urls[i]...), f.after.json...)
-		}
-		out = append(out, "\n    ]\n  }"...)
-	}
-	if len(p.units) > 0 {
-		out = append(out, ",\n  \"systemd\": {\n    \"units\": [\n"...)
-		for i, u := range p.units {
-			out = append(comma(out, i), u.json...)
-		}
-		out = append(out, "\n    ]\n  }"...)
-	}
-	return append(out, "\n}\n"...)
-}
-
-func comma(out []byte, i int) []byte {
-	if i == 0 {
-		return out
-	}
-	return append(out, ",\n"...)
 }
 
 // ordered returns a sorted copy of the bundle that passed the checks across its parts.
@@ -185,4 +136,25 @@ func ordered(b Bundle) (Bundle, error) {
 		}
 	}
 	return b, nil
+}
+
+// check rejects text that JSON and YAML would change, and modes that older versions of Ignition
+// ignore a part of.
+func (b Bundle) check() error {
+	for _, f := range b.Files {
+		if f.Mode&^0o777 != 0 {
+			return fmt.Errorf("file %s: mode %#o: special mode bits are not supported", f.Path, f.Mode)
+		}
+		if !utf8.ValidString(f.Path) {
+			return fmt.Errorf("file %q: the path is not UTF-8", f.Path)
+		}
+	}
+	for _, u := range b.Units {
+		for _, d := range append([]Dropin{{u.Name, u.Contents}}, u.Dropins...) {
+			if !utf8.ValidString(d.Name) || !utf8.ValidString(d.Contents) {
+				return fmt.Errorf("unit %q: %q is not UTF-8", u.Name, d.Name)
+			}
+		}
+	}
+	return nil
 }

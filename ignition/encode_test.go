@@ -1,16 +1,11 @@
 package ignition
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/coreos/butane/base/util"
 	ignition "github.com/coreos/ignition/v2/config"
-	"github.com/vincent-petithory/dataurl"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -101,39 +96,12 @@ func TestEncoderRefuses(t *testing.T) {
 	}
 }
 
-// TestEvictionChangesNothing encodes more than the cache holds, from several goroutines.
-func TestEvictionChangesNothing(t *testing.T) {
-	e := NewEncoder(Target{OpenShift, "4.12"})
-	want, err := e.Ignition(sample())
-	testkit.Must(t, err)
-	var wg sync.WaitGroup
-	for g := range 4 {
-		wg.Go(func() {
-			for i := range 20 {
-				b := sample()
-				b.Files = append(b.Files, File{Path: fmt.Sprintf("/big/%d/%d", g, i), Contents: []byte(strings.Repeat(fmt.Sprint(g, i), 50_000))})
-				if _, err := e.Ignition(b); err != nil {
-					t.Error(err)
-				}
-				if got, err := e.Ignition(sample()); err != nil || string(got) != string(want) {
-					t.Errorf("output changed (%v)", err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if e.urls.bytes > generation {
-		t.Errorf("the cache holds %d bytes", e.urls.bytes)
-	}
-}
-
 // wholeTranslation returns the bundle translated by Butane in one step.
 func wholeTranslation(t *testing.T, target Target, b Bundle) map[string]any {
 	t.Helper()
-	testkit.Must(t, b.Sort())
-	raw, err := NewEncoder(target).translate(b.Files, b.Units)
+	config, err := NewEncoder(target).Butane(b, Metadata{Name: "99-a", Labels: map[string]string{roleLabel: "a"}})
 	testkit.Must(t, err)
-	return decoded(t, raw)
+	return decoded(t, translateButane(t, config, true))
 }
 
 func decoded(t *testing.T, raw []byte) (v map[string]any) {
@@ -148,26 +116,4 @@ func mustValidate(t *testing.T, raw []byte) {
 	if _, r, err := ignition.Parse(raw); err != nil || len(r.Entries) > 0 {
 		t.Errorf("Ignition reports %v %s about %s", err, r, raw)
 	}
-}
-
-// FuzzDataURL checks that the encoding equals Butane's, and that Ignition's library decodes it.
-func FuzzDataURL(f *testing.F) {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	for _, s := range []string{"", "a", "a b", "a b ", "ab  ", "abcdefghi  ", "abcdefghijkl    ", "%41", "ünï", string(all), "a: b\n- c\n"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, contents []byte) {
-		got := dataURL(contents)
-		want, _, err := util.MakeDataURL(contents, nil, false)
-		if err != nil || got != want {
-			t.Fatalf("got %s, Butane %s %v", got, want, err)
-		}
-		back, err := dataurl.DecodeString(got)
-		if err != nil || !bytes.Equal(back.Data, contents) {
-			t.Fatalf("%s reads as %q %v, want %q", got, back, err, contents)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package ignition
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,24 +71,13 @@ func textMap(m map[string]string) map[string]text {
 }
 
 // marshalYAML writes block style with lists at the depth of their key, as oc and kubectl do.
-func marshalYAML(v any) (string, error) {
-	var b strings.Builder
+func marshalYAML(v any) ([]byte, error) {
+	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	enc.CompactSeqIndent()
 	if err := enc.Encode(v); err != nil {
-		return "", err
+		return nil, err
 	}
-	return b.String(), enc.Close()
-}
-
-func indent(s, prefix string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		if line != "\n" {
-			b.WriteString(prefix)
-		}
-		b.WriteString(line)
-	}
-	return b.String()
+	return b.Bytes(), enc.Close()
 }

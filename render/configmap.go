@@ -23,8 +23,8 @@ const extraManifestsFolder = "extra-manifests"
 
 // extraManifests returns all manifests of a cluster, named as in an installer's asset
 // directory: as a folder, or as a ConfigMap.
-func (r *Renderer) extraManifests(format Format, c *Cluster, w Want) ([]OutputFile, error) {
-	files, err := r.InstallDir(c, w)
+func (c *Cluster) extraManifests(format Format, w Want) ([]OutputFile, error) {
+	files, err := c.InstallDir(w)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,13 @@ func sources() render.Sources {
 }
 
 // The MachineConfigs of a cluster.
-func ExampleRenderer_Tree() {
+func ExampleCluster_Tree() {
 	cluster, problems, err := render.Load(sources(), render.Options{OpenShiftVersion: "4.18"})
 	if err != nil {
 		fmt.Println(problems)
 		return
 	}
-	var r render.Renderer
-	files, err := r.Tree(cluster, render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: []string{"master", "worker"}})
+	files, err := cluster.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: []string{"master", "worker"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -118,8 +118,7 @@ func checkPreview(t *testing.T, c *v1alpha1.ClusterConfig, n *v1alpha1.Node) {
 // checkCluster: accepted input renders, and nodes accept the result.
 func checkCluster(t *testing.T, c *render.Cluster) {
 	t.Helper()
-	r := &render.Renderer{}
-	if _, err := r.Stream(c, render.Want{}); err != nil {
+	if _, err := c.Stream(render.Want{}); err != nil {
 		t.Fatalf("stream: %v", err)
 	}
 	bundles, err := c.Bundles()

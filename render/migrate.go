@@ -64,7 +64,7 @@ func (m *Migration) Files() ([]OutputFile, error) {
 	if m.c.OS != ignition.OpenShift {
 		return out, nil
 	}
-	enc, err := (&Renderer{}).Encoder(m.c)
+	enc, err := m.c.Encoder()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
@@ -46,38 +45,19 @@ type Want struct {
 	Kustomization bool
 }
 
-// Renderer renders clusters. It caches what clusters share, so that one renderer for many
-// clusters is much faster than one for each. It is safe for concurrent use; its zero value is
-// ready.
-type Renderer struct {
-	mu       sync.Mutex
-	encoders map[ignition.Target]*ignition.Encoder
-}
-
-// Encoder returns the encoder for a cluster's operating system.
-func (r *Renderer) Encoder(c *Cluster) (*ignition.Encoder, error) {
+// Encoder returns the encoder for the cluster's operating system.
+func (c *Cluster) Encoder() (*ignition.Encoder, error) {
 	t, err := ignition.ParseTarget(c.OS, c.Version)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.encoders == nil {
-		r.encoders = map[ignition.Target]*ignition.Encoder{}
-	}
-	if r.encoders[t] == nil {
-		r.encoders[t] = ignition.NewEncoder(t)
-	}
-	return r.encoders[t], nil
+	return ignition.NewEncoder(t), err
 }
 
 // Stream returns one YAML stream for `oc apply -f -`: the MachineConfigs, then the cluster
 // manifests that go with them; or the wanted format, if that holds both.
-func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
+func (c *Cluster) Stream(w Want) ([]byte, error) {
 	if !w.withManifests() {
 		w.Formats = []Format{FormatMachineConfig}
 	}
-	files, err := r.Tree(c, w)
+	files, err := c.Tree(w)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +71,12 @@ func (r *Renderer) Stream(c *Cluster, w Want) ([]byte, error) {
 
 // InstallDir returns the files for an installer's asset directory: all in openshift/, one
 // object each, as installers read them.
-func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
+func (c *Cluster) InstallDir(w Want) ([]OutputFile, error) {
 	if err := c.Installable(); err != nil {
 		return nil, err
 	}
 	w.Formats = []Format{FormatMachineConfig}
-	files, err := r.Tree(c, w)
+	files, err := c.Tree(w)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +92,12 @@ func (r *Renderer) InstallDir(c *Cluster, w Want) ([]OutputFile, error) {
 
 // Tree returns the files of a directory in the order of writing: by format, then by pool, the
 // cluster manifests last.
-func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
+func (c *Cluster) Tree(w Want) ([]OutputFile, error) {
 	bundles, err := c.Bundles()
 	if err != nil {
 		return nil, err
 	}
-	enc, err := r.Encoder(c)
+	enc, err := c.Encoder()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +107,7 @@ func (r *Renderer) Tree(c *Cluster, w Want) ([]OutputFile, error) {
 	var out []OutputFile
 	for _, format := range w.Formats {
 		if format.HoldsManifests() {
-			files, err := r.extraManifests(format, c, w)
+			files, err := c.extraManifests(format, w)
 			if err != nil {
 				return nil, err
 			}

@@ -195,7 +195,7 @@ func TestOneFileChanges(t *testing.T) {
 // The installer's folder is flat, and no two files share a name.
 func TestInstallDir(t *testing.T) {
 	c := mustLoad(t, input("demo", userManaged, "openshiftVersion: '4.18', manifests: {nodeDisruptionPolicy: true}, pools: [{name: infra}, {name: x-vipgen}]"), Options{})
-	files, err := new(Renderer).InstallDir(c, Want{})
+	files, err := c.InstallDir(Want{})
 	testkit.Must(t, err)
 	got := lists.Map(files, func(f OutputFile) string { return f.Path })
 	want := []string{
@@ -262,7 +262,7 @@ func TestOtherSystems(t *testing.T) {
 				}
 			}
 		}
-		_, err = new(Renderer).Tree(c, Want{Formats: []Format{FormatMachineConfig}})
+		_, err = c.Tree(Want{Formats: []Format{FormatMachineConfig}})
 		if (err == nil) != want {
 			t.Errorf("%s: MachineConfigs: %v", os, err)
 		}
@@ -445,7 +445,7 @@ func TestFormats(t *testing.T) {
 	c := mustLoad(t, input("demo", managed, ""), Options{})
 	page := testkit.ReadFile(t, "../docs/output.md")
 	for _, f := range Formats() {
-		if files, err := new(Renderer).Tree(c, Want{Formats: []Format{f}}); err != nil || len(files) == 0 {
+		if files, err := c.Tree(Want{Formats: []Format{f}}); err != nil || len(files) == 0 {
 			t.Errorf("%s: %d files, %v", f, len(files), err)
 		}
 		testkit.Equal(testkit.In(t, "docs/output.md names", f), true, bytes.Contains(page, []byte("`"+string(f)+"`")))

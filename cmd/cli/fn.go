@@ -136,7 +136,7 @@ func (a *app) renderFunction(list *resourceList) ([]render.OutputFile, problem.L
 	if err != nil {
 		return nil, nil, problems
 	}
-	files, err := (&render.Renderer{}).Tree(cluster, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
+	files, err := cluster.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 	return files, problems, err
 }
 

@@ -235,10 +235,9 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		return command.Usage(c, err)
 	}
 	a.Report(cluster.Unreferenced(f.want()))
-	r := &render.Renderer{}
 	switch {
 	case f.merge != "":
-		return a.merge(c, r, cluster, f, installConfig)
+		return a.merge(c, cluster, f, installConfig)
 	case f.installDir != "":
 		if err := checkInstallDir(f.installDir); err != nil {
 			return command.Usage(c, err)
@@ -246,7 +245,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		if err := f.checkAgentImage(cluster, installConfig); err != nil {
 			return err
 		}
-		files, err := r.InstallDir(cluster, f.want())
+		files, err := cluster.InstallDir(f.want())
 		if err != nil {
 			return command.Usage(c, err)
 		}
@@ -255,7 +254,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		}
 		return a.write(cluster, tree.Dir{Path: f.installDir, Owned: "openshift/99_vipgen_*.yaml", Overwrite: f.overwrite, Part: len(f.roles) > 0}, files, f.check)
 	case f.dir != "", f.beside != "":
-		files, err := r.Tree(cluster, f.treeWant())
+		files, err := cluster.Tree(f.treeWant())
 		if err != nil {
 			return command.Usage(c, err)
 		}
@@ -268,7 +267,7 @@ func (a *app) render(c *cobra.Command, installConfig string, f *renderFlags) err
 		}
 		return a.write(cluster, f.tree(dir), files, f.check)
 	default:
-		return a.stream(c, r, cluster, f)
+		return a.stream(c, cluster, f)
 	}
 }
 
@@ -309,9 +308,9 @@ func checkRoles(cluster *render.Cluster, roles []string) error {
 	return nil
 }
 
-func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags) error {
+func (a *app) stream(c *cobra.Command, cluster *render.Cluster, f *renderFlags) error {
 	if f.streams() {
-		data, err := r.Stream(cluster, f.want())
+		data, err := cluster.Stream(f.want())
 		if err != nil {
 			return command.Usage(c, err)
 		}
@@ -321,7 +320,7 @@ func (a *app) stream(c *cobra.Command, r *render.Renderer, cluster *render.Clust
 		a.summary(cluster, "")
 		return nil
 	}
-	files, err := r.Tree(cluster, f.want(render.FormatIgnition))
+	files, err := cluster.Tree(f.want(render.FormatIgnition))
 	if err != nil {
 		return command.Usage(c, err)
 	}

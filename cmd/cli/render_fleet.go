@@ -21,9 +21,8 @@ import (
 type fleetRun struct {
 	*app
 	input.Fleet
-	flags    *renderFlags
-	options  render.Options
-	renderer render.Renderer
+	flags   *renderFlags
+	options render.Options
 	// The results so far.
 	problems problem.List
 	failed   int // clusters with problems
@@ -133,13 +132,13 @@ func (r *fleetRun) renderOne(m input.Cluster, dry bool) (out outcome) {
 	if dir == "" {
 		var text []byte
 		var b bytes.Buffer
-		if text, out.err = r.renderer.Stream(cluster, r.flags.want()); out.err == nil && !dry {
+		if text, out.err = cluster.Stream(r.flags.want()); out.err == nil && !dry {
 			out.err = printObjects(&b, text, r.flags.output)
 		}
 		out.text = b.Bytes()
 		return out
 	}
-	files, err := r.renderer.Tree(cluster, r.flags.treeWant())
+	files, err := cluster.Tree(r.flags.treeWant())
 	if err != nil || dry {
 		out.err = err
 		return out

@@ -18,7 +18,7 @@ import (
 )
 
 // merge merges a pool's bundle into an installer's Ignition config, in place.
-func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluster, f *renderFlags, installConfig string) error {
+func (a *app) merge(c *cobra.Command, cluster *render.Cluster, f *renderFlags, installConfig string) error {
 	role := strings.TrimSuffix(filepath.Base(f.merge), ".ign")
 	switch {
 	case len(f.roles) == 1:
@@ -36,7 +36,7 @@ func (a *app) merge(c *cobra.Command, r *render.Renderer, cluster *render.Cluste
 	if err != nil {
 		return err
 	}
-	enc, err := r.Encoder(cluster)
+	enc, err := cluster.Encoder()
 	if err != nil {
 		return command.Usage(c, err)
 	}

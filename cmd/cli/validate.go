@@ -252,7 +252,7 @@ func unread(installConfig string, read []string) (names []string) {
 
 // produces returns what render would write for a cluster.
 func produces(c *render.Cluster) (out []rendered, err error) {
-	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig, render.FormatIgnition}})
+	files, err := c.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig, render.FormatIgnition}})
 	names := map[string][]string{}
 	for _, f := range files {
 		folder, name := path.Split(f.Path)

@@ -54,7 +54,6 @@ type Plan struct {
 	observed *importer.Observed
 	cluster  *render.Cluster
 	migrated *render.Cluster // with vipgen's own VRRP settings; nil if they do not change
-	renderer render.Renderer
 	export   *diff.Cluster
 	options  Options
 }

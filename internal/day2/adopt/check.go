@@ -241,7 +241,7 @@ func next(dir map[string][]byte, o *importer.Observed, release string) (*Next, e
 		if err != nil {
 			return nil, fmt.Errorf("%s", list.Errors()[0])
 		}
-		files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
+		files, err := c.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 		if err != nil {
 			return nil, err
 		}

@@ -162,7 +162,7 @@ func (p *Plan) overlaps(r diff.Result) {
 func (p *Plan) tree(c *render.Cluster) ([]render.OutputFile, error) {
 	copied := *c
 	copied.DisruptionPolicy = p.options.DisruptionPolicy
-	return p.renderer.Tree(&copied, render.Want{Formats: []render.Format{render.FormatMachineConfig}})
+	return copied.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig}})
 }
 
 // afterMigration returns the cluster with vipgen's default VRRP settings for its platform, nil where

@@ -136,7 +136,7 @@ func (p *Plan) canaryFiles() ([]render.OutputFile, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("no worker pool")
 	}
-	enc, err := p.renderer.Encoder(p.cluster)
+	enc, err := p.cluster.Encoder()
 	if err != nil {
 		return nil, err
 	}

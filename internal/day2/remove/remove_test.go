@@ -53,7 +53,7 @@ func moved(t *testing.T, vips *strings.Replacer, vrrp, more string, pools ...str
 		VIPConfig:     &render.File{Name: importer.VIPConfigName, Data: []byte(text)},
 	}, render.Options{})
 	testkit.Must(t, err)
-	files, err := (&render.Renderer{}).Tree(c, render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: pools})
+	files, err := c.Tree(render.Want{Formats: []render.Format{render.FormatMachineConfig}, Roles: pools})
 	testkit.Must(t, err)
 	out := []render.File{before}
 	for _, f := range files {
