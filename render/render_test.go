@@ -362,12 +362,12 @@ platform:
       localASN: 64512
       communities: ["64512:100"]
       peers:
-      - {peerAddress: 192.0.2.1, peerASN: 64601, password: hush, bfdEnabled: true, holdTime: 90s}
+      - {peerAddress: 192.0.2.1, peerASN: 64601, password: hush, port: 179, failureDetection: BFD, peerReachability: DirectlyConnected, holdTimeSeconds: 90, keepaliveTimeSeconds: 30}
     hosts:
     - name: master-0
     - name: master-1
     - name: master-2
-      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, ebgpMultiHop: true}]
+      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, failureDetection: HoldTimer, peerReachability: MultiHop}]
 `
 
 // TestPreviewOfOpenShift: bgpVIPConfig is read as it is, and its password reaches nothing.
@@ -400,6 +400,7 @@ func TestPreviewOfOpenShift(t *testing.T) {
 	testkit.Equal(t, 255, b.Peers[0].Multihop)
 	testkit.Equal(t, "/etc/vipgen/bgp/192.0.2.1", b.Peers[1].PasswordFile)
 	testkit.Equal(t, []string{"master-0", "master-1"}, b.Peers[1].Nodes.Names)
+	testkit.Equal(t, []any{true, false, "300ms", "1m30s"}, []any{b.Peers[1].BFD.On(), b.Peers[0].BFD.On(), b.Peers[1].BFD.Interval.String(), b.Peers[1].HoldTime.String()})
 	testkit.Equal(t, []string{"master-2"}, b.Peers[0].Nodes.Names)
 }
 

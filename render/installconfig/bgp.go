@@ -6,25 +6,36 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// fileBGP is bgpVIPConfig. Passwords are not declared: they are never decoded.
+// fileBGP is bgpVIPConfig, of OpenShift 5.0: names and values as pkg/asset/manifests/bgpvipconfig.go
+// of openshift/installer (toFRRPeers; pull request 10718) reads them. Passwords are not declared:
+// they are never decoded.
 type fileBGP struct {
 	LocalASN    uint32        `json:"localASN"`
 	Peers       []fileBGPPeer `json:"peers"`
 	Communities []string      `json:"communities"`
 }
 
+// fileBGPPeer is a router. Nodes send keepalives after a third of the hold time, whatever
+// keepaliveTimeSeconds is.
 type fileBGPPeer struct {
-	PeerAddress  netip.Addr        `json:"peerAddress"`
-	PeerASN      uint32            `json:"peerASN"`
-	BFDEnabled   bool              `json:"bfdEnabled"`
-	EBGPMultiHop bool              `json:"ebgpMultiHop"`
-	HoldTime     v1alpha1.Duration `json:"holdTime"`
+	PeerAddress      netip.Addr `json:"peerAddress"`
+	PeerASN          uint32     `json:"peerASN"`
+	Port             uint16     `json:"port"`
+	FailureDetection string     `json:"failureDetection"`
+	PeerReachability string     `json:"peerReachability"`
+	HoldTimeSeconds  uint16     `json:"holdTimeSeconds"`
 }
+
+// draftFields are names in drafts of the preview (openshift/enhancements pull request 1982), which
+// its installer refuses, and what it has instead.
+var draftFields = map[string]string{"bfdEnabled": "failureDetection: BFD or HoldTimer", "ebgpMultiHop": "peerReachability: MultiHop or DirectlyConnected",
+	"holdTime": "holdTimeSeconds", "keepaliveTime": "keepaliveTimeSeconds"}
 
 // BGP holds the routers to which OpenShift's preview would announce VIPs.
 type BGP struct {
@@ -47,6 +58,12 @@ func (r *reader) bgp(in *fileBGP, hosts []fileBareMetalHost) *BGP {
 	out := &BGP{BGP: v1alpha1.BGP{LocalASN: in.LocalASN, Communities: in.Communities}}
 	if in.LocalASN == 0 {
 		r.missing(bgpField+".localASN", "the AS number of the nodes", bgpField)
+	}
+	// A warning would leave a session without BFD, or with another port.
+	for i, p := range r.problems {
+		if p.Code == problem.UnknownField && (strings.HasPrefix(p.Field, bgpField) || strings.Contains(p.Field, ".bgpPeers[")) {
+			r.problems[i].Severity = problem.Error
+		}
 	}
 	own := slices.ContainsFunc(hosts, func(h fileBareMetalHost) bool { return len(h.BGPPeers) > 0 })
 	var others v1alpha1.BGPNodes
@@ -77,11 +94,20 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 	if in.PeerASN == 0 {
 		r.missing(at+".peerASN", "the AS number of the router", at)
 	}
-	p := v1alpha1.BGPPeer{Address: in.PeerAddress, ASN: in.PeerASN, BFD: v1alpha1.BFD{Enabled: &in.BFDEnabled}, HoldTime: in.HoldTime}
-	if in.EBGPMultiHop {
+	if in.Port != 0 && in.Port != v1alpha1.BGPPort {
+		r.add(problem.BadValue, at+".port", fmt.Sprint(in.Port), fmt.Sprint(v1alpha1.BGPPort), "vipgen has sessions at no other port")
+	}
+	for _, key := range r.doc.Keys(at) {
+		if now := draftFields[key]; now != "" {
+			r.add(problem.UnknownField, at+"."+key, problem.Quote(key), now, "drafts of the preview had this name")
+		}
+	}
+	bfd := r.chosen(at+".failureDetection", in.FailureDetection, "BFD", "HoldTimer")
+	p := v1alpha1.BGPPeer{Address: in.PeerAddress, ASN: in.PeerASN, BFD: v1alpha1.BFD{Enabled: &bfd}, HoldTime: v1alpha1.Duration(time.Duration(in.HoldTimeSeconds) * time.Second)}
+	if r.chosen(at+".peerReachability", in.PeerReachability, "MultiHop", "DirectlyConnected") {
 		p.Multihop = 255
 	}
-	if in.BFDEnabled {
+	if bfd {
 		// The preview's FRR has its default, which routers that are set up for it expect.
 		p.BFD.Interval, p.BFD.Multiplier = v1alpha1.Duration(v1alpha1.Millis(300)), 3
 	}
@@ -102,4 +128,12 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 	}
 	p.Nodes = nodes
 	out.Peers = append(out.Peers, p)
+}
+
+// chosen reports whether a field has the first of its two values. The second is the default.
+func (r *reader) chosen(field, got, first, second string) bool {
+	if got != "" && got != first && got != second {
+		r.add(problem.BadValue, field, problem.Quote(got), first+" or "+second, "")
+	}
+	return got == first
 }

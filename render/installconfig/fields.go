@@ -54,7 +54,14 @@ var fieldTable = map[string]string{
 		"ovirt_network_name ovirt_storage_domain_id vnicProfileID",
 	"platform.external": "cloudControllerManager@4.15 platformName",
 	"platform.none":     "",
+
+	"platform.baremetal.bgpVIPConfig":         "communities localASN peers",
+	"platform.baremetal.bgpVIPConfig.peers[]": bgpPeer,
+	"platform.baremetal.hosts[].bgpPeers[]":   bgpPeer,
 }
+
+// bgpPeer lists the fields of a router, with those of drafts, which reader.bgpPeer reports.
+const bgpPeer = "bfdEnabled ebgpMultiHop failureDetection holdTime holdTimeSeconds keepaliveTime keepaliveTimeSeconds password peerAddress peerASN peerReachability port"
 
 // machinePool lists the fields of every pool.
 const machinePool = "architecture diskSetup@4.20 hyperthreading management@4.22 name platform replicas"
