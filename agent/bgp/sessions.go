@@ -17,6 +17,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 )
 
 // maxPassword is the longest password of TCP MD5 (tcp_md5sig of linux/tcp.h).
@@ -45,18 +46,18 @@ func (j *Job) runSpeaker(s *state.BGP) error {
 		j.stopSpeaker()
 	}
 	if j.speaker == nil {
-		if err := j.startSpeaker(o); err != nil {
+		if err := j.startSpeaker(o, list); err != nil {
 			return err
 		}
 	}
 	return errors.Join(failed, j.speaker.SetPeers(peers))
 }
 
-func (j *Job) startSpeaker(o SpeakerOptions) (err error) {
+func (j *Job) startSpeaker(o SpeakerOptions, routers []v1alpha1.BGPPeer) (err error) {
 	if NewSpeaker == nil {
 		return errors.New("this program has no BGP speaker: run vipgen-bgp, which the agent's image has next to vipgen-agent")
 	}
-	if why := otherSpeaker(); why != "" {
+	if why := otherSpeaker(routers); why != "" {
 		return fmt.Errorf("another speaker runs on this node (%s), and routers would see two from one address: stop it, or hand it the routes with spec.announce: table", why)
 	}
 	if j.speaker, err = NewSpeaker(o); err != nil {
@@ -120,8 +121,9 @@ func password(path string) (string, error) {
 	return word, nil
 }
 
-// otherSpeaker returns what another BGP speaker of this node does; empty if none is seen.
-func otherSpeaker() string {
+// otherSpeaker returns what another BGP speaker of this node does; empty if none is seen. It is
+// called while this job has no session.
+func otherSpeaker(routers []v1alpha1.BGPPeer) string {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(v1alpha1.BGPPort)), time.Second)
 		if err == nil {
@@ -134,6 +136,19 @@ func otherSpeaker() string {
 		return fmt.Sprintf("UDP port %d of BFD: %v", v1alpha1.BFDPort, err)
 	}
 	conn.Close()
+	open, _ := netdump.Established()
+	return sessionOf(open, routers)
+}
+
+// sessionOf returns the session of another speaker among all connections of the node. It shows
+// those that do not listen, as MetalLB's FRR does not (bgpd -p 0), and those without BFD.
+func sessionOf(open []netdump.Connection, routers []v1alpha1.BGPPeer) string {
+	for _, c := range open {
+		if (c.Own.Port() == v1alpha1.BGPPort || c.Peer.Port() == v1alpha1.BGPPort) &&
+			slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool { return p.Address == c.Peer.Addr() }) {
+			return fmt.Sprintf("a session with %s", c.Peer.Addr())
+		}
+	}
 	return ""
 }
 
