@@ -285,13 +285,15 @@ func (s *station) announce(ctx context.Context, form arpnd.Form) (time.Duration,
 	return s.reached.Sub(began), nil
 }
 
-// repeat announces the address as a new holder does with many VIPs.
+// repeat announces the address as a new holder does with many VIPs. A node that is busy catches up: a
+// limit of the network would not show in announcements that are far apart.
 func (s *station) repeat(ctx context.Context, form arpnd.Form) error {
-	for range burst {
+	began := time.Now()
+	for i := range burst {
 		if err := arpnd.Announce(s.link, s.address, form); err != nil {
 			return err
 		}
-		pause(ctx, burstEvery)
+		pause(ctx, time.Until(began.Add(time.Duration(i+1)*burstEvery)))
 	}
 	return nil
 }
