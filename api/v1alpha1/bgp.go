@@ -132,6 +132,11 @@ const (
 	AnnounceTableNumber = 198
 )
 
+// BGPPasswordFile returns a file for the password of the sessions with a router, in BGPSecrets.
+func BGPPasswordFile(router netip.Addr) string {
+	return BGPSecrets + "/" + strings.ReplaceAll(router.String(), ":", "-")
+}
+
 // Default fills in the fields that a user left out.
 func (b *BGP) Default() {
 	b.Peers = slices.Clone(b.Peers) // may be shared with other clusters

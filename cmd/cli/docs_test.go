@@ -146,6 +146,7 @@ func documentedDir(t *testing.T) {
 	}
 	exported := testkit.ReadFile(t, filepath.Join(imported, "baremetal/cluster/controllerconfig.yaml"))
 	testkit.WriteFile(t, "exported.yaml", exported)
+	testkit.WriteFile(t, "metallb.yaml", testkit.ReadFile(t, filepath.Join(imported, "metallb/metallb.yaml")))
 	testkit.WriteFile(t, "later.yaml", live)
 	testkit.WriteFile(t, "running.yaml", append(bytes.Clone(live), "---\napiVersion: v1\nkind: Node\nmetadata: {name: master-0}\n"...))
 	testkit.WriteFile(t, "installed.yaml", []byte(`{"kind": "ConfigMap", "metadata": {"name": "cluster-config-v1"}, "data": {"install-config": "apiVersion: v1\nmetadata: {name: demo}\nbaseDomain: example.com\nplatform: {baremetal: {apiVIPs: [192.0.2.5], ingressVIPs: [192.0.2.7]}}\n"}}`))

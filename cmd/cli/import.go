@@ -41,9 +41,9 @@ router IDs, unicast or multicast, VRRP version and timing, images.
 
 It takes exported objects of OpenShift ` + ignition.SupportedOpenShift()[0] + ` and later: the ControllerConfig, the
 Infrastructure, MachineConfigs and MachineConfigPools, Nodes, Pods, the ConfigMap
-cluster-config-v1; a must-gather; and files of nodes, in a folder each: keepalived.conf,
-its template, and the manifest of its pod. All of it must be of one cluster; - is
-standard input.
+cluster-config-v1, MetalLB's BGPPeers, BFDProfiles and BGPAdvertisements; a
+must-gather; and files of nodes, in a folder each: keepalived.conf, its template, and
+the manifest of its pod. All of it must be of one cluster; - is standard input.
 
 The report lists what was carried over and from which line, what was assumed because
 the source does not say it, and what was not carried over, with what vipgen does

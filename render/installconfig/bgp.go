@@ -112,7 +112,7 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 		p.BFD.Interval, p.BFD.Multiplier = v1alpha1.Duration(v1alpha1.Millis(300)), 3
 	}
 	if r.doc.Has(at + ".password") {
-		p.PasswordFile = v1alpha1.BGPSecrets + "/" + strings.ReplaceAll(p.Address.String(), ":", "-")
+		p.PasswordFile = v1alpha1.BGPPasswordFile(p.Address)
 		out.Secrets = append(out.Secrets, Secret{at + ".password", p.PasswordFile})
 	}
 	for i := range out.Peers {

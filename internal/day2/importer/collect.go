@@ -49,7 +49,7 @@ func Relevant(name string) bool {
 		case namespace == "kube-system":
 			return strings.HasPrefix(rest, "core/configmaps")
 		}
-		return false
+		return strings.HasPrefix(rest, "metallb.io/")
 	}
 	return true
 }
@@ -92,7 +92,7 @@ func (i *importer) vipgens(file string) {
 }
 
 // interesting matches kinds by which a file counts even if it is unreadable.
-var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool)\b`)
+var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool|BGPPeer)\b`)
 
 func (i *importer) objects(m *machineConfigs, f render.File) {
 	docs, list := source.ParseAll(f.Name, f.Data)

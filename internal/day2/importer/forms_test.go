@@ -14,6 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/testkit/clusters"
 	"github.com/vipgen/vipgen/render"
 )
 
@@ -332,6 +333,8 @@ func TestRelevant(t *testing.T) {
 		"mg/q/namespaces/openshift-kni-infra/pods/keepalived-a/keepalived/logs/current.log":        false,
 		"mg/q/namespaces/kube-system/core/configmaps.yaml":                                         true,
 		"mg/q/namespaces/openshift-config/core/configmaps.yaml":                                    false,
+		"mg/q/namespaces/metallb-system/metallb.io/bgppeers/rack-a.yaml":                           true,
+		"mg/q/namespaces/metallb-system/core/secrets.yaml":                                         false,
 		"etc/kubernetes/kubeconfig":                                                                false,
 		"home/core/.ssh/id_rsa":                                                                    false,
 	} {
@@ -371,4 +374,94 @@ func TestRoutes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMetalLB: routers without BFD, Nodes or BGPPeers that vipgen can have, and the comment with
+// the others, which is valid.
+func TestMetalLB(t *testing.T) {
+	const bgp = "metallb.yaml"
+	for _, tt := range []struct{ what, file, old, new, want, lost string }{
+		{"no BFD", bgp, "    bfdProfile: fast\n    holdTime: 1m", "    holdTime: 1m", "#         enabled: false\n#       holdTime: 1m30s\n", ""},
+		{"the AS of the nodes", bgp, "dynamicASN: external, interface: ens3", "localASN: 64999, dynamicASN: internal, peerAddress: 192.0.2.4", "#     - address: 192.0.2.4\n#       asn: 64512\n", ""},
+		{"another AS in sessions", bgp, "    myASN: 64513\n", "    myASN: 64513\n    localASN: 65001\n", "#       localASN: 65001\n", ""},
+		{"a keepalive time", bgp, "    holdTime: 9s\n", "", "#       holdTime: 3s\n", ""},
+		{"no Nodes", "cluster.yaml", "kind: Node,", "kind: Other,", "#       multihop: 255\n#       passwordFile", "nodeSelectors, as the source has no Nodes"},
+		{"no MetalLB", bgp, "metallb.io/", "example.com/", "vrrp:\n    profile: classic\n", ""},
+	} {
+		files := changed(t, "metallb", tt.file, tt.old, tt.new)
+		for n := range files {
+			if tt.file != bgp || tt.what == "no MetalLB" {
+				files[n].Data = bytes.ReplaceAll(files[n].Data, []byte(tt.old), []byte(tt.new)) // all of them
+			}
+		}
+		r := read(t, files, importer.Given{})
+		testkit.Contains(testkit.In(t, tt.what), string(r.VIPConfig), tt.want)
+		if tt.lost != "" && !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.What == tt.lost }) {
+			t.Errorf("%s: no %q in %+v", tt.what, tt.lost, r.Lost)
+		}
+		if tt.what == "no MetalLB" {
+			testkit.Lacks(t, string(r.VIPConfig), "bgp")
+		}
+	}
+	r := importCase(t, "metallb")
+	load(t, r)
+	head, routers, _ := strings.Cut(string(r.VIPConfig), "# MetalLB's routers.")
+	lines := strings.SplitAfter(routers, "\n")[2:] // without the sentences
+	text := head + strings.ReplaceAll("# "+strings.TrimPrefix(strings.Join(lines, ""), "# "), "#   ", "  ") +
+		"  additionalAPIVIPs: [{name: new, vips: [198.51.100.5], announce: bgp}]\n"
+	c := clusters.Load(t, string(r.InstallConfig), text)
+	testkit.Equal(t, 3, len(c.Config.Spec.BGP.Peers))
+}
+
+// TestPreview: a cluster that was installed with bgpVIPConfig has its VIPs by BGP, with the same
+// routers, unless it runs keepalived.
+func TestPreview(t *testing.T) {
+	const objects = `apiVersion: config.openshift.io/v1
+kind: Infrastructure
+metadata: {name: cluster}
+status:
+  apiServerInternalURI: https://api-int.demo.example.com:6443
+  platformStatus:
+    type: BareMetal
+    baremetal: {apiServerInternalIPs: [198.51.100.5], ingressIPs: [198.51.100.6], vipManagement: BGP}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cluster-config-v1, namespace: kube-system}
+data:
+  install-config: |
+    apiVersion: v1
+    metadata: {name: demo}
+    baseDomain: example.com
+    networking: {machineNetwork: [{cidr: 192.0.2.0/24}]}
+    platform:
+      baremetal:
+        apiVIPs: [198.51.100.5]
+        ingressVIPs: [198.51.100.6]
+        bgpVIPConfig:
+          localASN: 64512
+          communities: ["64512:100"]
+          peers:
+          - {peerAddress: 192.0.2.1, peerASN: 64601, password: hunter2, failureDetection: BFD, holdTimeSeconds: 90}
+          - {peerAddress: 192.0.2.2, peerASN: 64601, failureDetection: BFD, peerReachability: MultiHop, holdTimeSeconds: 9}
+`
+	file := func(text string) []render.File { return []render.File{{Name: "objects.yaml", Data: []byte(text)}} }
+	router := "---\napiVersion: metallb.io/v1beta2\nkind: BGPPeer\nmetadata: {name: a}\nspec: {myASN: 1, peerASN: 2, peerAddress: 192.0.2.9}\n"
+	r := read(t, file(objects+router), importer.Given{})
+	testkit.Contains(t, string(r.VIPConfig), "  announce: bgp\n", "      passwordFile: /etc/vipgen/bgp/192.0.2.1\n", "        interval: 300ms\n", "    - 64512:100\n", "      multihop: 255\n")
+	testkit.Lacks(t, everything(t, r, nil), secret)
+	c := load(t, r)
+	testkit.Equal(t, 2, len(c.Config.Spec.BGP.Peers))
+	for _, what := range []string{"OpenShift's kube-vip and FRR, which announce the VIPs now", "the password of BGP sessions, which is not read", "BFD over several hops", "MetalLB's routers"} {
+		if !slices.ContainsFunc(r.Lost, func(l importer.Loss) bool { return l.What == what && l.Places[0].Line > 0 }) {
+			t.Errorf("no %q in %+v", what, r.Lost)
+		}
+	}
+	pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: keepalived-a, namespace: openshift-kni-infra}\nspec: {containers: [{env: [{name: ENABLE_UNICAST, value: 'yes'}]}]}\n"
+	r = read(t, file(strings.ReplaceAll(objects, "198.51.100.", "192.0.2.10")+pod), importer.Given{})
+	testkit.Lacks(t, string(r.VIPConfig), "announce")
+	list := problemsOf(t, file(strings.Replace(objects, "failureDetection: BFD, h", "bfdEnabled: true, h", 1)), importer.Given{})
+	testkit.Contains(t, list.Error(), "error: platform.baremetal.bgpVIPConfig.peers[0].bfdEnabled: found \"bfdEnabled\", expected failureDetection")
+	list = problemsOf(t, file(strings.Replace(objects, "peerASN: 64601, p", "p", 1)), importer.Given{})
+	testkit.Contains(t, list.Error(), "objects.yaml#cluster-config-v1:install-config:13:9: error: platform.baremetal.bgpVIPConfig.peers[0].peerASN: found nothing")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/render/installconfig"
 )
 
 // Given are the settings of a command line that add to the source or override it. Empty fields
@@ -107,7 +108,9 @@ type importer struct {
 	configs ignition.Decoder
 	evidence
 	result Result
-	lost   map[[2]string]int // What and Instead -> index in result.Lost
+	// routers are MetalLB's, which vipgen.yaml has as a comment.
+	routers *v1alpha1.BGP
+	lost    map[[2]string]int // What and Instead -> index in result.Lost
 }
 
 type evidence struct {
@@ -132,6 +135,9 @@ type evidence struct {
 	seen                             []Node
 	keepalivedRuns                   bool // its manifest is not disabled
 	keepalivedPod                    bool
+	metallb                          []*metalLB
+	preview                          *installconfig.InstallConfig // with bgpVIPConfig
+	managed                          Place                        // vipManagement: BGP
 }
 
 // add reports a problem, by default an error.

@@ -69,7 +69,7 @@ func load(t testing.TB, r *importer.Result) *render.Cluster {
 }
 
 // cases are the folders of testdata with sources.
-var cases = []string{"baremetal", "multicast", "dual-stack", "vsphere", "arbiter"}
+var cases = []string{"baremetal", "multicast", "dual-stack", "vsphere", "arbiter", "metallb"}
 
 // TestExpected compares with files that were reviewed line by line.
 func TestExpected(t *testing.T) {

@@ -27,6 +27,7 @@ func (i *importer) readConfigMap(doc *source.Document, h header) {
 		return
 	}
 	at := func(field string) Place { return position(c.Doc, field) }
+	i.keepPreview(c, list)
 	if c.Name != "" && c.BaseDomain != "" {
 		i.name.add(c.Name, at("metadata.name"), byInstaller)
 		i.domain.add(c.Name+"."+c.BaseDomain, at("metadata.name"), byInstaller)

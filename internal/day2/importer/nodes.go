@@ -18,12 +18,13 @@ type Node struct {
 	Host      []netip.Prefix
 	// RemoteWorker is set where the Node has the label of remote workers (hard case 9).
 	RemoteWorker bool
+	labels       map[string]string
 	at           Place
 }
 
 func (i *importer) addNode(doc *source.Document, n *nodeObject, host []netip.Prefix) {
 	_, remote := n.Metadata.Labels[v1alpha1.RemoteWorkerLabel]
-	node := Node{Name: n.Metadata.Name, Host: host, RemoteWorker: remote, at: position(doc, "metadata.labels")}
+	node := Node{Name: n.Metadata.Name, Host: host, RemoteWorker: remote, labels: n.Metadata.Labels, at: position(doc, "metadata.labels")}
 	for _, a := range n.Status.Addresses {
 		if addr, err := netip.ParseAddr(a.Address); err == nil && a.Type == "InternalIP" {
 			node.Addresses = append(node.Addresses, addr)

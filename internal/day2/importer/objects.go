@@ -62,6 +62,7 @@ type platformVIP struct {
 		Type string `json:"type"`
 	} `json:"loadBalancer"`
 	DNSRecords      string         `json:"dnsRecordsType"` // of the Infrastructure, since 4.21
+	VIPManagement   string         `json:"vipManagement"`  // Keepalived or BGP, since 5.0
 	MachineNetworks []netip.Prefix `json:"machineNetworks"`
 }
 
@@ -141,6 +142,8 @@ var kinds = map[string]func(*importer, *source.Document, header){
 	"ClusterVersion": config((*importer).readClusterVersion),
 	"Node":           (*importer).readNode,
 	"ConfigMap":      (*importer).readConfigMap,
+
+	"BGPPeer": (*importer).keepMetalLB, "BFDProfile": (*importer).keepMetalLB, "BGPAdvertisement": (*importer).keepMetalLB,
 }
 
 // config returns a reader of a kind of config.openshift.io: others may have the same name.
@@ -225,6 +228,9 @@ func (i *importer) platformVIPs(doc *source.Document, at string, p *platformVIP)
 	}
 	if t := p.DNSRecords; t != "" {
 		i.externalDNS.add(t == "External", position(doc, at+"dnsRecordsType"), byState)
+	}
+	if p.VIPManagement == "BGP" {
+		i.managed = position(doc, at+"vipManagement")
 	}
 	if len(p.MachineNetworks) > 0 {
 		i.machineNetworks.add(p.MachineNetworks, position(doc, at+"machineNetworks"), byState)

@@ -40,7 +40,7 @@ func changed(t *testing.T, name, file, old, new string) []render.File {
 }
 
 func TestProblems(t *testing.T) {
-	const conf, config = "master-0/etc/keepalived/keepalived.conf", "cluster/controllerconfig.yaml"
+	const conf, config, bgp = "master-0/etc/keepalived/keepalived.conf", "cluster/controllerconfig.yaml", "metallb.yaml"
 	for _, tt := range []struct {
 		what, name, file, old, new string
 		want                       string
@@ -62,6 +62,8 @@ func TestProblems(t *testing.T) {
 		{"a platform that is no word", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: \"a\\n\"", "platformStatus.type: found something else, expected a word"},
 		{"a cloud", "arbiter", "controllerconfig.yaml", "type: BareMetal", "type: AWS", "error: platform: found \"aws\", expected baremetal"},
 		{"an image", "baremetal", config, "keepalivedImage: ", "keepalivedImage: '@' #", "error: keepalived: found something else, expected the reference of a container image [bad-image]"},
+		{"a router's AS number", "metallb", bgp, "peerASN: 64601\n", "peerASN: 4294967296\n", "metallb.yaml:10:14: error: spec.peerASN: found \"4294967296\""},
+		{"VIPs by BGP without routers", "metallb", "cluster.yaml", "vipManagement: Keepalived", "vipManagement: BGP", "cluster.yaml:13:1: error: platform.baremetal.bgpVIPConfig: found VIPs that OpenShift announces by BGP, and no routers"},
 		{"a key twice", "arbiter", "controllerconfig.yaml", "metadata: {name: machine-config-controller}\n", "metadata: {name: machine-config-controller}\nmetadata: {name: b}\n", "controllerconfig.yaml:4:1: error: metadata: found \"metadata\" for the second time"},
 		{"YAML", "baremetal", config, "  images:", "  images: [", "error: found"},
 		{"a mode file", "dual-stack", "master-0/etc/keepalived/monitor.conf", "unicast", "anycast", "error: mode: found something else, expected unicast or multicast"},
@@ -163,7 +165,7 @@ func TestNoSecrets(t *testing.T) {
 // purpose: names, images and VIPs.
 func secretLine(line string) string {
 	for _, shown := range []string{"name", "image", "Image", "IP", "vip", "domain", "Domain", "URI", "type", "Type", "kind", "namespace", "192.", "172.", "10.", "2001:", "198.", "203.", "k8s.ovn.org", "command",
-		"opology", "vrrp_", "chk_", "platform", "server", "{", "listen", "frontend", "backend", "ersion", "api", "Domain", "replicas", "timeout", "maxconn", "retries"} {
+		"opology", "vrrp_", "chk_", "platform", "server", "{", "listen", "frontend", "backend", "ersion", "api", "Domain", "replicas", "timeout", "maxconn", "retries", "ASN", "peerAddress", "holdTime", "keepaliveTime", "MultiHop"} {
 		if strings.Contains(line, shown) {
 			return line
 		}
@@ -236,4 +238,5 @@ func FuzzManifest(f *testing.F) {
 }
 func FuzzObjects(f *testing.F)  { fuzzFile(f, "multicast", "objects.yaml") }
 func FuzzState(f *testing.F)    { fuzzFile(f, "dual-stack", "nodes.yaml") }
+func FuzzMetalLB(f *testing.F)  { fuzzFile(f, "metallb", "metallb.yaml") }
 func FuzzModeFile(f *testing.F) { fuzzFile(f, "dual-stack", "master-0/etc/keepalived/monitor.conf") }

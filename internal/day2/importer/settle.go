@@ -32,7 +32,8 @@ func (i *importer) settle() *Result {
 	i.routerHealth()
 	i.settlePort("port of the API", i.apiPorts, &vc.Spec.Ports.API, v1alpha1.DefaultPorts.API)
 	i.settlePort("port of the router's health", i.routerPorts, &vc.Spec.Ports.RouterHealth, v1alpha1.DefaultPorts.RouterHealth)
-	if vc.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerExternal {
+	i.settleBGP(&vc)
+	if vc.Spec.LoadBalancer.Type != v1alpha1.LoadBalancerExternal && !vc.Spec.Announce.Routed() {
 		i.settleVRRP(&ic, &vc)
 	}
 	i.settleRoutes("apps."+ic.Metadata.Name+"."+ic.BaseDomain, &vc)
@@ -252,7 +253,7 @@ func (i *importer) proveReadable(vc *v1alpha1.VIPConfig) {
 
 // load writes the VIPConfig, and returns the problems of the written input.
 func (i *importer) load(vc *v1alpha1.VIPConfig) problem.List {
-	i.result.VIPConfig = vipConfigText(vc)
+	i.result.VIPConfig = append(vipConfigText(vc), i.commentedRouters()...)
 	_, list, _ := render.Load(render.Sources{
 		InstallConfig: render.File{Name: InstallConfigName, Data: i.result.InstallConfig},
 		VIPConfig:     &render.File{Name: VIPConfigName, Data: i.result.VIPConfig},
