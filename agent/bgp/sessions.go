@@ -57,7 +57,7 @@ func (j *Job) startSpeaker(o SpeakerOptions, routers []v1alpha1.BGPPeer) (err er
 	if NewSpeaker == nil {
 		return errors.New("this program has no BGP speaker: run vipgen-bgp, which the agent's image has next to vipgen-agent")
 	}
-	if why := otherSpeaker(routers); why != "" {
+	if why := j.otherSpeaker(routers); why != "" {
 		return fmt.Errorf("another speaker runs on this node (%s), and routers would see two from one address: stop it, or hand it the routes with spec.announce: table", why)
 	}
 	if j.speaker, err = NewSpeaker(o); err != nil {
@@ -123,7 +123,7 @@ func password(path string) (string, error) {
 
 // otherSpeaker returns what another BGP speaker of this node does; empty if none is seen. It is
 // called while this job has no session.
-func otherSpeaker(routers []v1alpha1.BGPPeer) string {
+func (j *Job) otherSpeaker(routers []v1alpha1.BGPPeer) string {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(v1alpha1.BGPPort)), time.Second)
 		if err == nil {
@@ -136,7 +136,10 @@ func otherSpeaker(routers []v1alpha1.BGPPeer) string {
 		return fmt.Sprintf("UDP port %d of BFD: %v", v1alpha1.BFDPort, err)
 	}
 	conn.Close()
-	open, _ := netdump.Established()
+	open, err := netdump.Established()
+	if err != nil {
+		j.Log.Warn("cannot list connections: sessions of another speaker remain unnoticed", "error", err)
+	}
 	return sessionOf(open, routers)
 }
 
