@@ -367,7 +367,7 @@ platform:
     - name: master-0
     - name: master-1
     - name: master-2
-      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, failureDetection: HoldTimer, peerReachability: MultiHop}]
+      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, failureDetection: HoldTimer, peerReachability: MultiHop}, {peerAddress: 192.0.2.66, peerASN: 64602, bfdEnabled: true, holdTime: 60s}, {peerAddress: 192.0.2.67, peerASN: 64602, ebgpMultiHop: true}]
 `
 
 // TestPreviewOfOpenShift: bgpVIPConfig is read as it is, and its password reaches nothing.
@@ -396,12 +396,16 @@ func TestPreviewOfOpenShift(t *testing.T) {
 		testkit.Equal(testkit.In(t, path), true, seen[path])
 	}
 	b := &c.Config.Spec.BGP
-	testkit.Equal(t, 2, len(b.Peers))
-	testkit.Equal(t, 255, b.Peers[0].Multihop)
-	testkit.Equal(t, "/etc/vipgen/bgp/192.0.2.1", b.Peers[1].PasswordFile)
-	testkit.Equal(t, []string{"master-0", "master-1"}, b.Peers[1].Nodes.Names)
-	testkit.Equal(t, []any{true, false, "300ms", "1m30s"}, []any{b.Peers[1].BFD.On(), b.Peers[0].BFD.On(), b.Peers[1].BFD.Interval.String(), b.Peers[1].HoldTime.String()})
-	testkit.Equal(t, []string{"master-2"}, b.Peers[0].Nodes.Names)
+	var got []string
+	for _, p := range b.Peers { // those of single hosts first; the last two of these with names of the draft
+		got = append(got, fmt.Sprint(p.Address, p.Nodes.Names, p.BFD.On(), p.BFD.Interval, p.Multihop, p.HoldTime, " ", p.PasswordFile))
+	}
+	testkit.Equal(t, []string{
+		"192.0.2.65 [master-2] false 0s 255 9s ",
+		"192.0.2.66 [master-2] true 300ms 0 1m0s ",
+		"192.0.2.67 [master-2] false 0s 255 9s ",
+		"192.0.2.1 [master-0 master-1] true 300ms 0 1m30s /etc/vipgen/bgp/192.0.2.1",
+	}, got)
 }
 
 // TestPlatforms compares code that cannot read the table of platforms with it: agents, which do

@@ -1,6 +1,7 @@
 package installconfig
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -13,8 +14,8 @@ import (
 )
 
 // fileBGP is bgpVIPConfig, of OpenShift 5.0: names and values as pkg/asset/manifests/bgpvipconfig.go
-// of openshift/installer (toFRRPeers; pull request 10718) reads them. Passwords are not declared:
-// they are never decoded.
+// of openshift/installer (toFRRPeers; pull request 10718) reads them, and names of the draft before
+// (openshift/enhancements pull request 1982). Passwords are not declared: they are never decoded.
 type fileBGP struct {
 	LocalASN    uint32        `json:"localASN"`
 	Peers       []fileBGPPeer `json:"peers"`
@@ -30,12 +31,12 @@ type fileBGPPeer struct {
 	FailureDetection string     `json:"failureDetection"`
 	PeerReachability string     `json:"peerReachability"`
 	HoldTimeSeconds  uint16     `json:"holdTimeSeconds"`
-}
 
-// draftFields are names in drafts of the preview (openshift/enhancements pull request 1982), which
-// its installer refuses, and what it has instead.
-var draftFields = map[string]string{"bfdEnabled": "failureDetection: BFD or HoldTimer", "ebgpMultiHop": "peerReachability: MultiHop or DirectlyConnected",
-	"holdTime": "holdTimeSeconds", "keepaliveTime": "keepaliveTimeSeconds"}
+	// In the draft:
+	BFDEnabled   bool              `json:"bfdEnabled"`
+	EBGPMultiHop bool              `json:"ebgpMultiHop"`
+	HoldTime     v1alpha1.Duration `json:"holdTime"`
+}
 
 // BGP holds the routers to which OpenShift's preview would announce VIPs.
 type BGP struct {
@@ -97,14 +98,10 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 	if in.Port != 0 && in.Port != v1alpha1.BGPPort {
 		r.add(problem.BadValue, at+".port", fmt.Sprint(in.Port), fmt.Sprint(v1alpha1.BGPPort), "vipgen has sessions at no other port")
 	}
-	for _, key := range r.doc.Keys(at) {
-		if now := draftFields[key]; now != "" {
-			r.add(problem.UnknownField, at+"."+key, problem.Quote(key), now, "drafts of the preview had this name")
-		}
-	}
-	bfd := r.chosen(at+".failureDetection", in.FailureDetection, "BFD", "HoldTimer")
-	p := v1alpha1.BGPPeer{Address: in.PeerAddress, ASN: in.PeerASN, BFD: v1alpha1.BFD{Enabled: &bfd}, HoldTime: v1alpha1.Duration(time.Duration(in.HoldTimeSeconds) * time.Second)}
-	if r.chosen(at+".peerReachability", in.PeerReachability, "MultiHop", "DirectlyConnected") {
+	bfd := r.chosen(at+".failureDetection", in.FailureDetection, "BFD", "HoldTimer") || in.BFDEnabled
+	hold := cmp.Or(v1alpha1.Duration(time.Duration(in.HoldTimeSeconds)*time.Second), in.HoldTime)
+	p := v1alpha1.BGPPeer{Address: in.PeerAddress, ASN: in.PeerASN, BFD: v1alpha1.BFD{Enabled: &bfd}, HoldTime: hold}
+	if r.chosen(at+".peerReachability", in.PeerReachability, "MultiHop", "DirectlyConnected") || in.EBGPMultiHop {
 		p.Multihop = 255
 	}
 	if bfd {

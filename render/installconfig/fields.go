@@ -60,7 +60,7 @@ var fieldTable = map[string]string{
 	"platform.baremetal.hosts[].bgpPeers[]":   bgpPeer,
 }
 
-// bgpPeer lists the fields of a router, with those of drafts, which reader.bgpPeer reports.
+// bgpPeer lists the fields of a router, also those of the draft.
 const bgpPeer = "bfdEnabled ebgpMultiHop failureDetection holdTime holdTimeSeconds keepaliveTime keepaliveTimeSeconds password peerAddress peerASN peerReachability port"
 
 // machinePool lists the fields of every pool.

@@ -137,9 +137,6 @@ ic.yaml:5:36: error: compute[0].replicas: found the text "many", expected a whol
 		{"VIPs by BGP", bareMetal("bgpVIPConfig: {peers: [{peerASN: 64513, password: hush}]}"),
 			"ic.yaml:6:5: error: platform.baremetal.bgpVIPConfig.localASN: found nothing, expected the AS number of the nodes [missing-field]\n" +
 				"ic.yaml:6:28: error: platform.baremetal.bgpVIPConfig.peers[0].peerAddress: found nothing, expected the address of the router [missing-field]\n"},
-		{"a router's fields that drafts of the preview had", bareMetal("bgpVIPConfig: {localASN: 1, peers: [{peerAddress: 10.0.0.1, peerASN: 1, bfdEnabled: \"true\", holdTime: 9s}]}"), `ic.yaml:6:89: error: platform.baremetal.bgpVIPConfig.peers[0].bfdEnabled: found "bfdEnabled", expected failureDetection: BFD or HoldTimer (drafts of the preview had this name) [unknown-field]
-ic.yaml:6:107: error: platform.baremetal.bgpVIPConfig.peers[0].holdTime: found "holdTime", expected holdTimeSeconds (drafts of the preview had this name) [unknown-field]
-`},
 		{"a router's fields that the preview lacks", bareMetal("bgpVIPConfig: {localASN: 1, peers: [{peerAddress: 10.0.0.1, peerASN: 1, hunter2: 1, failuredetektion: BFD}]}\n    hosts: [{name: a, bgpPeers: [{peerAddress: 10.0.0.1, peerASN: 1, mtu: 1}]}]"), `ic.yaml:6:77: error: platform.baremetal.bgpVIPConfig.peers[0]: found an unknown field, expected a field that OpenShift's installer has [unknown-field]
 ic.yaml:6:89: error: platform.baremetal.bgpVIPConfig.peers[0].failuredetektion: found "failuredetektion", expected a field that OpenShift's installer has (did you mean "failureDetection"?) [unknown-field]
 ic.yaml:7:70: error: platform.baremetal.hosts[0].bgpPeers[0]: found an unknown field, expected a field that OpenShift's installer has [unknown-field]

@@ -460,8 +460,8 @@ data:
 	pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: keepalived-a, namespace: openshift-kni-infra}\nspec: {containers: [{env: [{name: ENABLE_UNICAST, value: 'yes'}]}]}\n"
 	r = read(t, file(strings.ReplaceAll(objects, "198.51.100.", "192.0.2.10")+pod), importer.Given{})
 	testkit.Lacks(t, string(r.VIPConfig), "announce")
-	list := problemsOf(t, file(strings.Replace(objects, "failureDetection: BFD, h", "bfdEnabled: true, h", 1)), importer.Given{})
-	testkit.Contains(t, list.Error(), "error: platform.baremetal.bgpVIPConfig.peers[0].bfdEnabled: found \"bfdEnabled\", expected failureDetection")
+	list := problemsOf(t, file(strings.Replace(objects, "failureDetection: BFD, h", "bfd: true, h", 1)), importer.Given{})
+	testkit.Contains(t, list.Error(), "error: platform.baremetal.bgpVIPConfig.peers[0]: found an unknown field, expected a field that OpenShift's installer has")
 	list = problemsOf(t, file(strings.Replace(objects, "peerASN: 64601, p", "p", 1)), importer.Given{})
 	testkit.Contains(t, list.Error(), "objects.yaml#cluster-config-v1:install-config:13:9: error: platform.baremetal.bgpVIPConfig.peers[0].peerASN: found nothing")
 }
