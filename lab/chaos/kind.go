@@ -81,7 +81,7 @@ const (
 	partGuard  // the rules that drop VRRP packets of other hosts
 	partLinks  // links besides the network's
 	partRun    // /run, which units that start with a node write to
-	partClaims // answers to hosts that claim the address of a node, which its agent gives
+	partClaims // what its agent alone can do: answer hosts that claim its address, give way when its Node is odd
 	partNode   = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile | partRun
 )
 
@@ -163,7 +163,7 @@ var kinds = []kind{
 	{allAPIs, allControlPlane, partAPI, 1 * second, 6 * second, nil, true, "every API server is killed, and starts again"},
 	{vrrpFlood, wholeCluster, partGuard, 2 * second, 8 * second, named(attack.VRRPs, func(v attack.VRRP) string { return v.Name }), false, "a host that is not a node floods all nodes with VRRP advertisements"},
 	{mdnsFlood, wholeCluster, 0, 2 * second, 6 * second, named(mdnsKinds, func(m mdnsPacket) string { return m.name }), false, "a host that is not a node floods all nodes with mDNS records"},
-	{oddNode, anyNode, partObject, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
+	{oddNode, anyNode, partObject | partClaims, 6 * second, 12 * second, named(oddities, itself), true, "its Node has odd content for a while"},
 	{deletedNode, anyNode, partNode | partObject | partTopology, 14 * second, 18 * second, nil, true, "is powered off, deleted and powered on with expired credentials, until it is a node again"},
 	{crashLoop, controlPlane, 0, 2 * second, 6 * second, daemons, true, "a daemon is killed each time that it starts"},
 	{oddLink, anyNode, partLinks, 1 * second, 6 * second, named([]string{"a+b", "x.y-z", "\u00e9{}#"}, itself), false, "a link with an odd name is added, and removed"},

@@ -26,6 +26,7 @@ type Membership struct {
 
 	join       joinDelay
 	mismatches addressMismatches
+	eligible   eligible // at the last evaluation
 	sources    sources
 	unknown    []netip.Addr // VIPs whose holder does not know this node, as logged last
 	listening  logging.Transitions

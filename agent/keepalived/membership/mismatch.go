@@ -26,7 +26,8 @@ type addressMismatches map[string]*addressMismatch
 
 // addressMismatch leaves out one instance.
 type addressMismatch struct {
-	// pollAt is when to poll the link for the holder of the VIP.
+	// pollAt is when to poll the link for the holder of the VIP; zero for an instance that the node may
+	// have only now.
 	pollAt time.Time
 	// alone reports that the node takes part nevertheless: no other node held the VIP.
 	alone bool
@@ -38,6 +39,9 @@ type addressMismatch struct {
 type conditions struct {
 	// reached means that the others send adverts to this node.
 	reached bool
+	// now means that the node may have an instance of the cluster only now, as its labels changed: a
+	// holder sends its adverts here as soon as it knows.
+	now bool
 	// stale is as in joinDelay.
 	stale bool
 	// claimed means that another host claimed the VIP since the node takes part alone.
@@ -52,6 +56,10 @@ type conditions struct {
 // part only while no other node does, by the link.
 func (d addressMismatches) wait(now time.Time, instance string, c conditions) time.Duration {
 	a := d[instance]
+	if c.now && c.reached && a == nil && c.link() == unknownTo {
+		a = &addressMismatch{join: joinDelay{sure: true}}
+		d[instance] = a
+	}
 	switch {
 	case c.reached && (a == nil || a.alone):
 		delete(d, instance)
@@ -99,20 +107,27 @@ func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.In
 // leaveMismatched leaves out the instances whose adverts go elsewhere. It returns those
 // that run nevertheless, and when to evaluate again; 0 for never.
 func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, again time.Duration) {
-	before, f, out := m.mismatches, n.Facts, []string(nil)
+	before, f := m.mismatches, n.Facts
 	m.mismatches = addressMismatches{}
+	now := eligible{cluster: f.Cluster.Spec.Groups}
+	var out, joining []string
 	for _, i := range n.Conf.Instances {
+		now.instances = append(now.instances, i.Name)
 		if a := before[i.Name]; a != nil {
 			m.mismatches[i.Name] = a
 		}
 		wait := m.mismatches.wait(time.Now(), i.Name, conditions{
-			reached: reached(&f.Cluster.Spec, f.Self, &i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
+			reached: reached(&f.Cluster.Spec, f.Self, &i), now: m.eligible.lacked(&i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return m.pollLink(n, []keepalived.Instance{i}) },
 		})
 		switch {
 		case wait > 0:
-			out = append(out, i.Name)
+			if m.mismatches[i.Name].pollAt.IsZero() {
+				joining = append(joining, i.Name)
+			} else {
+				out = append(out, i.Name)
+			}
 			if again == 0 || wait < again {
 				again = wait
 			}
@@ -120,8 +135,21 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 			alone = append(alone, i)
 		}
 	}
+	m.eligible = now
 	n.Conf.LeaveOut(out, vrrp.LeftOutMismatch)
+	n.Conf.LeaveOut(joining, vrrp.LeftOutJoining)
 	return alone, again
+}
+
+// eligible are the instances that the node may have in a cluster, by name.
+type eligible struct {
+	cluster   []v1alpha1.Group
+	instances []string
+}
+
+// lacked reports whether the cluster has the VIP of an instance that the node may not have.
+func (e *eligible) lacked(i *keepalived.Instance) bool {
+	return !slices.Contains(e.instances, i.Name) && slices.ContainsFunc(e.cluster, func(g v1alpha1.Group) bool { return slices.Contains(g.VIPs, i.VIP.Addr()) })
 }
 
 // turnOf returns the rank of a node among the others, by name.

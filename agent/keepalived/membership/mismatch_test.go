@@ -83,35 +83,42 @@ func TestAddressMismatch(t *testing.T) {
 		link    linkState // -1 where it must not be queried
 		claimed bool
 		want    time.Duration
+		now     bool
 	}
 	const s, not = time.Second, linkState(-1)
 	for name, steps := range map[string][]step{
 		"for a moment": {
-			{0, true, not, false, 0}, {1 * s, false, not, false, 62 * s}, {21 * s, false, not, false, 42 * s},
-			{22 * s, true, not, false, 7 * s}, {28 * s, true, not, false, 1 * s}, {29 * s, true, unheld, false, 0}, {30 * s, true, not, false, 0},
+			{0, true, not, false, 0, false}, {1 * s, false, not, false, 62 * s, false}, {21 * s, false, not, false, 42 * s, false},
+			{22 * s, true, not, false, 7 * s, false}, {28 * s, true, not, false, 1 * s, false}, {29 * s, true, unheld, false, 0, false}, {30 * s, true, not, false, 0, false},
 		},
 		"again before the others know it": {
-			{0, false, not, false, 62 * s}, {5 * s, true, not, false, 7 * s}, {6 * s, false, not, false, 56 * s}, {7 * s, true, not, false, 7 * s},
+			{0, false, not, false, 62 * s, false}, {5 * s, true, not, false, 7 * s, false}, {6 * s, false, not, false, 56 * s, false}, {7 * s, true, not, false, 7 * s, false},
 		},
 		"the holder does not know it yet": {
-			{0, false, not, false, 62 * s}, {5 * s, true, not, false, 7 * s}, {12 * s, true, unknownTo, false, 1 * s}, {13 * s, true, knownTo, false, 0},
+			{0, false, not, false, 62 * s, false}, {5 * s, true, not, false, 7 * s, false}, {12 * s, true, unknownTo, false, 1 * s, false}, {13 * s, true, knownTo, false, 0, false},
 		},
 		"while somebody holds the VIP": {
-			{0, false, not, false, 62 * s}, {62 * s, false, unknownTo, false, 7 * s}, {68 * s, false, not, false, 1 * s},
-			{69 * s, false, knownTo, false, 7 * s}, {76 * s, false, undetermined, false, 7 * s}, {90 * s, false, unheld, false, 0}, {91 * s, false, not, false, 0},
+			{0, false, not, false, 62 * s, false}, {62 * s, false, unknownTo, false, 7 * s, false}, {68 * s, false, not, false, 1 * s, false},
+			{69 * s, false, knownTo, false, 7 * s, false}, {76 * s, false, undetermined, false, 7 * s, false}, {90 * s, false, unheld, false, 0, false}, {91 * s, false, not, false, 0, false},
 		},
 		"until another takes the VIP": {
-			{0, false, not, false, 62 * s}, {62 * s, false, unheld, false, 0}, {80 * s, false, not, true, 7 * s}, {86 * s, false, not, false, 1 * s},
-			{87 * s, false, unheld, false, 0},
+			{0, false, not, false, 62 * s, false}, {62 * s, false, unheld, false, 0, false}, {80 * s, false, not, true, 7 * s, false}, {86 * s, false, not, false, 1 * s, false},
+			{87 * s, false, unheld, false, 0, false},
 		},
 		"as the only one, until the others know it": {
-			{0, false, not, false, 62 * s}, {62 * s, false, unheld, false, 0}, {80 * s, true, not, false, 0}, {81 * s, false, not, false, 62 * s},
+			{0, false, not, false, 62 * s, false}, {62 * s, false, unheld, false, 0, false}, {80 * s, true, not, false, 0, false}, {81 * s, false, not, false, 62 * s, false},
 		},
+		"may have it only now, and the holder does not know": {
+			{0, true, unknownTo, false, 7 * s, true}, {6 * s, true, not, false, 1 * s, false}, {7 * s, true, unknownTo, false, 1 * s, false},
+			{8 * s, true, knownTo, false, 0, false}, {9 * s, true, not, false, 0, false},
+		},
+		"may have it only now, and nobody else has it": {{0, true, unheld, false, 0, true}, {1 * s, true, not, false, 0, false}},
+		"may have it only now, elsewhere":              {{0, false, not, false, 62 * s, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, began := addressMismatches{}, time.Now()
 			for _, x := range steps {
-				got := d.wait(began.Add(x.at), "API_0", conditions{reached: x.reached, claimed: x.claimed, turn: 2 * s, link: func() linkState {
+				got := d.wait(began.Add(x.at), "API_0", conditions{reached: x.reached, now: x.now, claimed: x.claimed, turn: 2 * s, link: func() linkState {
 					if x.link == not {
 						t.Errorf("after %v: the link is polled", x.at)
 					}
