@@ -20,12 +20,13 @@ type Metadata struct {
 	Labels, Annotations map[string]string
 }
 
-// Encoder writes bundles for one target. Files and units go through Ignition's structs and
-// validation.
+// Encoder writes bundles for one target. Files and units go through the structs and the validation of
+// Butane and Ignition.
 type Encoder struct {
-	target   Target
-	ignition string
-	butane   string
+	target    Target
+	ignition  string
+	butane    string
+	translate translation
 }
 
 // NewEncoder returns an encoder. With a Target that ParseTarget did not return, all of its
@@ -33,7 +34,7 @@ type Encoder struct {
 func NewEncoder(t Target) *Encoder {
 	for _, s := range supported {
 		if s.Target == t {
-			return &Encoder{target: t, ignition: s.ignition, butane: s.butane}
+			return &Encoder{target: t, ignition: s.ignition, butane: s.butane, translate: s.translate}
 		}
 	}
 	return &Encoder{target: t}
@@ -88,7 +89,7 @@ func (e *Encoder) Ignition(b Bundle) ([]byte, error) {
 
 // config translates a bundle to an Ignition config.
 func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
-	if e.ignition == "" {
+	if e.translate == nil {
 		return nil, fmt.Errorf("unknown target %s", e.target)
 	}
 	b, err := ordered(b)
@@ -98,7 +99,7 @@ func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
 	if err := b.check(); err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
 	}
-	raw, err := translate(b.Files, b.Units, e.ignition)
+	raw, err := e.translate(b.Files, b.Units)
 	if err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
 	}
