@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/ignition"
@@ -114,15 +115,20 @@ func (c *Cluster) Tree(w Want) ([]OutputFile, error) {
 			out = append(out, files...)
 			continue
 		}
-		for _, b := range bundles {
+		files, errs := make([][]OutputFile, len(bundles)), make([]error, len(bundles))
+		var pools sync.WaitGroup
+		for i, b := range bundles {
 			if len(w.Roles) > 0 && !slices.Contains(w.Roles, b.Role) {
 				continue
 			}
-			files, err := encode(enc, format, b, bundles, c)
-			if err != nil {
-				return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+			pools.Go(func() { files[i], errs[i] = encode(enc, format, b, bundles, c) })
+		}
+		pools.Wait()
+		for i, b := range bundles {
+			if errs[i] != nil {
+				return nil, fmt.Errorf("pool %s: %w", b.Role, errs[i])
 			}
-			out = append(out, files...)
+			out = append(out, files[i]...)
 		}
 	}
 	if len(w.Roles) > 0 || c.OS != ignition.OpenShift {
