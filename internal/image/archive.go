@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -109,7 +111,7 @@ func (i *Image) Write(dir string) (pinned string, err error) {
 func (i *Image) index(dir string) (v1.ImageIndex, error) {
 	var adds []mutate.IndexAddendum
 	for n, c := range i.Contents {
-		layer, err := newLayer(&c.Rootfs, i.Time, filepath.Join(dir, fmt.Sprint("layer", n)))
+		layer, err := i.layer(&c.Rootfs, filepath.Join(dir, fmt.Sprint("layer", n)))
 		if err != nil {
 			return nil, err
 		}
@@ -137,6 +139,18 @@ func (i *Image) image(p v1.Platform, l v1.Layer) (v1.Image, error) {
 		return nil, err
 	}
 	return mutate.Append(base, mutate.Addendum{Layer: l, History: v1.History{Created: at, CreatedBy: "vipgen"}})
+}
+
+// layer returns a root file system as a compressed tar in a file.
+func (i *Image) layer(r *Rootfs, file string) (v1.Layer, error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.tarGz(out, i.Time), out.Close()); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 }
 
 // pack writes a directory into a tar, whose entries are sorted and belong to root.
