@@ -3,75 +3,40 @@ package input
 import (
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/vipgen/vipgen/render"
 )
 
-// defaultsFinder finds the defaults of a cluster's fleet. It reads each file once, and is safe
-// for concurrent use.
-type defaultsFinder struct {
-	mu     sync.Mutex
-	files  map[string]*foundDefaults
-	nearby map[string]string
-}
-
-type foundDefaults struct {
-	defaults *render.Defaults
-	err      error
-}
-
-// find returns the defaults in the named file, or those of the nearest fleet.yaml in the folder
-// of the install-config and its parents, or nil. The search ends at the folder of a Git
+// findDefaults returns the defaults in the named file, or those of the nearest fleet.yaml in the
+// folder of the install-config and its parents, or nil. The search ends at the folder of a Git
 // repository.
-func (d *defaultsFinder) find(installConfig, named string) (*render.Defaults, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func findDefaults(installConfig, named string) (*render.Defaults, error) {
+	if named == "" && installConfig != "-" {
+		named = fleetAbove(filepath.Dir(installConfig))
+	}
 	if named == "" {
-		if installConfig == "-" {
-			return nil, nil
-		}
-		if named = d.above(filepath.Dir(installConfig)); named == "" {
-			return nil, nil
-		}
+		return nil, nil
 	}
-	if d.files == nil {
-		d.files = map[string]*foundDefaults{}
-	}
-	if d.files[named] == nil {
-		d.files[named] = readDefaults(named)
-	}
-	return d.files[named].defaults, d.files[named].err
-}
-
-func readDefaults(name string) *foundDefaults {
-	data, err := ReadFile(name)
+	data, err := ReadFile(named)
 	if err != nil {
-		return &foundDefaults{err: err}
+		return nil, err
 	}
-	defaults, err := render.ReadDefaults(render.File{Name: name, Data: data})
-	return &foundDefaults{defaults, err}
+	return render.ReadDefaults(render.File{Name: named, Data: data})
 }
 
-// above returns the nearest fleet.yaml, or "".
-func (d *defaultsFinder) above(dir string) string {
-	if found, ok := d.nearby[dir]; ok {
-		return found
-	}
-	name := filepath.Join(dir, FleetName)
-	if !IsFile(name) {
-		name = ""
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
-			if up := parent(dir); up != dir {
-				name = d.above(up)
-			}
+// fleetAbove returns the nearest fleet.yaml, or "".
+func fleetAbove(dir string) string {
+	for {
+		if name := filepath.Join(dir, FleetName); IsFile(name) {
+			return name
 		}
+		_, err := os.Lstat(filepath.Join(dir, ".git"))
+		up := parent(dir)
+		if err == nil || up == dir {
+			return ""
+		}
+		dir = up
 	}
-	if d.nearby == nil {
-		d.nearby = map[string]string{}
-	}
-	d.nearby[dir] = name
-	return name
 }
 
 // parent returns the parent folder in the user's form: "..", not an absolute path, above ".".

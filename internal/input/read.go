@@ -39,7 +39,6 @@ type Reader struct {
 	In io.Reader
 
 	inRead     bool
-	defaults   defaultsFinder
 	companions companions
 }
 
@@ -188,7 +187,7 @@ func (r *Reader) Sources(installConfig string, f Files) (render.Sources, error) 
 	}
 	s.ClusterIngress, err = r.beside(installConfig, f.ClusterIngress, ClusterIngressName)
 	note(err)
-	s.Defaults, err = r.defaults.find(installConfig, f.Fleet)
+	s.Defaults, err = findDefaults(installConfig, f.Fleet)
 	note(err)
 	return s, problems.Err()
 }
