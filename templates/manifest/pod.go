@@ -67,18 +67,8 @@ func (p PodParams) Credentials() []Volume {
 
 // RenderPod renders the static pod manifest of a pod by name, without blank lines, which shared
 // parts would leave. It contains nothing that changes with VIPs, peers, timing or DNS: those are
-// in cluster.yaml, so that changing them restarts no pod. The result must not be changed:
-// clusters of a fleet have most of their pods in common, and share it.
+// in cluster.yaml, so that changing them restarts no pod.
 func RenderPod(name string, p PodParams) ([]byte, error) {
-	k := key{name, p}
-	if text, ok := made.get(k); ok {
-		return text, nil
-	}
 	text, err := parsed.Run(name+".yaml", p)
-	if err != nil {
-		return nil, err
-	}
-	text = bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n"))
-	made.put(k, text)
-	return text, nil
+	return bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n")), err
 }
