@@ -183,60 +183,49 @@ func (r *Result) sameAsPool(pool string, changes []Change) bool {
 	})
 }
 
-func compareStates(a, b nodeState) []Change {
-	var out []Change
-	for _, name := range keys(a.files, b.files) {
-		before, was := a.files[name]
-		after, is := b.files[name]
-		c := Change{Kind: kindFile, Name: name, What: changeKind(was, is), From: after.from}
-		switch {
-		case !is:
-			c.From = before.from
-		case was:
-			if about, now := before.attributes(), after.attributes(); about != now {
-				c.Fields = append(c.Fields, Field{Path: "file", Old: about, New: now})
-			}
-			switch {
-			case string(before.Contents) == string(after.Contents):
-			case before.ownerOnly() || after.ownerOnly():
-				c.hidden(ownerOnly)
-			default:
-				c.contents(name, string(before.Contents), string(after.Contents))
-			}
-			if len(c.Fields) == 0 && c.Lines == "" {
-				continue
-			}
+// compareMaps returns the changes of a kind, by name. differs completes a change, and reports
+// whether it is one.
+func compareMaps[V any](kind string, a, b map[string]V, differs func(c *Change, before, after V) bool) (out []Change) {
+	for _, name := range keys(a, b) {
+		before, was := a[name]
+		after, is := b[name]
+		if c := (Change{Kind: kind, Name: name, What: changeKind(was, is)}); differs(&c, before, after) {
+			out = append(out, c)
 		}
-		out = append(out, c)
-	}
-	for _, name := range keys(a.units, b.units) {
-		before, was := a.units[name]
-		after, is := b.units[name]
-		c := Change{Kind: kindUnit, Name: name, What: changeKind(was, is), From: after.from}
-		switch {
-		case !is:
-			c.From = before.from
-		case was:
-			if before.text() == after.text() {
-				continue
-			}
-			c.Lines = unified(before.text(), after.text())
-		}
-		out = append(out, c)
-	}
-	for _, name := range keys(a.settings, b.settings) {
-		before, was := a.settings[name]
-		after, is := b.settings[name]
-		if before == after {
-			continue
-		}
-		c := Change{Kind: kindSetting, Name: name, What: changeKind(was, is)}
-		if showable(name) {
-			c.Fields = []Field{{Path: name, Old: before, New: after}}
-		}
-		out = append(out, c)
 	}
 	return out
+}
+
+func compareStates(a, b nodeState) []Change {
+	files := compareMaps(kindFile, a.files, b.files, func(c *Change, before, after nodeFile) bool {
+		if c.From = cmp.Or(after.from, before.from); c.What != changed {
+			return true
+		}
+		if about, now := before.attributes(), after.attributes(); about != now {
+			c.Fields = append(c.Fields, Field{Path: "file", Old: about, New: now})
+		}
+		switch {
+		case string(before.Contents) == string(after.Contents):
+		case before.ownerOnly() || after.ownerOnly():
+			c.hidden(ownerOnly)
+		default:
+			c.contents(c.Name, string(before.Contents), string(after.Contents))
+		}
+		return len(c.Fields) > 0 || c.Lines != ""
+	})
+	units := compareMaps(kindUnit, a.units, b.units, func(c *Change, before, after nodeUnit) bool {
+		if c.From = cmp.Or(after.from, before.from); c.What == changed {
+			c.Lines = unified(before.text(), after.text())
+		}
+		return c.What != changed || before.text() != after.text()
+	})
+	settings := compareMaps(kindSetting, a.settings, b.settings, func(c *Change, before, after string) bool {
+		if showable(c.Name) {
+			c.Fields = []Field{{Path: c.Name, Old: before, New: after}}
+		}
+		return before != after
+	})
+	return slices.Concat(files, units, settings)
 }
 
 // showable reports whether the value of a setting may be shown: others are digests of possible
@@ -274,39 +263,23 @@ func compareObjects(a, b []object) []Change {
 		}
 		return out
 	}
-	left, right := index(a), index(b)
-	var out []Change
-	for _, name := range keys(left, right) {
-		before, was := left[name]
-		after, is := right[name]
-		c := Change{Kind: kindObject, Name: name, What: changeKind(was, is)}
-		if was && is {
-			if c.Fields = compareObject(before.raw, after.raw); len(c.Fields) == 0 {
-				continue
-			}
+	return compareMaps(kindObject, index(a), index(b), func(c *Change, before, after object) bool {
+		if c.What == changed {
+			c.Fields = compareObject(before.raw, after.raw)
 		}
-		out = append(out, c)
-	}
-	return out
+		return c.What != changed || len(c.Fields) > 0
+	})
 }
 
 func compareTexts(a, b map[string]text) []Change {
-	var out []Change
-	for _, name := range keys(a, b) {
-		before, was := a[name]
-		after, is := b[name]
-		if before == after {
-			continue
-		}
-		pool, file, _ := strings.Cut(name, " ")
-		c := Change{Kind: kindText, Name: file, What: changeKind(was, is)}
-		if pool != "" {
+	return compareMaps(kindText, a, b, func(c *Change, before, after text) bool {
+		pool, file, _ := strings.Cut(c.Name, " ")
+		if c.Name = file; pool != "" {
 			c.From = "pool " + pool
 		}
-		if was && is {
+		if c.What == changed && before != after {
 			c.contents(file, before.contents, after.contents)
 		}
-		out = append(out, c)
-	}
-	return out
+		return c.What != changed || before != after
+	})
 }
