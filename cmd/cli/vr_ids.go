@@ -19,7 +19,6 @@ import (
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/cmd/inputflags"
 	"github.com/vipgen/vipgen/internal/input"
-	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/tree"
 	"github.com/vipgen/vipgen/internal/vrrp/routerids"
 	"github.com/vipgen/vipgen/render"
@@ -44,8 +43,8 @@ they collide.
 
 With install-configs, folders of clusters or quoted patterns: find the groups of VIPs
 whose ID another cluster on the same layer-2 network has (one whose machine networks
-overlap, or with the same spec.network in vipgen.yaml), or that is reserved, and the
-smallest set of overrides that removes the collisions. Other IDs stay.
+overlap, or with the same spec.network in vipgen.yaml), or that is reserved, and
+overrides that remove the collisions: of as few groups as it finds. Other IDs stay.
 
 Exit code 1: there are collisions, after --fix ones that it could not remove.`,
 		Example: `  vipgen vr-ids vmware cnf10 cnf11
@@ -114,9 +113,9 @@ func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 	}
 	a.Report(list)
 	report := routerids.Find(clusters, foreign)
-	result := idResult(members, clusters, report)
+	result := &idsResult{clusterList(clusters), report, false}
 	if f.fix {
-		if err := a.writeOverrides(members, clusters, report); err != nil {
+		if err := a.writeOverrides(members, report); err != nil {
 			return err
 		}
 		result.Fixed = true
@@ -124,7 +123,7 @@ func (a *app) fleetIDs(members []input.Cluster, f *vrIDFlags) error {
 			return list
 		}
 		if left := routerids.Find(clusters, foreign); len(left.Overrides) > 0 {
-			return fmt.Errorf("%s still has to change: run vipgen vr-ids --fix again", clusters[left.Overrides[0].Cluster].Name)
+			return fmt.Errorf("%s still has to change: run vipgen vr-ids --fix again", left.Overrides[0].Cluster)
 		}
 	}
 	return found(show(a, f.output, result, idsText), len(result.Unsolved) > 0 || len(result.Collisions) > 0 && !f.fix)
@@ -151,6 +150,7 @@ func (a *app) routerUses(members []input.Cluster, f *vrIDFlags) ([]routerids.Clu
 			return out
 		}
 		out.Cluster = in.RouterUses()
+		out.File, out.VIPConfig = members[i].Config, overrideFile(members[i])
 		out.Reserved = append(slices.Clone(out.Reserved), f.reserve...)
 		return out
 	}, func(i int, o found) error {
@@ -188,7 +188,7 @@ func (a *app) scans(names []string) ([]routerids.Foreign, error) {
 }
 
 // writeOverrides writes overrides into the clusters' vipgen.yaml: all of a file at once.
-func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Cluster, r routerids.Report) error {
+func (a *app) writeOverrides(members []input.Cluster, r routerids.Report) error {
 	owners := map[string]int{}
 	for _, m := range members {
 		owners[overrideFile(m)]++
@@ -196,7 +196,7 @@ func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Clust
 	texts := map[string][]byte{}
 	var order []string
 	for _, o := range r.Overrides {
-		file := overrideFile(members[o.Cluster])
+		file := o.File
 		if owners[file] > 1 {
 			return problem.List{{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Found: "the vipgen.yaml of several clusters",
 				Expected: "one for each", Hint: "give every cluster its own folder"}}
@@ -211,10 +211,9 @@ func (a *app) writeOverrides(members []input.Cluster, clusters []routerids.Clust
 			}
 			order = append(order, file)
 		}
-		field := clusters[o.Cluster].Uses[o.Use].Field
-		changed, err := source.SetNumber(text, field, o.To)
+		changed, err := source.SetNumber(text, o.Field, o.To)
 		if err != nil {
-			return problem.List{{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: field, Found: err.Error(),
+			return problem.List{{File: file, Severity: problem.Error, Code: problem.ConflictingFields, Field: o.Field, Found: err.Error(),
 				Expected: fmt.Sprint(o.To), Hint: "write it by hand; the item may stand in fleet.yaml"}}
 		}
 		texts[file] = changed
@@ -232,11 +231,9 @@ func overrideFile(m input.Cluster) string {
 }
 
 type idsResult struct {
-	Clusters   []clusterIDs  `json:"clusters"`
-	Collisions []idCollision `json:"collisions"`
-	Overrides  []idOverride  `json:"overrides"`
-	Unsolved   []idUnsolved  `json:"unsolved"`
-	Fixed      bool          `json:"fixed"`
+	Clusters []clusterIDs `json:"clusters"`
+	routerids.Report
+	Fixed bool `json:"fixed"`
 }
 
 type clusterIDs struct {
@@ -245,48 +242,14 @@ type clusterIDs struct {
 	IDs     map[string]int `json:"ids"`
 }
 
-type idCollision struct {
-	ID    int      `json:"id"`
-	Users []string `json:"users"`
-	Why   string   `json:"why"`
-}
-
-type idOverride struct {
-	Cluster string `json:"cluster"`
-	File    string `json:"file"`
-	Field   string `json:"field"`
-	From    int    `json:"from"`
-	To      int    `json:"to"`
-}
-
-type idUnsolved struct {
-	User string `json:"user"`
-	File string `json:"file"`
-	ID   int    `json:"id"`
-	Why  string `json:"why"`
-}
-
-func idResult(members []input.Cluster, clusters []routerids.Cluster, r routerids.Report) *idsResult {
-	out := &idsResult{Clusters: []clusterIDs{}, Collisions: []idCollision{}, Overrides: []idOverride{}, Unsolved: []idUnsolved{}}
-	user := func(m routerids.Member) string {
-		return fmt.Sprintf("%s's %s", clusters[m.Cluster].Name, clusters[m.Cluster].Uses[m.Use].Group)
-	}
-	for i, c := range clusters {
+func clusterList(clusters []routerids.Cluster) []clusterIDs {
+	out := []clusterIDs{}
+	for _, c := range clusters {
 		ids := map[string]int{}
 		for _, u := range c.Uses {
 			ids[u.Group] = u.ID
 		}
-		out.Clusters = append(out.Clusters, clusterIDs{c.Name, members[i].Config, ids})
-	}
-	for _, c := range r.Collisions {
-		users := lists.Map(c.Members, user)
-		out.Collisions = append(out.Collisions, idCollision{c.ID, users, c.Why})
-	}
-	for _, o := range r.Overrides {
-		out.Overrides = append(out.Overrides, idOverride{clusters[o.Cluster].Name, overrideFile(members[o.Cluster]), clusters[o.Cluster].Uses[o.Use].Field, o.From, o.To})
-	}
-	for _, u := range r.Unsolved {
-		out.Unsolved = append(out.Unsolved, idUnsolved{user(u.Member), members[u.Cluster].Config, clusters[u.Cluster].Uses[u.Use].ID, u.Why})
+		out = append(out, clusterIDs{c.Name, c.File, ids})
 	}
 	return out
 }

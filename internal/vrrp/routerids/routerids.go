@@ -13,8 +13,9 @@ import (
 
 // Cluster holds the virtual router IDs of a cluster.
 type Cluster struct {
-	// Name is its name in reports.
-	Name string
+	// Name is its name in reports, File its install-config, and VIPConfig the file that
+	// overrides go to.
+	Name, File, VIPConfig string
 	// Networks are the networks of its machines, Network the name of their layer-2
 	// network, "" if not given.
 	Networks []netip.Prefix
@@ -49,40 +50,45 @@ type Foreign struct {
 	VIPs   []netip.Addr
 }
 
-// Member is a user of an ID: the indices of cluster and group.
-type Member struct{ Cluster, Use int }
+// member is a user of an ID: the indices of cluster and group.
+type member struct{ cluster, use int }
 
 // Collision is an ID with several users on one network, or with a foreign router.
 type Collision struct {
-	ID      int
-	Members []Member
+	ID    int      `json:"id"`
+	Users []string `json:"users"`
 	// Why is the shared network, or the other user of the ID.
-	Why string
+	Why string `json:"why"`
 }
 
 // Override is another ID for a group.
 type Override struct {
-	Member
-	From, To int
+	Cluster string `json:"cluster"`
+	File    string `json:"file"`
+	Field   string `json:"field"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
 }
 
 // Unsolved is a collision that no override removes.
 type Unsolved struct {
-	Member
-	Why string
+	User string `json:"user"`
+	File string `json:"file"`
+	ID   int    `json:"id"`
+	Why  string `json:"why"`
 }
 
 // Report is the result of Find.
 type Report struct {
-	Collisions []Collision
-	Overrides  []Override
-	Unsolved   []Unsolved
+	Collisions []Collision `json:"collisions"`
+	Overrides  []Override  `json:"overrides"`
+	Unsolved   []Unsolved  `json:"unsolved"`
 }
 
 type search struct {
 	clusters []Cluster
 	foreign  []Foreign
-	byID     [256][]Member
+	byID     [256][]member
 	// reserved and near are computed per cluster on demand.
 	reserved map[int]*[256]string
 	near     map[int][]int
@@ -95,12 +101,12 @@ func Find(clusters []Cluster, foreign []Foreign) Report {
 	for c := range clusters {
 		for u, use := range clusters[c].Uses {
 			if use.ID > 0 && use.ID < 256 {
-				s.byID[use.ID] = append(s.byID[use.ID], Member{c, u})
+				s.byID[use.ID] = append(s.byID[use.ID], member{c, u})
 			}
 		}
 	}
-	var r Report
-	var change []Member
+	r := Report{[]Collision{}, []Override{}, []Unsolved{}}
+	var change []member
 	for id := 1; id < 256; id++ {
 		found := s.inspect(id, &r)
 		change = append(change, found...)
@@ -109,36 +115,45 @@ func Find(clusters []Cluster, foreign []Foreign) Report {
 	return r
 }
 
-func (s *search) use(m Member) *Use { return &s.clusters[m.Cluster].Uses[m.Use] }
+func (s *search) use(m member) *Use { return &s.clusters[m.cluster].Uses[m.use] }
+
+// user names a user of an ID.
+func (s *search) user(m member) string {
+	return fmt.Sprintf("%s's %s", s.clusters[m.cluster].Name, s.use(m).Group)
+}
+
+func (r *Report) unsolved(s *search, m member, why string) {
+	r.Unsolved = append(r.Unsolved, Unsolved{s.user(m), s.clusters[m.cluster].File, s.use(m).ID, why})
+}
 
 // inspect reports the collisions of an ID and returns the members that have to change.
-func (s *search) inspect(id int, r *Report) (change []Member) {
-	var free []Member
+func (s *search) inspect(id int, r *Report) (change []member) {
+	var free []member
 	for _, m := range s.byID[id] {
-		who := s.reservedFor(m.Cluster)[id]
+		who := s.reservedFor(m.cluster)[id]
 		switch {
 		case who == "":
 			free = append(free, m)
 			continue
 		case s.use(m).Fixed != "":
-			r.Unsolved = append(r.Unsolved, Unsolved{m, who + ", and " + s.use(m).Fixed})
+			r.unsolved(s, m, who+", and "+s.use(m).Fixed)
 		default:
 			change = append(change, m)
 		}
-		r.Collisions = append(r.Collisions, Collision{ID: id, Members: []Member{m}, Why: who})
+		r.Collisions = append(r.Collisions, Collision{id, []string{s.user(m)}, who})
 	}
 	for _, part := range s.components(free) {
-		r.Collisions = append(r.Collisions, Collision{ID: id, Members: part, Why: s.why(part)})
+		r.Collisions = append(r.Collisions, Collision{id, lists.Map(part, s.user), s.why(part)})
 		keep := s.keep(part, r)
-		change = append(change, lists.Filter(part, func(m Member) bool { return !slices.Contains(keep, m) })...)
+		change = append(change, lists.Filter(part, func(m member) bool { return !slices.Contains(keep, m) })...)
 	}
 	return change
 }
 
 // collide reports whether two users of one ID receive each other's adverts.
-func (s *search) collide(a, b Member) bool {
+func (s *search) collide(a, b member) bool {
 	x, y := s.use(a), s.use(b)
-	return (x.IPv4 && y.IPv4 || x.IPv6 && y.IPv6) && (a.Cluster == b.Cluster || sharedNetwork(&s.clusters[a.Cluster], &s.clusters[b.Cluster]) != "")
+	return (x.IPv4 && y.IPv4 || x.IPv6 && y.IPv6) && (a.cluster == b.cluster || sharedNetwork(&s.clusters[a.cluster], &s.clusters[b.cluster]) != "")
 }
 
 // sharedNetwork returns the layer-2 network of two clusters, "" if they share none: names take
@@ -168,11 +183,11 @@ func larger(p, q netip.Prefix) netip.Prefix {
 }
 
 // why returns the network of the first two members that collide.
-func (s *search) why(part []Member) string {
+func (s *search) why(part []member) string {
 	for i, a := range part {
 		for _, b := range part[i+1:] {
 			if s.collide(a, b) {
-				return sharedNetwork(&s.clusters[a.Cluster], &s.clusters[b.Cluster])
+				return sharedNetwork(&s.clusters[a.cluster], &s.clusters[b.cluster])
 			}
 		}
 	}
@@ -180,15 +195,15 @@ func (s *search) why(part []Member) string {
 }
 
 // components returns the sets of members linked by collisions, without single members.
-func (s *search) components(list []Member) [][]Member {
-	var out [][]Member
+func (s *search) components(list []member) [][]member {
+	var out [][]member
 	seen := make([]bool, len(list))
 	for i := range list {
 		if seen[i] {
 			continue
 		}
 		seen[i] = true
-		part, queue := []Member{list[i]}, []int{i}
+		part, queue := []member{list[i]}, []int{i}
 		for len(queue) > 0 {
 			at := queue[0]
 			queue = queue[1:]
@@ -200,7 +215,7 @@ func (s *search) components(list []Member) [][]Member {
 			}
 		}
 		if len(part) > 1 {
-			slices.SortFunc(part, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Use, b.Use)) })
+			slices.SortFunc(part, func(a, b member) int { return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.use, b.use)) })
 			out = append(out, part)
 		}
 	}
@@ -234,7 +249,7 @@ func isOnNetwork(c *Cluster, f Foreign) bool {
 }
 
 func (s *search) isOwn(f Foreign) bool {
-	return slices.ContainsFunc(s.byID[f.ID], func(m Member) bool {
+	return slices.ContainsFunc(s.byID[f.ID], func(m member) bool {
 		return slices.ContainsFunc(f.VIPs, func(a netip.Addr) bool { return slices.Contains(s.use(m).VIPs, a) })
 	})
 }
