@@ -233,8 +233,6 @@ func checkForwards(t *testing.T, stream []byte) {
 	t.Helper()
 	var service corev1.Service
 	var slicesOf []discoveryv1.EndpointSlice
-	//lint:ignore SA1019 it is what --endpoints asks for
-	var endpoints *corev1.Endpoints
 	for _, document := range bytes.Split(stream, []byte("---\n"))[1:] {
 		var kind struct{ Kind string }
 		var err error
@@ -245,10 +243,6 @@ func checkForwards(t *testing.T, stream []byte) {
 		case "EndpointSlice":
 			slicesOf = append(slicesOf, discoveryv1.EndpointSlice{})
 			err = yaml.UnmarshalStrict(document, &slicesOf[len(slicesOf)-1])
-		case "Endpoints":
-			//lint:ignore SA1019 the same
-			endpoints = &corev1.Endpoints{}
-			err = yaml.UnmarshalStrict(document, endpoints)
 		}
 		testkit.Check(testkit.In(t, kind.Kind), err)
 	}
@@ -266,12 +260,8 @@ func checkForwards(t *testing.T, stream []byte) {
 	}
 	switch {
 	case len(service.Spec.Selector) > 0:
-		if len(slicesOf) > 0 || endpoints != nil {
+		if len(slicesOf) > 0 {
 			t.Error("a selector, and a list as well")
-		}
-	case endpoints != nil:
-		if got := endpoints.Subsets[0].Ports[0]; endpoints.Name != service.Name || endpoints.Namespace != service.Namespace || got.Name != port.Name || got.Port != port.TargetPort.IntVal || len(slicesOf) > 0 {
-			t.Errorf("endpoints %s with %+v, the Service %s with %+v", endpoints.Name, got, service.Name, port)
 		}
 	case len(slicesOf) != len(service.Spec.IPFamilies):
 		t.Errorf("%d slices for %s", len(slicesOf), service.Spec.IPFamilies)

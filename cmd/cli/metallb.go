@@ -89,7 +89,6 @@ func (f *metallbFlags) add(c *cobra.Command) {
 	flags.IntVar(&q.Port, "port", 0, "`port` that clients connect to (default: the API's)")
 	flags.StringArrayVar(&q.Nodes, "node", nil, "a control-plane node, as `[name=]address[,address]`, instead of those of the input; repeatable")
 	flags.StringArrayVar(&q.Selector, "selector", nil, "label `key=value` of the API servers' pods, instead of a list of nodes; repeatable")
-	flags.BoolVar(&q.Endpoints, "endpoints", false, "write Endpoints instead of EndpointSlices")
 	flags.StringVar(&q.Pool, "pool", "", "`name` of an existing IPAddressPool that has the address; then neither a pool nor an advertisement is written")
 	flags.StringVar(&q.Mode, "mode", "", "`mode` of the announcement: l2 or bgp (default l2; bgp with --bgp-peer)")
 	flags.StringSliceVar(&q.Interfaces, "interface", nil, "`names` of the interfaces that announce the address, with l2 (default: all)")

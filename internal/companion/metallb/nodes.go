@@ -17,9 +17,6 @@ func (r *resolver) nodes() (out []Node) {
 		if len(r.q.Nodes) > 0 {
 			r.badFlag(problem.ConflictingFields, "--node", "it with --selector", "one of them: a selector is enough to find the API servers")
 		}
-		if r.q.Endpoints {
-			r.badFlag(problem.ConflictingFields, "--endpoints", "it with --selector", "one of them: a selector is enough to find the API servers")
-		}
 		if r.q.Namespace == "" {
 			r.badFlag(problem.MissingField, "--namespace", "nothing", "the namespace of the pods that --selector is to find, such as openshift-kube-apiserver")
 		}

@@ -29,7 +29,6 @@ const (
 	kindBGPPeer          = "bgppeer"
 	kindService          = "service"
 	kindEndpointSlice    = "endpointslice"
-	kindEndpoints        = "endpoints"
 	kindCertificate      = "certificate"
 )
 
@@ -174,11 +173,7 @@ func (plan *Plan) Objects() ([]Object, error) {
 		m.add(kindL2Advertisement, kindL2Advertisement, p)
 	}
 	m.add(kindService, kindService, p)
-	switch {
-	case len(p.Selector) > 0:
-	case plan.endpoints:
-		m.add(kindEndpoints, kindEndpoints, endpointsData{p, "", p.Endpoints("")})
-	default:
+	if len(p.Selector) == 0 {
 		for _, family := range p.Families() {
 			m.add(kindEndpointSlice, kindEndpointSlice+"-"+strings.ToLower(family), endpointsData{p, family, p.Endpoints(family)})
 		}

@@ -34,16 +34,14 @@ type Request struct {
 	// Port is the clients' port; the API's own if 0.
 	Port int
 	// Mode is ModeL2 or ModeBGP; by default derived from Peers.
-	Mode           string
-	Interfaces     []string
-	NodeLabels     []string // key=value
-	ASN            uint32
-	Peers          []string // address[:port]=ASN
-	PasswordSecret string
-	Nodes          []string // [name=]address[,address]
-	Selector       []string // key=value
-	// Endpoints selects Endpoints in place of an EndpointSlice.
-	Endpoints        bool
+	Mode             string
+	Interfaces       []string
+	NodeLabels       []string // key=value
+	ASN              uint32
+	Peers            []string // address[:port]=ASN
+	PasswordSecret   string
+	Nodes            []string // [name=]address[,address]
+	Selector         []string // key=value
 	AnnotationPrefix string
 	Hostnames        []string
 	// Secret has the certificate for Hostnames; <name>-certificate if empty.
@@ -54,7 +52,7 @@ type Request struct {
 type Plan struct {
 	params Params
 	// own: includes the pool and its advertisement
-	own, bgp, endpoints bool
+	own, bgp bool
 }
 
 // NeedsCertificate reports whether there is such an object.

@@ -16,7 +16,7 @@ import (
 // the plan is nil when one of them is an error. If c is nil, because its input is broken, the
 // request is checked by itself and there is no plan.
 func Resolve(c *render.Cluster, q Request) (*Plan, problem.List) {
-	r := &resolver{c: c, q: q, plan: &Plan{own: q.Pool == "", bgp: q.Mode == ModeBGP || q.Mode == "" && len(q.Peers) > 0, endpoints: q.Endpoints}}
+	r := &resolver{c: c, q: q, plan: &Plan{own: q.Pool == "", bgp: q.Mode == ModeBGP || q.Mode == "" && len(q.Peers) > 0}}
 	p := &r.plan.params
 	p.Name = cmp.Or(q.Name, DefaultName)
 	p.Pool = cmp.Or(q.Pool, p.Name)

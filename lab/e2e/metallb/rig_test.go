@@ -54,7 +54,6 @@ var resources = map[string]schema.GroupVersionResource{
 	"BGPAdvertisement": {Group: "metallb.io", Version: "v1beta1", Resource: "bgpadvertisements"},
 	"BGPPeer":          {Group: "metallb.io", Version: "v1beta2", Resource: "bgppeers"},
 	"Service":          {Version: "v1", Resource: "services"},
-	"Endpoints":        {Version: "v1", Resource: "endpoints"},
 	"EndpointSlice":    {Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 	"APIServer":        {Group: "config.openshift.io", Version: "v1", Resource: "apiservers"},
 }
