@@ -1,9 +1,11 @@
 package cli
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,59 +183,23 @@ func (a *app) migration(c *cobra.Command, installConfig string, f *migrateFlags)
 	return m, nil
 }
 
+//go:embed migrate.txt.tmpl
+var stepsText string
+
+// steps describes a migration and its steps.
 func steps(m *render.Migration, installConfig, dir, os string) string {
+	text, _ := m.ModeFile() // it was made before
+	page := template.Must(template.New("steps").Funcs(template.FuncMap{
+		"settings": settings, "millis": command.Millis[int], "join": strings.Join,
+	}).Parse(stepsText))
 	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	if m.From == m.To {
-		say("%s: nothing to do, the input has %s already.", m.Cluster, settings(m.To))
-		say("If the nodes run something else, they migrate once they have the output of 'vipgen render'")
-		say("and all of them are ready.")
-		return b.String()
-	}
-	say("%s migrates", m.Cluster)
-	say("  from  %s", settings(m.From))
-	say("  to    %s", settings(m.To))
-	switch {
-	case m.At != nil:
-		say("  at    %s, if every node is ready by then; else not at all", m.At.UTC().Format(time.RFC3339))
-	default:
-		say("  at    an instant that the nodes agree on, about 20s after all of them are ready")
-	}
-	say("VIPs do not answer for %s at most. Clients reopen connections through a VIP that moves.", command.Millis(m.OutageMS))
-	text, _ := m.ModeFile()
-	say("\nEvery node gets %s:", v1alpha1.UserModeFile)
-	for line := range strings.Lines(string(text)) {
-		b.WriteString("  " + line)
-	}
-	if len(m.Without) > 0 {
-		say("\nLeft out: %s. The others do not wait for them, and they hold no VIP while the file", strings.Join(m.Without, ", "))
-		say("names them. Power off a node that does not get the file: it could hold the VIP at the")
-		say("same time as the others (split brain), until these roll back.")
-	}
-	say("\nSteps")
-	say("1. No update in progress; all nodes Ready: `oc get mcp`, `oc get nodes`. A node that is")
-	say("   off keeps all of them from migrating; delete one that will not come back.")
-	if os == ignition.OpenShift {
-		say("2. Give every node the file: `oc apply -f %s/machineconfigs`", dir)
-		say("   (%s).", strings.Join(m.MachineConfigs(), ", "))
-		say("   With vipgen's node disruption policy no node is drained or rebooted for it; without,")
-		say("   the operator reboots the nodes one by one, and they migrate when all are done.")
-		say("   Which of the two: `oc get machineconfig -o yaml > live.yaml` and")
-		say("   `vipgen diff live.yaml %s/machineconfigs` first.", dir)
-	} else {
-		say("2. Give every node the file: %s/files%s", dir, v1alpha1.UserModeFile)
-	}
-	say("3. Watch any node: `vipgen-agent status` in a keepalived pod. It shows which nodes are not")
-	say("   ready and why, then the instant, then the settings in use. To cancel, remove the file.")
-	if len(m.Without) > 0 {
-		say("   Nodes that were left out follow when the file no longer names them.")
-	}
-	say("4. When all nodes have migrated, set it in spec.vrrp of the vipgen.yaml next to %s,", installConfig)
-	say("   render and apply as usual. No VIP moves for that.")
-	if os == ignition.OpenShift {
-		say("5. `oc delete -f %s/machineconfigs`: the nodes keep the rendered settings.", dir)
-	} else {
-		say("5. Remove the file: the nodes keep the rendered settings.")
+	err := page.Execute(&b, struct {
+		*render.Migration
+		File, Text, InstallConfig, Dir string
+		OpenShift                      bool
+	}{m, v1alpha1.UserModeFile, "  " + strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n  "), installConfig, dir, os == ignition.OpenShift})
+	if err != nil {
+		panic(err) // the text is part of the program, and tested
 	}
 	return b.String()
 }
