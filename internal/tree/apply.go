@@ -10,11 +10,15 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 )
 
 // apply stages every new file next to its place, then swaps them in. Old files are kept until
 // the last one is in, and restored on failure.
 func (d Dir) apply(changes []Change) error {
+	if _, err := os.Lstat(d.Path); errors.Is(err, fs.ErrNotExist) {
+		return d.create(changes)
+	}
 	made, err := makeDir(d.Path)
 	if err != nil {
 		return err
@@ -23,6 +27,50 @@ func (d Dir) apply(changes []Change) error {
 		return errors.Join(err, removeAll(made, os.Remove))
 	}
 	return nil
+}
+
+// create creates a missing directory: next to its place, and then in one step.
+func (d Dir) create(changes []Change) (err error) {
+	made, err := makeDir(filepath.Dir(filepath.Clean(d.Path)))
+	if err != nil {
+		return err
+	}
+	stage, err := stageNextTo(filepath.Clean(d.Path))
+	if err != nil {
+		return errors.Join(d.failure(".", err), removeAll(made, os.Remove))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(stage), removeAll(made, os.Remove))
+		}
+	}()
+	dirs := map[string]bool{".": true}
+	for _, c := range changes {
+		name := filepath.Join(stage, filepath.FromSlash(c.Path)) // checkPaths has checked it
+		if dir := path.Dir(c.Path); !dirs[dir] {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return d.failure(c.Path, err)
+			}
+			dirs[dir] = true
+		}
+		if err := os.WriteFile(name, c.Got, 0o644); err != nil {
+			return d.failure(c.Path, err)
+		}
+	}
+	return d.failure(".", os.Rename(stage, filepath.Clean(d.Path)))
+}
+
+// stages numbers the directories that this process has staged.
+var stages atomic.Int64
+
+// stageNextTo creates a directory next to another, with the mode of directories here.
+func stageNextTo(dir string) (string, error) {
+	for {
+		stage := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".vipgen-stage-%d-%d", os.Getpid(), stages.Add(1)))
+		if err := os.Mkdir(stage, 0o755); !errors.Is(err, fs.ErrExist) {
+			return stage, err
+		}
+	}
 }
 
 // makeDir creates a directory and returns the created ones, outermost first.
