@@ -10,7 +10,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 	"github.com/vipgen/vipgen/internal/vrrp/keepalivedconf"
 	"github.com/vipgen/vipgen/templates/coredns"
 	"github.com/vipgen/vipgen/templates/haproxy"
@@ -21,8 +20,8 @@ import (
 func previousCluster(t *testing.T) *Cluster {
 	t.Helper()
 	c, problems, err := Load(Sources{
-		InstallConfig: File{Name: "install-config.yaml", Data: previous.File(t, "install-config.yaml")},
-		VIPConfig:     &File{Name: "vipgen.yaml", Data: previous.File(t, "vipgen.yaml")},
+		InstallConfig: File{Name: "install-config.yaml", Data: testkit.Previous(t, "install-config.yaml")},
+		VIPConfig:     &File{Name: "vipgen.yaml", Data: testkit.Previous(t, "vipgen.yaml")},
 	}, Options{})
 	if err != nil || problems.Err() != nil {
 		t.Fatal(problems, err)
@@ -51,7 +50,7 @@ func previousNode(n int, settings v1alpha1.VRRPSettings) *v1alpha1.Node {
 // same input is the same file, so that agents of the previous version, which refuse unknown
 // fields, accept it. New fields are in the file only where the user sets them.
 func TestPreviousClusterConfig(t *testing.T) {
-	before := previous.File(t, "rendered/vipgen/cluster.yaml")
+	before := testkit.Previous(t, "rendered/vipgen/cluster.yaml")
 	if _, err := v1alpha1.LoadClusterConfig("cluster.yaml", before); err != nil {
 		t.Error(err)
 	}
@@ -75,7 +74,7 @@ func TestPreviousTemplates(t *testing.T) {
 		{"coredns/Corefile.tmpl", coredns.Template, coredns.Render, true},
 		{"coredns/hosts.tmpl", coredns.HostsTemplate, coredns.RenderHosts, false},
 	} {
-		before, err := f.render(string(previous.File(t, "rendered/"+f.path)), c, n)
+		before, err := f.render(string(testkit.Previous(t, "rendered/"+f.path)), c, n)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -94,7 +93,7 @@ func TestPreviousAdvertisements(t *testing.T) {
 	c := previousCluster(t).Config
 	for name, settings := range map[string]v1alpha1.VRRPSettings{"start": *c.Spec.VRRP.Start, "target": c.Spec.VRRP.Target} {
 		for _, pair := range [][2]int{{0, 1}, {1, 0}} {
-			before := instancesOf(t, previous.File(t, fmt.Sprintf("keepalived/master-%d-%s.conf", pair[0], name)))
+			before := instancesOf(t, testkit.Previous(t, fmt.Sprintf("keepalived/master-%d-%s.conf", pair[0], name)))
 			conf, err := keepalived.Render(keepalived.Template, c, previousNode(pair[1], settings))
 			testkit.Must(t, err)
 			now := instancesOf(t, conf)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 func TestSettingsOnDisk(t *testing.T) {
@@ -33,7 +32,7 @@ func TestSettingsOnDisk(t *testing.T) {
 // This version reads and writes the files that the previous one keeps on a node over restarts
 // and reboots.
 func TestPreviousVersion(t *testing.T) {
-	text := previous.File(t, "node"+keptSettings)
+	text := testkit.Previous(t, "node"+keptSettings)
 	path := written(t, text)
 	settings := readSettings(path)
 	if want := v1alpha1.ClassicSettings(v1alpha1.ModeUnicast); settings == nil || *settings != want {
@@ -43,7 +42,7 @@ func TestPreviousVersion(t *testing.T) {
 	testkit.Must(t, writeSettings(path, *settings))
 	testkit.Equal(t, string(text), string(testkit.ReadFile(t, path)))
 
-	text = previous.File(t, "node"+keptVIPs)
+	text = testkit.Previous(t, "node"+keptVIPs)
 	before, again := storedVIPs{path: written(t, text)}, storedVIPs{path: filepath.Join(t.TempDir(), "vips")}
 	testkit.Must(t, before.read())
 	testkit.Equal(t, 2, len(before.stored))

@@ -11,7 +11,6 @@ import (
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 func TestInForce(t *testing.T) {
@@ -53,7 +52,7 @@ func TestPreviousVersion(t *testing.T) {
 		"announcement.json":           {Running: "classic/unicast/v2/1s", Ready: "fast/unicast/v3/40ms", At: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC)},
 		"announcement-not-ready.json": {Running: "classic/unicast/v2/1s", Why: "the bootstrap, 192.0.2.9, is still there"},
 	} {
-		text := string(previous.File(t, file))
+		text := string(testkit.Previous(t, file))
 		got, ok := ParseAnnouncement(text)
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)

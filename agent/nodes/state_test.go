@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 func testRecords() []*record {
@@ -139,7 +138,7 @@ func FuzzDecodeState(f *testing.F) {
 // The recorded nodes are the same bytes as those of the previous version, so that an agent of
 // either version that starts without an API server has them.
 func TestPreviousVersion(t *testing.T) {
-	text := previous.File(t, "node/etc/keepalived/.vipgen-nodes.json")
+	text := testkit.Previous(t, "node/etc/keepalived/.vipgen-nodes.json")
 	s, err := decodeState(text, "demo.example.com")
 	if err != nil || len(s.Nodes) != 3 || !s.Bootstrap.Gone {
 		t.Fatalf("%+v, error %v", s, err)

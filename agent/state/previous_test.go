@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // Agents of two versions on one node read each other's state: every field that the previous
@@ -32,7 +31,7 @@ func TestPreviousVersion(t *testing.T) {
 func compatible[T Job](t *testing.T, gone, fresh []string) *T {
 	t.Helper()
 	name := (*new(T)).JobName()
-	old := previous.File(t, "node/run/vipgen/"+name+"/state.json")
+	old := testkit.Previous(t, "node/run/vipgen/"+name+"/state.json")
 	dir := t.TempDir()
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	path := filepath.Join(dir, name, fileName)

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // The cluster.yaml of a later vipgen is accepted without the fields that this version does not
 // know, whatever their content; errors in known fields are reported as usual.
 func TestLaterClusterConfig(t *testing.T) {
-	good := previous.File(t, "rendered/vipgen/cluster.yaml")
+	good := testkit.Previous(t, "rendered/vipgen/cluster.yaml")
 	want, err := LoadClusterConfig("cluster.yaml", good)
 	testkit.Must(t, err)
 	if unknown := UnknownFields(good); unknown != nil {

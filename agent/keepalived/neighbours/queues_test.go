@@ -9,7 +9,6 @@ import (
 
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
 
@@ -124,7 +123,7 @@ func FuzzQueues(f *testing.F) {
 // TestPreviousVersion: this version reads and writes the file of the previous one.
 func TestPreviousVersion(t *testing.T) {
 	q := queues{file: filepath.Join(t.TempDir(), "file")}
-	before := previous.File(t, "node/run/vipgen/keepalived/queues.json")
+	before := testkit.Previous(t, "node/run/vipgen/keepalived/queues.json")
 	testkit.WriteFile(t, q.file, before)
 	list, err := q.previous()
 	if err != nil || len(list) != 2 || list[0].Bytes != 212992 || !list[1].IPv6 {

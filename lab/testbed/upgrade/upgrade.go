@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
-	"github.com/vipgen/vipgen/internal/testkit/previous"
 )
 
 // Programs are paths of that version's programs.
@@ -23,9 +22,9 @@ func Build(t testing.TB) Programs {
 	t.Helper()
 	testkit.Long(t)
 	root := testkit.Root(t)
-	dir := filepath.Join(root, ".cache", "test", "vipgen-"+previous.Commit[:12])
+	dir := filepath.Join(root, ".cache", "test", "vipgen-"+testkit.PreviousCommit[:12])
 	if err := build(root, dir); err != nil {
-		t.Fatalf("programs of %.12s, the version before: %v", previous.Commit, err)
+		t.Fatalf("programs of %.12s, the version before: %v", testkit.PreviousCommit, err)
 	}
 	return Programs{filepath.Join(dir, "bin", "vipgen"), filepath.Join(dir, "bin", "vipgen-agent")}
 }
@@ -67,11 +66,11 @@ func build(root, dir string) error {
 // checkOut writes the commit's files into a directory.
 func checkOut(root, dir string) error {
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
-	if git("cat-file", "-e", previous.Commit+"^{commit}").Run() != nil {
+	if git("cat-file", "-e", testkit.PreviousCommit+"^{commit}").Run() != nil {
 		return errors.New("the commit is not in this clone, which is a shallow one or no clone at all: run `git fetch --unshallow`")
 	}
 	archive := filepath.Join(dir, "source.tar")
-	for _, command := range []*exec.Cmd{git("archive", "-o", archive, previous.Commit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
+	for _, command := range []*exec.Cmd{git("archive", "-o", archive, testkit.PreviousCommit), exec.Command("tar", "-x", "-C", dir, "-f", archive)} {
 		if out, err := command.CombinedOutput(); err != nil {
 			return fmt.Errorf("%v: %w\n%s", command.Args, err, out)
 		}
