@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vipgen/vipgen/cmd/command"
-	"github.com/vipgen/vipgen/internal/day2/live"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/render"
@@ -34,7 +33,7 @@ func LiveCommand() *cobra.Command { return newLive(nil, nil, nil).root() }
 // liveApp runs commands of vipgen on objects of a running cluster.
 type liveApp struct {
 	*app
-	client live.Client
+	client kubeClient
 	// flags holds the values of kubectlFlags, by name.
 	flags     map[string]*string
 	namespace string
@@ -44,7 +43,7 @@ type liveApp struct {
 
 func newLive(in io.Reader, out, errOut io.Writer) *liveApp {
 	a := &app{Reader: input.Reader{In: in}, Console: command.Console{Out: out, Err: errOut}}
-	l := &liveApp{app: a, client: live.Client{In: in, Err: errOut}, flags: map[string]*string{}}
+	l := &liveApp{app: a, client: kubeClient{in: in, err: errOut}, flags: map[string]*string{}}
 	a.running = l.cluster
 	return l
 }
@@ -93,7 +92,7 @@ Documentation: ` + command.Pages + `commands.md`,
 	for _, f := range kubectlFlags {
 		l.flags[f[0]] = flags.String(f[0], "", f[1])
 	}
-	flags.StringVar(&l.client.Program, "client", "", "`program` to read the cluster with (default: $"+live.Variable+", or kubectl, or oc)")
+	flags.StringVar(&l.client.program, "client", "", "`program` to read the cluster with (default: $"+clientVariable+", or kubectl, or oc)")
 	flags.StringVar(&l.keep, "keep", "", "new `directory` to keep what was read of the cluster in, for vipgen; MachineConfigs hold pull secrets (default: nothing is kept)")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "do not print what was written; problems are printed")
 	_ = root.MarkPersistentFlagDirname("keep")
@@ -121,13 +120,13 @@ func asKubectl(c *cobra.Command, use string, args int, examples ...string) *cobr
 func (l *liveApp) begin() (ctx context.Context, done func(), err error) {
 	for _, f := range kubectlFlags {
 		if value := *l.flags[f[0]]; value != "" {
-			l.client.Flags = append(l.client.Flags, "--"+f[0]+"="+value)
+			l.client.flags = append(l.client.flags, "--"+f[0]+"="+value)
 		}
 	}
 	if err := newDirectory(l.keep); err != nil {
 		return nil, nil, err
 	}
-	if err := l.client.Find(); err != nil {
+	if err := l.client.find(); err != nil {
 		return nil, nil, err
 	}
 	ctx, done = signal.NotifyContext(context.Background(), os.Interrupt)
@@ -135,7 +134,7 @@ func (l *liveApp) begin() (ctx context.Context, done func(), err error) {
 }
 
 func withAdvice(err error) error {
-	if errors.Is(err, live.ErrForbidden) {
+	if errors.Is(err, errForbidden) {
 		return fmt.Errorf("%w\nThe roles that it takes: %scommands.md#rights", err, command.Pages)
 	}
 	return err
@@ -181,17 +180,17 @@ func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string,
 }
 
 func (l *liveApp) queryAgents(ctx context.Context, dir, ending string, ask []string) error {
-	nodes, names, err := l.client.Nodes(ctx)
+	nodes, names, err := l.client.nodes(ctx)
 	if err != nil {
 		return err
 	}
 	namespace := l.namespace
 	if namespace == "" {
-		if namespace, err = l.client.Namespace(ctx); err != nil {
+		if namespace, err = l.client.namespace(ctx); err != nil {
 			return err
 		}
 	}
-	answers, err := l.client.Ask(ctx, namespace, names, l.timeout, ask...)
+	answers, err := l.client.ask(ctx, namespace, names, l.timeout, ask...)
 	if err != nil {
 		return err
 	}
@@ -199,9 +198,9 @@ func (l *liveApp) queryAgents(ctx context.Context, dir, ending string, ask []str
 		return err
 	}
 	for _, a := range answers {
-		if a.Err != nil {
-			fmt.Fprintf(l.Err, "%s node %s: %s\n", command.Colours(l.Err).Paint(command.Yellow, "warning:"), a.Node, command.SafeLine(a.Err.Error()))
-		} else if err := writeKept(filepath.Join(dir, a.Node+ending), a.Data); err != nil {
+		if a.err != nil {
+			fmt.Fprintf(l.Err, "%s node %s: %s\n", command.Colours(l.Err).Paint(command.Yellow, "warning:"), a.node, command.SafeLine(a.err.Error()))
+		} else if err := writeKept(filepath.Join(dir, a.node+ending), a.data); err != nil {
 			return err
 		}
 	}
@@ -223,7 +222,7 @@ func (l *liveApp) objects() ([]byte, error) {
 		return nil, err
 	}
 	defer done()
-	data, missing, err := l.client.Objects(ctx)
+	data, missing, err := l.client.objects(ctx)
 	if err != nil {
 		return nil, withAdvice(err)
 	}
@@ -258,7 +257,7 @@ func (l *liveApp) cluster() (*render.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, list := live.Running([]render.File{{Name: "-", Data: data}})
+	cluster, list := runningCluster([]render.File{{Name: "-", Data: data}})
 	if err := list.Err(); err != nil {
 		return nil, err
 	}

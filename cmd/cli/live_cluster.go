@@ -1,4 +1,4 @@
-package live
+package cli
 
 import (
 	"context"
@@ -21,22 +21,22 @@ const (
 	maxNode    = 16 << 20
 )
 
-// atOnce is the number of nodes that are queried in parallel.
-const atOnce = 8
+// nodesAtOnce is the number of nodes that are queried in parallel.
+const nodesAtOnce = 8
 
-// ErrForbidden is the error of a user without a required right.
-var ErrForbidden = errors.New("a right is missing")
+// errForbidden is the error of a user without a required right.
+var errForbidden = errors.New("a right is missing")
 
-func failed(what string, f *failure) error {
+func readError(what string, f *clientFailure) error {
 	if f.forbidden() {
-		return fmt.Errorf("%s: %w: %w", what, ErrForbidden, f)
+		return fmt.Errorf("%s: %w: %w", what, errForbidden, f)
 	}
 	return fmt.Errorf("%s: %w", what, f)
 }
 
-// Objects returns the objects that `vipgen adopt` reads, as YAML, and the kinds that the
+// objects returns the objects that `vipgen adopt` reads, as YAML, and the kinds that the
 // API server does not have.
-func (c *Client) Objects(ctx context.Context) (data []byte, missing []string, err error) {
+func (c *kubeClient) objects(ctx context.Context) (data []byte, missing []string, err error) {
 	kinds := strings.Split(adopt.Kinds, ",")
 	for {
 		data, f := c.run(ctx, maxObjects, true, "get", strings.Join(kinds, ","), "--output=yaml")
@@ -46,18 +46,18 @@ func (c *Client) Objects(ctx context.Context) (data []byte, missing []string, er
 		lacks := f.lacks()
 		i := slices.IndexFunc(kinds, func(k string) bool { return k == lacks || strings.HasPrefix(k, lacks+".") })
 		if lacks == "" || i < 0 || len(kinds) == 1 {
-			return nil, nil, failed("reading the cluster's objects", f)
+			return nil, nil, readError("reading the cluster's objects", f)
 		}
 		missing = append(missing, kinds[i])
 		kinds = slices.Delete(kinds, i, i+1)
 	}
 }
 
-// Nodes returns the Nodes as JSON, and their names.
-func (c *Client) Nodes(ctx context.Context) (data []byte, names []string, err error) {
+// nodes returns the Nodes as JSON, and their names.
+func (c *kubeClient) nodes(ctx context.Context) (data []byte, names []string, err error) {
 	data, f := c.run(ctx, maxObjects, true, "get", "nodes", "--output=json")
 	if f != nil {
-		return nil, nil, failed("reading the Nodes", f)
+		return nil, nil, readError("reading the Nodes", f)
 	}
 	var list struct {
 		Items []struct {
@@ -78,29 +78,29 @@ func (c *Client) Nodes(ctx context.Context) (data []byte, names []string, err er
 	return data, names, nil
 }
 
-// Namespace returns the namespace of vipgen's pods, by the cluster's platform. Clusters without
+// namespace returns the namespace of vipgen's pods, by the cluster's platform. Clusters without
 // an Infrastructure object have that of the platform none.
-func (c *Client) Namespace(ctx context.Context) (string, error) {
+func (c *kubeClient) namespace(ctx context.Context) (string, error) {
 	platform, f := c.run(ctx, maxNode, false, "get", "infrastructure.config.openshift.io", "cluster", "--output=jsonpath={.status.platformStatus.type}")
 	if f != nil && f.lacks() == "" {
-		return "", fmt.Errorf("%w\nTo do without it: --namespace, the one of the pods keepalived-NODE", failed("reading the platform", f))
+		return "", fmt.Errorf("%w\nTo do without it: --namespace, the one of the pods keepalived-NODE", readError("reading the platform", f))
 	}
 	return render.PodNamespace(strings.ToLower(string(platform))), nil
 }
 
-// Answer holds the output of vipgen-agent on a node, or the error.
-type Answer struct {
-	Node string
-	Data []byte
-	Err  error
+// agentAnswer holds the output of vipgen-agent on a node, or the error.
+type agentAnswer struct {
+	node string
+	data []byte
+	err  error
 }
 
-// Ask runs vipgen-agent in the pods keepalived of nodes, each up to a time limit, and returns
+// ask runs vipgen-agent in the pods keepalived of nodes, each up to a time limit, and returns
 // their answers in the order of the nodes. It fails if a right is missing, as that affects all
 // nodes.
-func (c *Client) Ask(ctx context.Context, namespace string, nodes []string, most time.Duration, args ...string) ([]Answer, error) {
-	answers, forbidden := make([]Answer, len(nodes)), make([]*failure, len(nodes))
-	free := make(chan struct{}, atOnce)
+func (c *kubeClient) ask(ctx context.Context, namespace string, nodes []string, most time.Duration, args ...string) ([]agentAnswer, error) {
+	answers, forbidden := make([]agentAnswer, len(nodes)), make([]*clientFailure, len(nodes))
+	free := make(chan struct{}, nodesAtOnce)
 	var group sync.WaitGroup
 	for i, node := range nodes {
 		free <- struct{}{}
@@ -110,8 +110,8 @@ func (c *Client) Ask(ctx context.Context, namespace string, nodes []string, most
 			defer end()
 			line := append([]string{"exec", "--namespace=" + namespace, "keepalived-" + node, "--container=keepalived", "--", "/vipgen/vipgen-agent"}, args...)
 			data, f := c.run(ctx, maxNode, false, line...)
-			if answers[i] = (Answer{Node: node, Data: data}); f != nil {
-				answers[i].Err = f
+			if answers[i] = (agentAnswer{node: node, data: data}); f != nil {
+				answers[i].err = f
 			}
 			if f != nil && f.forbidden() {
 				forbidden[i] = f
@@ -122,8 +122,8 @@ func (c *Client) Ask(ctx context.Context, namespace string, nodes []string, most
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(forbidden, func(f *failure) bool { return f != nil }); i >= 0 {
-		return nil, failed("asking the nodes' agents", forbidden[i])
+	if i := slices.IndexFunc(forbidden, func(f *clientFailure) bool { return f != nil }); i >= 0 {
+		return nil, readError("asking the nodes' agents", forbidden[i])
 	}
 	return answers, nil
 }

@@ -1,4 +1,4 @@
-package live
+package cli
 
 import (
 	"path"
@@ -12,9 +12,9 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// Running returns the parts of a cluster that `vipgen migrate` uses, by the cluster.yaml in
+// runningCluster returns the parts of a cluster that `vipgen migrate` uses, by the cluster.yaml in
 // vipgen's MachineConfigs.
-func Running(files []render.File) (*render.Cluster, problem.List) {
+func runningCluster(files []render.File) (*render.Cluster, problem.List) {
 	observed, list := importer.Observe(files)
 	export := adopt.Export(files)
 	c := &render.Cluster{OS: ignition.OpenShift, Version: observed.Release}
