@@ -3,9 +3,8 @@ package gate
 import (
 	"errors"
 	"net/netip"
-	"runtime"
+	"runtime/pprof"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/vipgen/vipgen/agent/health"
@@ -62,8 +61,7 @@ func TestRestarting(t *testing.T) {
 	}
 }
 
-// The facts of a removed group are dropped, also while the firewall job still publishes its
-// redirect.
+// The facts of a removed group are dropped, also those that a poll in progress still sets.
 func TestRedirectOfGroupThatGoes(t *testing.T) {
 	c := testChecks(t, t.TempDir())
 	defer c.Stop()
@@ -72,30 +70,27 @@ func TestRedirectOfGroupThatGoes(t *testing.T) {
 	spec := func(groups ...v1alpha1.Group) *v1alpha1.ClusterConfigSpec {
 		return &v1alpha1.ClusterConfigSpec{Ports: v1alpha1.DefaultPorts, Groups: groups}
 	}
-	var looking sync.WaitGroup
-	end := make(chan struct{})
-	looking.Go(func() {
-		for {
-			select {
-			case <-end:
-				return
-			default:
-				c.redirects.poll()
-				runtime.Gosched() // to the test, which waits for the lock
-			}
+	c.Board.Notify = func(f state.Fact) {
+		if strings.HasSuffix(f.Name, health.FactRedirect) && c.redirects.mu.TryLock() {
+			t.Errorf("%s is set without the lock of the groups", f.Name)
+			c.redirects.mu.Unlock()
 		}
+	}
+	testkit.Must(t, c.Follow(spec(first, more), v1alpha1.RoleMaster, nil))
+	c.redirects.mu.Lock() // as a poll that has read the groups
+	ended := make(chan error)
+	go func() { ended <- c.Follow(spec(first), v1alpha1.RoleMaster, nil) }()
+	testkit.Await(t, "the change to wait for the poll", func() bool {
+		var stacks strings.Builder
+		testkit.Must(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
+		return strings.Contains(stacks.String(), "(*redirects).follow(")
 	})
-	defer looking.Wait()
-	defer close(end)
-	for range 500 {
-		for _, s := range []*v1alpha1.ClusterConfigSpec{spec(first, more), spec(first)} {
-			testkit.Must(t, c.Follow(s, v1alpha1.RoleMaster, nil))
-		}
-		c.redirects.poll()
-		for _, f := range c.Board.Facts() {
-			if strings.Contains(f.Name, more.Name) {
-				t.Fatalf("%+v is known of a group that is gone", f)
-			}
+	c.Board.Set(redirect(&more, nil, nil))
+	c.redirects.mu.Unlock()
+	testkit.Must(t, <-ended)
+	for _, f := range c.Board.Facts() {
+		if strings.Contains(f.Name, more.Name) {
+			t.Errorf("%+v is known of a group that is gone", f)
 		}
 	}
 }
