@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -209,26 +210,37 @@ func TestAddresses(t *testing.T) {
 	r.logged("health served", 2)
 }
 
-// Idle connections, and connections with endless requests, are closed.
+// pipes is a listener of connections in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// Connections are closed after their request, and idle ones after headerTime.
 func TestIdleConnectionsAreClosed(t *testing.T) {
-	r := server(t, &Server{Health: func(context.Context) error { return nil }})
-	number := r.serves()
-	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-	testkit.Must(t, err)
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := io.ReadAll(c) // until the connection is closed
-	if err != nil || !bytes.Contains(answer, []byte("Connection: close")) {
-		t.Errorf("%v: %s", err, answer)
-	}
-	silent, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", number))
-	testkit.Must(t, err)
-	defer silent.Close()
-	silent.SetDeadline(time.Now().Add(testkit.Patience))
-	if _, err := io.ReadAll(silent); err != nil {
-		t.Errorf("an idle connection is kept: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		on := make(pipes)
+		s := serve(on, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+		for request, want := range map[string]time.Duration{"GET / HTTP/1.1\r\nHost: x\r\n\r\n": 0, "": headerTime} {
+			c, server := net.Pipe()
+			on <- server
+			began := time.Now()
+			_, err := io.WriteString(c, request)
+			testkit.Must(t, err)
+			answer, err := io.ReadAll(c) // until the connection is closed
+			if took := time.Since(began); err != nil || took != want || request != "" && !bytes.Contains(answer, []byte("Connection: close")) {
+				t.Errorf("%q: %v after %v, want %v: %s", request, err, took, want, answer)
+			}
+		}
+		s.server.Close()
+		<-s.done
+	})
 }
