@@ -13,9 +13,10 @@ NOVET := -vet=off
 # the goroutines. Each is below the bound of its part of .ci/run.
 TIMEOUT := -timeout 15m
 # Tests without daemons collect garbage as seldom as vipgen does, and run one package more at
-# once than there are cores, since some wait.
+# once than there are cores, and eight tests of a package, since some wait.
 UNIT     := VIPGEN_TESTS=unit GOGC=400
 PACKAGES := $(shell expr $$(nproc) + 1)
+PARALLEL := -parallel 8
 # Live tests: one that fails is run again, alone (internal/tools/retest). REPORT is the file
 # that it adds its closing table to; none if it is empty.
 REPORT ?=
@@ -151,10 +152,10 @@ unit: ## Run the tests that need neither root nor daemons; two minutes from noth
 	@$(MAKE) --no-print-directory -k -j 2 unit-product unit-lab
 
 unit-product:
-	$(UNIT) go test $(NOVET) $(TIMEOUT) -p $(PACKAGES) $(TESTFLAGS) ./...
+	$(UNIT) go test $(NOVET) $(TIMEOUT) $(PARALLEL) -p $(PACKAGES) $(TESTFLAGS) ./...
 
 unit-lab:
-	$(UNIT) go -C lab test $(NOVET) $(TIMEOUT) $(TESTFLAGS) $(LAB)
+	$(UNIT) go -C lab test $(NOVET) $(TIMEOUT) $(PARALLEL) $(TESTFLAGS) $(LAB)
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
 	VIPGEN_TESTS=test go test $(NOVET) $(TIMEOUT) $(TESTFLAGS) ./...
