@@ -137,7 +137,7 @@ func (a *administrator) change(ctx context.Context, method, path string, body []
 		switch {
 		case err != nil:
 			a.last(t)
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%w: %w", ErrNoServer, err))
 		case status >= 500: // it is not ready, or not any more, or etcd refuses writes
 			errs = append(errs, fmt.Errorf("%w: %d %s", ErrNoServer, status, bytes.TrimSpace(answer)))
 		case status == http.StatusConflict && method == http.MethodPost:
