@@ -66,9 +66,11 @@ func newRacks(t *testing.T, conf, bird string) *racks {
 	r1 := daemon.AddNode(t, network, "r1", "192.0.2.1/26", "2001:db8:1::1/64", "10.255.1.1/31", "2001:db8:f1::1/127")
 	r2 := daemon.AddNode(t, network, "r2", "192.0.2.65/26", "2001:db8:2::1/64", "10.255.2.1/31", "2001:db8:f2::1/127")
 	l.route(l.client, "203.0.113.1", "2001:db8:c::1")
+	// All are on one link: a redirect would send the client past the core, to one rack alone.
 	for _, r := range []*netns.Node{core, r1, r2} {
-		l.sysctl(r, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+		l.sysctl(r, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf."+r.Link+".send_redirects=0")
 	}
+	l.sysctl(l.client, "net.ipv6.conf."+l.client.Link+".accept_redirects=0")
 	// The routers must not choose by the same hash, or half of the nodes get nothing.
 	l.sysctl(core, "net.ipv4.fib_multipath_hash_policy=1", "net.ipv6.fib_multipath_hash_policy=1")
 	l.sysctl(r1, "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=16",
