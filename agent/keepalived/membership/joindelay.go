@@ -73,7 +73,7 @@ func (a *joinDelay) wait(now time.Time, unregistered, stale bool, link func() li
 	case a.doubt || !a.sure:
 		switch state := link(); {
 		case state == knownTo:
-			a.known, a.doubt = a.known || a.doubt, false
+			before, a.doubt = before && !a.doubt, false // it joins: the holder may be the first to know it again
 		case a.doubt && a.alone(now, state):
 			a.known, a.doubt = true, false
 		case state == unknownTo || a.doubt:

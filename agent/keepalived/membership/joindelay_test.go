@@ -50,7 +50,7 @@ func TestJoinDelay(t *testing.T) {
 				return unheld // for a moment
 			}
 			return knownTo
-		}, []step{{0, false, doubtTime, true}, {5 * s, false, doubtTime, true}, {10 * s, false, 0, true}, {11 * s, false, 0, true}}},
+		}, []step{{0, false, doubtTime, true}, {5 * s, false, doubtTime, true}, {10 * s, false, 7 * s, true}, {17 * s, false, 0, true}}},
 		{"known, stale, adverts of the holder come at once", true, always(knownTo), []step{{0, false, 0, true}}},
 		{"new, stale, adverts of the holder come", false, always(knownTo), []step{{0, false, 7 * s, true}, {7 * s, false, 0, true}}},
 		{"... who goes, and nobody comes", true, strangers(9 * s), []step{{0, false, doubtTime, true}, {10 * s, false, doubtTime, true},
@@ -92,7 +92,7 @@ func TestSuspect(t *testing.T) {
 	}
 	a.suspect()
 	testkit.Equal(t, doubtTime, a.wait(now, false, true, func() linkState { return unknownTo }))
-	testkit.Equal(t, 0, a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }))
+	testkit.Equal(t, joinTime, a.wait(now.Add(doubtTime), false, true, func() linkState { return knownTo }))
 	a.suspect()
 	testkit.Equal(t, joinTime, a.wait(now.Add(time.Minute), false, false, never))
 }
