@@ -117,7 +117,7 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 			m.mismatches[i.Name] = a
 		}
 		wait := m.mismatches.wait(time.Now(), i.Name, conditions{
-			reached: reached(&f.Cluster.Spec, f.Self, &i), now: m.eligible.lacked(&i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
+			reached: reached(&f.Cluster.Spec, f.Self, &i), now: m.join.known && m.eligible.lacked(&i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return m.pollLink(n, []keepalived.Instance{i}) },
 		})
@@ -135,7 +135,9 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 			alone = append(alone, i)
 		}
 	}
-	m.eligible = now
+	if !f.Node.Unregistered { // a node that the cluster lists joins, with all instances
+		m.eligible = now
+	}
 	n.Conf.LeaveOut(out, vrrp.LeftOutMismatch)
 	n.Conf.LeaveOut(joining, vrrp.LeftOutJoining)
 	return alone, again
