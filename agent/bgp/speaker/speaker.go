@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
+	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	vip "github.com/vipgen/vipgen/agent/bgp"
@@ -24,18 +26,16 @@ import (
 type Speaker struct {
 	options vip.SpeakerOptions
 	server  *server.BgpServer
-	unwatch context.CancelFunc
 
-	mu       sync.Mutex // guards peers and sessions
-	peers    map[netip.Addr]vip.Peer
-	sessions map[netip.Addr]*session // established ones
-	routes   []vip.Route
+	mu     sync.Mutex // guards peers
+	peers  map[netip.Addr]vip.Peer
+	routes []vip.Route
 }
 
 // New starts a speaker. It listens on no TCP port: nodes open the sessions.
 func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(errorsOnly{o.Log.Handler()}), &slog.LevelVar{})),
-		peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}}
+		peers: map[netip.Addr]vip.Peer{}}
 	go s.server.Serve()
 	ctx := context.Background()
 	// By default it has tables of all 25 families, which take 8 MiB.
@@ -44,11 +44,9 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 		s.server.Stop()
 		return nil, err
 	}
-	err := errors.Join(s.importNothing(ctx), s.exportToAdmitted(ctx))
-	watch, unwatch := context.WithCancel(ctx)
-	s.unwatch = unwatch
+	err := s.importNothing(ctx)
 	if err == nil {
-		err = s.server.WatchEvent(watch, server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer())
+		err = s.server.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer())
 	}
 	if err != nil {
 		s.Stop()
@@ -60,22 +58,36 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 // importNothing rejects the routes of routers. GoBGP applies the policy to the node's own
 // routes too.
 func (s *Speaker) importNothing(ctx context.Context) error {
-	return s.accept(ctx, "own", api.PolicyDirection_POLICY_DIRECTION_IMPORT, &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL})
-}
-
-// accept makes GoBGP reject all routes of a direction but those that match.
-func (s *Speaker) accept(ctx context.Context, name string, direction api.PolicyDirection, match *api.Conditions) error {
-	policy := &api.Policy{Name: name, Statements: []*api.Statement{{
-		Name:       name,
-		Conditions: match,
+	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
+		Name:       "own",
+		Conditions: &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL},
 		Actions:    &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
 	}}}
-	if err := s.server.AddPolicy(ctx, &api.AddPolicyRequest{Policy: policy}); err != nil {
+	if err := s.server.AddPolicy(ctx, &api.AddPolicyRequest{Policy: own}); err != nil {
 		return err
 	}
 	return s.server.SetPolicyAssignment(ctx, &api.SetPolicyAssignmentRequest{Assignment: &api.PolicyAssignment{
-		Name: "global", Direction: direction, Policies: []*api.Policy{policy}, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
+		Name: "global", Direction: api.PolicyDirection_POLICY_DIRECTION_IMPORT, Policies: []*api.Policy{own}, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
 	}})
+}
+
+// peerChanged runs BFD with a router while its session is established. GoBGP resets a session
+// whenever BFD expires, also BFD that has never been up, as before the router's session
+// makes the router begin its BFD.
+func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
+	if e.Type != apiutil.PEER_EVENT_STATE {
+		return
+	}
+	s.mu.Lock()
+	p, known := s.peers[e.Peer.State.NeighborAddress]
+	s.mu.Unlock()
+	if !known || !p.BFD.On() {
+		return
+	}
+	established := e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
+	if _, err := s.server.UpdatePeer(context.Background(), &api.UpdatePeerRequest{Peer: peer(&p, established)}); err != nil {
+		s.options.Log.Error("cannot change BFD of a session", "peer", p.Address, "error", err)
+	}
 }
 
 // SetPeers implements vip.Speaker.
@@ -91,7 +103,6 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 			continue
 		}
 		s.set(address, nil) // before a change of the state reaches peerChanged
-		s.end(address)
 		failed = errors.Join(failed, s.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: address.String()}))
 	}
 	for address, p := range wanted {
@@ -182,7 +193,6 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 		if s.peers[address].BFD.On() {
 			peer.BFD = word(p.GetState().GetBfdState().GetSessionState().String())
 		}
-		peer.Problem = s.problem(address, peer.BFD)
 		if !peer.Established() {
 			peer.Problem = p.GetState().GetDisconnectMessage()
 		}
@@ -194,11 +204,6 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 
 // Stop implements vip.Speaker: routers get a notification (Cease, RFC 4486).
 func (s *Speaker) Stop() {
-	s.unwatch()
-	for address := range s.peers {
-		s.set(address, nil)
-		s.end(address)
-	}
 	_ = s.server.StopBgp(context.Background(), &api.StopBgpRequest{})
 	s.server.Stop()
 }
