@@ -76,10 +76,8 @@ func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 
 // Current implements Nodes.
 func (w *Watched) Current() (s nodes.Snapshot) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.watcher != nil {
-		s, _ = w.watcher.Current()
+	if watcher := w.running(); watcher != nil {
+		s, _ = watcher.Current()
 	}
 	return s
 }

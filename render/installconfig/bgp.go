@@ -48,21 +48,27 @@ type BGP struct {
 // Secret is a field with a password, and the file for it on the nodes.
 type Secret struct{ Field, File string }
 
-const bgpField = "platform.baremetal.bgpVIPConfig"
+// BGPField is the path of bgpVIPConfig.
+const BGPField = "platform.baremetal.bgpVIPConfig"
+
+// IsBGP reports whether a field is of bgpVIPConfig, or of the routers of a single host.
+func IsBGP(field string) bool {
+	return strings.HasPrefix(field, BGPField) || strings.Contains(field, ".bgpPeers[") || strings.HasSuffix(field, ".bgpPeers")
+}
 
 // bgp returns the routers of bgpVIPConfig and of single hosts, nil without. A host with
 // routers of its own has sessions with these alone.
 func (r *reader) bgp(in *fileBGP, hosts []fileBareMetalHost) *BGP {
-	if !r.doc.Has(bgpField) {
+	if !r.doc.Has(BGPField) {
 		return nil
 	}
 	out := &BGP{BGP: v1alpha1.BGP{LocalASN: in.LocalASN, Communities: in.Communities}}
 	if in.LocalASN == 0 {
-		r.missing(bgpField+".localASN", "the AS number of the nodes", bgpField)
+		r.missing(BGPField+".localASN", "the AS number of the nodes", BGPField)
 	}
 	// A warning would leave a session without BFD, or with another port.
 	for i, p := range r.problems {
-		if p.Code == problem.UnknownField && (strings.HasPrefix(p.Field, bgpField) || strings.Contains(p.Field, ".bgpPeers[")) {
+		if p.Code == problem.UnknownField && IsBGP(p.Field) {
 			r.problems[i].Severity = problem.Error
 		}
 	}
@@ -78,11 +84,11 @@ func (r *reader) bgp(in *fileBGP, hosts []fileBareMetalHost) *BGP {
 	}
 	if !own || len(others.Names) > 0 {
 		for i := range in.Peers {
-			r.bgpPeer(out, fmt.Sprintf("%s.peers[%d]", bgpField, i), &in.Peers[i], others)
+			r.bgpPeer(out, fmt.Sprintf("%s.peers[%d]", BGPField, i), &in.Peers[i], others)
 		}
 	}
 	if len(out.Peers) == 0 {
-		r.missing(bgpField+".peers", "the routers of the nodes", bgpField)
+		r.missing(BGPField+".peers", "the routers of the nodes", BGPField)
 	}
 	return out
 }

@@ -15,17 +15,13 @@ import (
 	"github.com/vipgen/vipgen/render/source"
 )
 
-const bgpField = "platform.baremetal.bgpVIPConfig"
-
 // keepPreview keeps the routers of OpenShift's preview, with the problems of their fields.
 func (i *importer) keepPreview(c *installconfig.InstallConfig, list problem.List) {
 	if c.BGP == nil {
 		return
 	}
 	i.preview = c
-	i.list = append(i.list, lists.Filter(list.Errors(), func(p problem.Problem) bool {
-		return strings.HasPrefix(p.Field, bgpField) || strings.Contains(p.Field, ".bgpPeers")
-	})...)
+	i.list = append(i.list, lists.Filter(list.Errors(), func(p problem.Problem) bool { return installconfig.IsBGP(p.Field) })...)
 }
 
 // settleBGP announces the VIPs as OpenShift's preview does. MetalLB's routers are kept as a
@@ -38,7 +34,7 @@ func (i *importer) settleBGP(vc *v1alpha1.VIPConfig) {
 		i.settlePreview(vc)
 	case i.managed.File != "":
 		vc.Spec.Announce = v1alpha1.AnnounceBGP
-		i.add(problem.Problem{File: i.managed.File, Line: i.managed.Line, Code: problem.MissingField, Field: bgpField, Found: "VIPs that OpenShift announces by BGP, and no routers",
+		i.add(problem.Problem{File: i.managed.File, Line: i.managed.Line, Code: problem.MissingField, Field: installconfig.BGPField, Found: "VIPs that OpenShift announces by BGP, and no routers",
 			Expected: "the ConfigMap cluster-config-v1 of kube-system, whose install-config has them"})
 	}
 	if !vc.Spec.Announce.Routed() {
@@ -49,7 +45,7 @@ func (i *importer) settleBGP(vc *v1alpha1.VIPConfig) {
 }
 
 func (i *importer) settlePreview(vc *v1alpha1.VIPConfig) {
-	at := position(i.preview.Doc, bgpField)
+	at := position(i.preview.Doc, installconfig.BGPField)
 	vc.Spec.Announce, vc.Spec.BGP = v1alpha1.AnnounceBGP, i.preview.BGP.BGP
 	i.assume("BGP routers", "those of the installation", "the ConfigMap bgp-vip-config of openshift-network-operator, in which they can change later, is not read")
 	i.lose(at, "OpenShift's kube-vip and FRR, which announce the VIPs now",
