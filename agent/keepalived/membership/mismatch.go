@@ -39,9 +39,9 @@ type addressMismatch struct {
 type conditions struct {
 	// reached means that the others send adverts to this node.
 	reached bool
-	// now means that the node may have an instance of the cluster only now, as its labels changed: a
-	// holder sends its adverts here as soon as it knows.
-	now bool
+	// admitted means that the node may have an instance of the cluster since this evaluation, as its
+	// labels changed: a holder sends its adverts here as soon as it knows.
+	admitted bool
 	// stale is as in joinDelay.
 	stale bool
 	// claimed means that another host claimed the VIP since the node takes part alone.
@@ -56,7 +56,7 @@ type conditions struct {
 // part only while no other node does, by the link.
 func (d addressMismatches) wait(now time.Time, instance string, c conditions) time.Duration {
 	a := d[instance]
-	if c.now && c.reached && a == nil && c.link() == unknownTo {
+	if c.admitted && c.reached && a == nil && c.link() == unknownTo {
 		a = &addressMismatch{join: joinDelay{sure: true}}
 		d[instance] = a
 	}
@@ -109,15 +109,15 @@ func reached(s *v1alpha1.ClusterConfigSpec, self v1alpha1.Peer, i *keepalived.In
 func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, again time.Duration) {
 	before, f := m.mismatches, n.Facts
 	m.mismatches = addressMismatches{}
-	now := eligible{cluster: f.Cluster.Spec.Groups}
+	current := eligible{cluster: f.Cluster.Spec.Groups}
 	var out, joining []string
 	for _, i := range n.Conf.Instances {
-		now.instances = append(now.instances, i.Name)
+		current.instances = append(current.instances, i.Name)
 		if a := before[i.Name]; a != nil {
 			m.mismatches[i.Name] = a
 		}
 		wait := m.mismatches.wait(time.Now(), i.Name, conditions{
-			reached: reached(&f.Cluster.Spec, f.Self, &i), now: m.join.known && m.eligible.lacked(&i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
+			reached: reached(&f.Cluster.Spec, f.Self, &i), admitted: m.join.known && m.eligible.lacked(&i), stale: f.Stale, claimed: m.alone.Claimed(i.VIP.Addr()),
 			turn: time.Duration(turnOf(f.Node)) * (listenTime(i) + time.Second),
 			link: func() linkState { return m.pollLink(n, []keepalived.Instance{i}) },
 		})
@@ -136,7 +136,7 @@ func (m *Membership) leaveMismatched(n *Node) (alone []keepalived.Instance, agai
 		}
 	}
 	if !f.Node.Unregistered { // a node that the cluster lists joins, with all instances
-		m.eligible = now
+		m.eligible = current
 	}
 	n.Conf.LeaveOut(out, vrrp.LeftOutMismatch)
 	n.Conf.LeaveOut(joining, vrrp.LeftOutJoining)

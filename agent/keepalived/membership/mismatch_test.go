@@ -83,7 +83,7 @@ func TestAddressMismatch(t *testing.T) {
 		link    linkState // -1 where it must not be queried
 		claimed bool
 		want    time.Duration
-		now     bool
+		admit   bool
 	}
 	const s, not = time.Second, linkState(-1)
 	for name, steps := range map[string][]step{
@@ -118,7 +118,7 @@ func TestAddressMismatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, began := addressMismatches{}, time.Now()
 			for _, x := range steps {
-				got := d.wait(began.Add(x.at), "API_0", conditions{reached: x.reached, now: x.now, claimed: x.claimed, turn: 2 * s, link: func() linkState {
+				got := d.wait(began.Add(x.at), "API_0", conditions{reached: x.reached, admitted: x.admit, claimed: x.claimed, turn: 2 * s, link: func() linkState {
 					if x.link == not {
 						t.Errorf("after %v: the link is polled", x.at)
 					}
