@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,8 +46,8 @@ type client struct {
 	inUse       string // the server that answered last; empty if none answers
 	contact     time.Time
 	unreachable bool // no server answers, already logged
-	// unauthorized are called when a server does not know the node's credentials.
-	unauthorized map[*func()]struct{}
+	doubts      map[*doubt]struct{}
+	claimed     time.Time // when another host last claimed a VIP that this node has
 
 	loading logging.Transitions // loading the kubeconfig
 
@@ -212,33 +211,12 @@ func (c *client) try(ctx context.Context, do func(*rest.RESTClient, string) erro
 		}
 		c.fail(server, err)
 		if apierrors.IsUnauthorized(err) {
-			c.notifyUnauthorized()
+			c.unauthorized()
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", server, err))
 	}
 	c.logUnreachable()
 	return errors.Join(errs...)
-}
-
-// onUnauthorized has f called when a server does not know the node's credentials, until forget is.
-func (c *client) onUnauthorized(f func()) (forget func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unauthorized[&f] = struct{}{}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.unauthorized, &f)
-	}
-}
-
-func (c *client) notifyUnauthorized() {
-	c.mu.Lock()
-	all := slices.Collect(maps.Keys(c.unauthorized))
-	c.mu.Unlock()
-	for _, f := range all {
-		(*f)()
-	}
 }
 
 // isRequestError reports whether another server would answer the same, or the reflector

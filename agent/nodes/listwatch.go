@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,45 +93,16 @@ var noWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 var errNoWatch = errors.New("no answer in time, or the connection ended")
 
-// vouchTime is how long the list of nodes counts while servers are asked again: one silent server, such as
-// that of a node that lost power, and half a second. With several that are silent a node that was removed
-// from the cluster would trust its list for seconds (hard case 51).
-const vouchTime = dialTimeout + 500*time.Millisecond
-
 // try sends a request to the servers, and records the outcome.
 func (r *resource[T]) try(ctx context.Context, verb string, do func(*rest.RESTClient, string) error) error {
 	settle := func() {}
 	if r.identity {
-		settle = r.doubt()
+		settle = r.client.doubt(func() { r.reached(false) })
 	}
 	err := r.client.try(ctx, do)
 	settle()
 	r.outcome(ctx, verb, err)
 	return err
-}
-
-// doubt has no server vouch for the list after vouchTime, or as soon as one does not know the node's
-// credentials, whatever it was asked for: the node may have been removed. settle is called before the
-// outcome counts.
-func (r *resource[T]) doubt() (settle func()) {
-	var mu sync.Mutex
-	settled := false
-	doubt := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !settled {
-			r.reached(false)
-		}
-	}
-	late := time.AfterFunc(vouchTime, doubt)
-	forget := r.client.onUnauthorized(doubt)
-	return func() {
-		late.Stop()
-		forget()
-		mu.Lock()
-		defer mu.Unlock()
-		settled = true
-	}
 }
 
 func (r *resource[T]) request(c *rest.RESTClient, o metav1.ListOptions) *rest.Request {

@@ -95,7 +95,7 @@ func New(o Options) (*Watcher, error) {
 			self: o.Node, role: o.Role, kubeconfig: o.Kubeconfig, serverName: o.ServerName,
 			log: o.Log, reload: reloadEvery, probe: probeEvery, refused: refusedEvery,
 			spec:   &o.Cluster.Spec,
-			failed: failures{}, watches: map[*openWatch]struct{}{}, unauthorized: map[*func()]struct{}{}, doubted: make(chan struct{}, 1),
+			failed: failures{}, watches: map[*openWatch]struct{}{}, doubts: map[*doubt]struct{}{}, doubted: make(chan struct{}, 1),
 		},
 	}
 	w.announcer = newAnnouncer(w.client, o.Node)
@@ -121,9 +121,10 @@ func (w *Watcher) Subscribe(ctx context.Context) <-chan Snapshot { return w.feed
 // Current returns the latest Snapshot; ok is false before the first.
 func (w *Watcher) Current() (s Snapshot, ok bool) { return w.feed.current() }
 
-// Confirm asks the API servers anew, on a new connection, whether the list of nodes is current. It returns
-// at once; repeated calls have an effect every five seconds.
+// Confirm asks the API servers anew whether the list of nodes is current, which counts for claimedTime
+// until one answers. It returns at once; repeated calls make a new connection every five seconds.
 func (w *Watcher) Confirm() {
+	w.client.claim()
 	select {
 	case w.client.doubted <- struct{}{}:
 	default:

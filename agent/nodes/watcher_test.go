@@ -225,22 +225,28 @@ func TestSilentServer(t *testing.T) {
 }
 
 // The list counts for vouchTime while servers are asked again, unless one refuses the credentials,
-// also for something else.
+// also for something else, or another host claims a VIP.
 func TestDoubt(t *testing.T) {
 	h := newHost(t, newCluster(t).api.Replica("127.0.0.1"))
 	h.opts.Log = slog.New(slog.DiscardHandler)
 	refused := apierrors.NewUnauthorized("expired")
 	for name, tt := range map[string]struct {
-		err, other error // of the request for Nodes, and of one for something else meanwhile
+		err, other error           // of the request for Nodes, and of one for something else meanwhile
+		claims     []time.Duration // after the request
 		takes      time.Duration
 		want       []bool
 	}{
-		"answer":        {nil, nil, vouchTime - 1, []bool{true}},
-		"late answer":   {nil, nil, vouchTime + 1, []bool{false, true}},
-		"another error": {io.EOF, nil, vouchTime - 1, []bool{false}},
-		"refused":       {refused, nil, vouchTime - 1, []bool{false, false}},
-		"other refused": {nil, refused, vouchTime - 1, []bool{false, true}},
-		"other fails":   {nil, io.EOF, vouchTime - 1, []bool{true}},
+		"answer":             {nil, nil, nil, vouchTime - 1, []bool{true}},
+		"late answer":        {nil, nil, nil, vouchTime + 1, []bool{false, true}},
+		"another error":      {io.EOF, nil, nil, vouchTime - 1, []bool{false}},
+		"refused":            {refused, nil, nil, vouchTime - 1, []bool{false, false}},
+		"other refused":      {nil, refused, nil, vouchTime - 1, []bool{false, true}},
+		"other fails":        {nil, io.EOF, nil, vouchTime - 1, []bool{true}},
+		"claimed before":     {nil, nil, []time.Duration{1 - vouchTime}, claimedTime - 1, []bool{true}},
+		"late after a claim": {nil, nil, []time.Duration{1 - vouchTime}, claimedTime + 1, []bool{false, true}},
+		"claimed long ago":   {nil, nil, []time.Duration{-vouchTime}, vouchTime - 1, []bool{true}},
+		"claimed meanwhile":  {nil, nil, []time.Duration{time.Second}, time.Second + claimedTime + 1, []bool{false, true}},
+		"claimed often":      {nil, nil, []time.Duration{0, claimedTime / 2, claimedTime - 1}, claimedTime + 1, []bool{false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := New(h.opts)
@@ -255,6 +261,14 @@ func TestDoubt(t *testing.T) {
 				}, refusals: refusals{log: h.opts.Log}}
 				ask := func(err error) func(*rest.RESTClient, string) error {
 					return func(*rest.RESTClient, string) error { return err }
+				}
+				for _, at := range tt.claims {
+					if at < 0 {
+						w.Confirm()
+						time.Sleep(-at)
+					} else {
+						time.AfterFunc(at, w.Confirm)
+					}
 				}
 				err := r.try(t.Context(), "list", func(*rest.RESTClient, string) error {
 					_ = w.client.try(t.Context(), ask(tt.other))
