@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -241,11 +242,17 @@ func (s *standInServer) Stop(ctx context.Context) error {
 		close(now.ending)
 	}
 	s.mu.Unlock()
-	if err := now.http.Shutdown(ctx); err != nil {
+	bound, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	if err := now.http.Shutdown(bound); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("stopping the API server of %s: %w", s.name, err)
 	}
 	return nil
 }
+
+// endTime is how long open requests may take once no new ones are accepted: a client that is gone or
+// frozen reads no answer. API servers have such a bound, too, of a minute.
+const endTime = 10 * time.Second
 
 // Freeze implements Server.
 func (s *standInServer) Freeze() error {
