@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
-	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	vip "github.com/vipgen/vipgen/agent/bgp"
@@ -27,6 +25,8 @@ type Speaker struct {
 	options vip.SpeakerOptions
 	server  *server.BgpServer
 
+	changing sync.Mutex // held while BFD of a session is changed
+
 	mu     sync.Mutex // guards peers
 	peers  map[netip.Addr]vip.Peer
 	routes []vip.Route
@@ -34,8 +34,20 @@ type Speaker struct {
 
 // New starts a speaker. It listens on no TCP port: nodes open the sessions.
 func New(o vip.SpeakerOptions) (vip.Speaker, error) {
-	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(errorsOnly{o.Log.Handler()}), &slog.LevelVar{})),
-		peers: map[netip.Addr]vip.Peer{}}
+	s, err := start(o, errorsOnly{o.Log.Handler()})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.server.WatchEvent(context.Background(), server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer()); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start starts a speaker that does not follow its sessions.
+func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
+	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(log), &slog.LevelVar{})), peers: map[netip.Addr]vip.Peer{}}
 	go s.server.Serve()
 	ctx := context.Background()
 	// By default it has tables of all 25 families, which take 8 MiB.
@@ -44,11 +56,7 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 		s.server.Stop()
 		return nil, err
 	}
-	err := s.importNothing(ctx)
-	if err == nil {
-		err = s.server.WatchEvent(ctx, server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer())
-	}
-	if err != nil {
+	if err := s.importNothing(ctx); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -71,25 +79,6 @@ func (s *Speaker) importNothing(ctx context.Context) error {
 	}})
 }
 
-// peerChanged runs BFD with a router while its session is established. GoBGP resets a session
-// whenever BFD expires, also BFD that has never been up, as before the router's session
-// makes the router begin its BFD.
-func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
-	if e.Type != apiutil.PEER_EVENT_STATE {
-		return
-	}
-	s.mu.Lock()
-	p, known := s.peers[e.Peer.State.NeighborAddress]
-	s.mu.Unlock()
-	if !known || !p.BFD.On() {
-		return
-	}
-	established := e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
-	if _, err := s.server.UpdatePeer(context.Background(), &api.UpdatePeerRequest{Peer: peer(&p, established)}); err != nil {
-		s.options.Log.Error("cannot change BFD of a session", "peer", p.Address, "error", err)
-	}
-}
-
 // SetPeers implements vip.Speaker.
 func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 	ctx := context.Background()
@@ -103,7 +92,7 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 			continue
 		}
 		s.set(address, nil) // before a change of the state reaches peerChanged
-		failed = errors.Join(failed, s.server.DeletePeer(ctx, &api.DeletePeerRequest{Address: address.String()}))
+		failed = errors.Join(failed, s.remove(&p))
 	}
 	for address, p := range wanted {
 		if _, there := s.peers[address]; there {
@@ -204,7 +193,10 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 
 // Stop implements vip.Speaker: routers get a notification (Cease, RFC 4486).
 func (s *Speaker) Stop() {
-	_ = s.server.StopBgp(context.Background(), &api.StopBgpRequest{})
+	for address, p := range s.peers {
+		s.set(address, nil)
+		_ = s.remove(&p)
+	}
 	s.server.Stop()
 }
 
