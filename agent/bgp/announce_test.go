@@ -61,11 +61,14 @@ func (l *racks) states() (out string) {
 	return out
 }
 
-// TestRacks: every node of both racks announces its VIPs; clients reach the others when one
-// stops as planned, loses HAProxy and loses power.
+// TestRacks: every node of both racks announces its VIPs, to a router once BFD is up; clients
+// reach the others when one stops as planned, loses HAProxy and loses power.
 func TestRacks(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, cluster)
+	l := newRacks(t, cluster, birdRack)
+	l.awaitRoute()
+	_, session, _ := strings.Cut(l.run(l.r2, "birdc", "-s", l.birdctl, "show bfd sessions"), "192.0.2.73 ")
+	testkit.Contains(t, strings.Split(session, "\n")[0], " Up ")
 	l.awaitBFD()
 	l.awaitAll(vip4, "n1", "n2", "n3")
 	l.awaitAll(vip6, "n1", "n2", "n3")
@@ -88,7 +91,7 @@ func TestRacks(t *testing.T) {
 // TestOnePath: without ECMP one node at a time has the VIPs, in both racks' routers and behind them.
 func TestOnePath(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, strings.Replace(cluster, "    localASN:", "    ecmp: false\n    localASN:", 1))
+	l := newRacks(t, strings.Replace(cluster, "    localASN:", "    ecmp: false\n    localASN:", 1), birdRack)
 	l.awaitBFD()
 	l.awaitAll(vip4, "n1")
 	l.awaitAll(vip6, "n1")
@@ -96,6 +99,29 @@ func TestOnePath(t *testing.T) {
 	l.awaitAll(vip4, "n2")
 	testkit.Must(t, l.nodes["n2"].SetLink(false))
 	l.awaitAll(vip4, "n3")
+}
+
+// TestRouterWithoutBFD: a router that runs no BFD gets the VIPs nevertheless, late, and status names it.
+func TestRouterWithoutBFD(t *testing.T) {
+	testkit.Live(t)
+	l := newRacks(t, cluster, strings.ReplaceAll(birdRack, "passive; bfd on;", "passive;"))
+	l.awaitRoute()
+	l.awaitAll(vip4, "n1", "n2", "n3")
+	testkit.AwaitWithin(t, time.Minute, "the state to name the routers", func() bool {
+		s, err := state.Read[state.BGP](l.nodes["n3"].state)
+		return err == nil && s != nil && len(s.Peers) == 2 && !slices.ContainsFunc(s.Peers, func(p state.BGPPeer) bool {
+			return !p.Established() || !strings.Contains(p.Problem, "is it configured there?")
+		})
+	}, l.states)
+	testkit.Contains(t, l.nodes["n3"].log.String(), "BFD with the router does not come up", "peer=192.0.2.65")
+}
+
+// awaitRoute waits until the second rack's router has a route to the VIP.
+func (l *racks) awaitRoute() {
+	l.t.Helper()
+	testkit.AwaitWithin(l.t, time.Minute, "a route of n3", func() bool {
+		return strings.Contains(l.run(l.r2, "ip", "route", "show", vip4.String()), "192.0.2.73")
+	}, l.states)
 }
 
 // awaitBFD waits until BFD watches all sessions.
@@ -131,7 +157,7 @@ func (l *racks) noAddress() {
 // TestTable: the routes of VIPs are in the table for another speaker while the node serves.
 func TestTable(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, inTable())
+	l := newRacks(t, inTable(), birdRack)
 	n := l.nodes["n3"]
 	show := func() (out string) {
 		for line := range strings.Lines(l.run(n.Node, "ip", "route", "show", "table", "all", "proto", "86") + l.run(n.Node, "ip", "-6", "route", "show", "table", "all", "proto", "86")) {

@@ -35,9 +35,10 @@ var (
 //	client - core (FRR) - r1 (FRR)  - n1, n2
 //	                    - r2 (BIRD) - n3
 type racks struct {
-	t      *testing.T
-	client *netns.Node
-	nodes  map[string]*rackNode
+	t          *testing.T
+	client, r2 *netns.Node
+	nodes      map[string]*rackNode
+	birdctl    string // BIRD's control socket
 }
 
 // rackNode is a node with services behind the VIPs, and the agent that announces these.
@@ -51,7 +52,7 @@ type rackNode struct {
 	state   *state.Dir
 }
 
-func newRacks(t *testing.T, conf string) *racks {
+func newRacks(t *testing.T, conf, bird string) *racks {
 	t.Helper()
 	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
 		if _, err := os.Stat(program); err != nil {
@@ -76,7 +77,8 @@ func newRacks(t *testing.T, conf string) *racks {
 		"net.ipv6.fib_multipath_hash_policy=3", "net.ipv6.fib_multipath_hash_fields=16")
 	l.frr(core, frrCore)
 	l.frr(r1, frrRack)
-	l.bird(r2)
+	l.r2 = r2
+	l.bird(bird)
 	for name, at := range map[string][3]string{
 		"n1": {"192.0.2.11/26", "2001:db8:1::11/64", "1"}, "n2": {"192.0.2.12/26", "2001:db8:1::12/64", "1"}, "n3": {"192.0.2.73/26", "2001:db8:2::73/64", "2"},
 	} {
@@ -135,12 +137,14 @@ func (l *racks) shared(name string) string {
 	return dir
 }
 
-func (l *racks) bird(n *netns.Node) {
+// bird runs BIRD in the second rack's router.
+func (l *racks) bird(conf string) {
 	l.t.Helper()
-	dir := l.shared(n.Name)
+	dir := l.shared(l.r2.Name)
 	path := filepath.Join(dir, "bird.conf")
-	testkit.Must(l.t, os.WriteFile(path, []byte(birdRack), 0o644))
-	l.start(n, nil, "chrt", "-r", "1", "bird", "-f", "-c", path, "-s", filepath.Join(dir, "bird.ctl"))
+	testkit.Must(l.t, os.WriteFile(path, []byte(conf), 0o644))
+	l.birdctl = filepath.Join(dir, "bird.ctl")
+	l.start(l.r2, nil, "chrt", "-r", "1", "bird", "-f", "-c", path, "-s", l.birdctl)
 }
 
 // start starts a program in a namespace, which is killed when the test ends.

@@ -8,7 +8,8 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Speaker holds BGP sessions with routers, and accepts none of their routes.
+// Speaker holds BGP sessions with routers, and accepts none of their routes. A router with
+// BFD gets the routes of a new session once BFD is up, or has not come up for five seconds.
 type Speaker interface {
 	// SetPeers changes the sessions to those with these routers. Unchanged ones stay up.
 	SetPeers([]Peer) error

@@ -191,6 +191,9 @@ func (j *Job) publish(s *state.BGP) {
 		case !p.Established() && established:
 			j.Log.Warn("BGP session lost", "peer", p.Address, "asn", p.ASN, "state", p.State, "error", p.Problem)
 		}
+		if p.BFD == "up" && (was < 0 || before.Peers[was].BFD != "up") {
+			j.Log.Info("BFD with the router up", "peer", p.Address)
+		}
 	}
 	j.publishing.Error(j.Log, j.State.Publish(*s), "cannot publish the state of announcements", "state published again")
 }

@@ -42,9 +42,9 @@ type BGPPeer struct {
 	ASN     uint32     `json:"asn"`
 	// State is the state of the session (RFC 4271 section 8.2.2), in lower case.
 	State string `json:"state"`
-	// BFD is up or down; empty without BFD.
+	// BFD is up, down or init (RFC 5880 section 6.2); empty without BFD.
 	BFD string `json:"bfd,omitempty"`
-	// Problem is why there is no session.
+	// Problem is why there is no session, or what is wrong with BFD.
 	Problem string `json:"problem,omitempty"`
 }
 

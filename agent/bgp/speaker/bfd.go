@@ -32,9 +32,9 @@ import (
 // ListBfdPeer shows what the BFD server has taken, without the main loop: deleteBfdPeer removes a
 // router from the list before it waits.
 
-// peerChanged runs BFD with a router while its session is established. GoBGP resets a session
-// whenever BFD expires, also BFD that has never been up, as before the router's session
-// makes the router begin its BFD.
+// peerChanged runs BFD with a router while its session is established, and lets it have the
+// routes. GoBGP resets a session whenever BFD expires, also BFD that has never been up, as
+// before the router's session makes the router begin its BFD.
 func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Time) {
 	if e.Type != apiutil.PEER_EVENT_STATE {
 		return
@@ -42,6 +42,11 @@ func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Tim
 	address, established := e.Peer.State.NeighborAddress, e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
 	if err := s.setBFD(address, established); err != nil {
 		s.options.Log.Error("cannot change BFD of a session", "peer", address, "error", err)
+	}
+	if established {
+		s.begin(address)
+	} else {
+		s.hold(address)
 	}
 }
 

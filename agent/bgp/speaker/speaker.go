@@ -25,11 +25,14 @@ type Speaker struct {
 	options vip.SpeakerOptions
 	server  *server.BgpServer
 
+	unwatch context.CancelFunc // ends peerChanged
+
 	changing sync.Mutex // held while BFD of a session is changed
 
-	mu     sync.Mutex // guards peers
-	peers  map[netip.Addr]vip.Peer
-	routes []vip.Route
+	mu       sync.Mutex // guards peers and sessions
+	peers    map[netip.Addr]vip.Peer
+	sessions map[netip.Addr]*session // of peers with BFD
+	routes   []vip.Route
 }
 
 // New starts a speaker. It listens on no TCP port: nodes open the sessions.
@@ -38,7 +41,9 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.server.WatchEvent(context.Background(), server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer()); err != nil {
+	watch, unwatch := context.WithCancel(context.Background())
+	s.unwatch = unwatch
+	if err := s.server.WatchEvent(watch, server.WatchEventMessageCallbacks{OnPeerUpdate: s.peerChanged}, server.WatchPeer()); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -47,7 +52,8 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 
 // start starts a speaker that does not follow its sessions.
 func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
-	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(log), &slog.LevelVar{})), peers: map[netip.Addr]vip.Peer{}}
+	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(log), &slog.LevelVar{})),
+		unwatch: func() {}, peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}}
 	go s.server.Serve()
 	ctx := context.Background()
 	// By default it has tables of all 25 families, which take 8 MiB.
@@ -56,7 +62,7 @@ func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
 		s.server.Stop()
 		return nil, err
 	}
-	if err := s.importNothing(ctx); err != nil {
+	if err := errors.Join(s.importNothing(ctx), s.exportToOthers(ctx)); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -66,16 +72,19 @@ func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
 // importNothing rejects the routes of routers. GoBGP applies the policy to the node's own
 // routes too.
 func (s *Speaker) importNothing(ctx context.Context) error {
-	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
-		Name:       "own",
-		Conditions: &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL},
-		Actions:    &api.Actions{RouteAction: api.RouteAction_ROUTE_ACTION_ACCEPT},
-	}}}
-	if err := s.server.AddPolicy(ctx, &api.AddPolicyRequest{Policy: own}); err != nil {
+	return s.filter(ctx, "own", api.PolicyDirection_POLICY_DIRECTION_IMPORT, &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL},
+		api.RouteAction_ROUTE_ACTION_ACCEPT, api.RouteAction_ROUTE_ACTION_REJECT)
+}
+
+// filter makes GoBGP treat the routes of a direction that match in one way, and the others in
+// another.
+func (s *Speaker) filter(ctx context.Context, name string, direction api.PolicyDirection, match *api.Conditions, matching, others api.RouteAction) error {
+	policy := &api.Policy{Name: name, Statements: []*api.Statement{{Name: name, Conditions: match, Actions: &api.Actions{RouteAction: matching}}}}
+	if err := s.server.AddPolicy(ctx, &api.AddPolicyRequest{Policy: policy}); err != nil {
 		return err
 	}
 	return s.server.SetPolicyAssignment(ctx, &api.SetPolicyAssignmentRequest{Assignment: &api.PolicyAssignment{
-		Name: "global", Direction: api.PolicyDirection_POLICY_DIRECTION_IMPORT, Policies: []*api.Policy{own}, DefaultAction: api.RouteAction_ROUTE_ACTION_REJECT,
+		Name: "global", Direction: direction, Policies: []*api.Policy{policy}, DefaultAction: others,
 	}})
 }
 
@@ -99,6 +108,7 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 			continue
 		}
 		s.set(address, &p)
+		s.hold(address)
 		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer(&p, false)}); err != nil {
 			s.set(address, nil)
 			failed = errors.Join(failed, fmt.Errorf("session with %s: %w", address, err))
@@ -118,6 +128,7 @@ func (s *Speaker) set(address netip.Addr, p *vip.Peer) {
 	defer s.mu.Unlock()
 	if p == nil {
 		delete(s.peers, address)
+		s.forget(address)
 	} else {
 		s.peers[address] = *p
 	}
@@ -182,6 +193,7 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 		if s.peers[address].BFD.On() {
 			peer.BFD = word(p.GetState().GetBfdState().GetSessionState().String())
 		}
+		peer.Problem = s.problem(address, peer.BFD)
 		if !peer.Established() {
 			peer.Problem = p.GetState().GetDisconnectMessage()
 		}
@@ -193,6 +205,7 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 
 // Stop implements vip.Speaker: routers get a notification (Cease, RFC 4486).
 func (s *Speaker) Stop() {
+	s.unwatch()
 	for address, p := range s.peers {
 		s.set(address, nil)
 		_ = s.remove(&p)

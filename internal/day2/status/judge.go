@@ -162,8 +162,8 @@ func (c *Cluster) judgeBGP(n *Node) {
 		switch {
 		case !p.Established():
 			c.find(sessionDown, n.Name, "", "no BGP session with %s (AS %d): %s%s", p.Address, p.ASN, p.State, reasonSuffix(p.Problem))
-		case p.BFD == "down":
-			c.find(bfdDown, n.Name, "", "BFD with %s (AS %d) is down: its death is noticed after the hold time of BGP", p.Address, p.ASN)
+		case p.BFD != "" && p.BFD != "up":
+			c.find(bfdDown, n.Name, "", "BFD with %s (AS %d) is not up: a dead link is noticed after the hold time of BGP%s", p.Address, p.ASN, reasonSuffix(p.Problem))
 		}
 	}
 	if b.Problem != "" {

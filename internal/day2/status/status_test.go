@@ -125,12 +125,12 @@ func TestFindings(t *testing.T) {
 			case "master-0":
 				b.Peers[0].State, b.Peers[0].BFD, b.Peers[0].Problem = "active", "down", "connection refused"
 			case "master-1":
-				b.Peers[0].BFD = "down"
+				b.Peers[0].BFD, b.Peers[0].Problem = "init", "is it configured there?"
 			default:
 				b.Problem, b.ClusterProblem = "two speakers\nmore", "no such field"
 			}
 		}), []string{"no-holder  192.0.2.5 none of master-0, master-1, master-2 announces API", "session-down master-0  no BGP session with 192.0.2.1 (AS 64601): active: connection refused",
-			"bfd-down master-1  BFD with 192.0.2.1 (AS 64601) is down: its death is noticed after the hold time of BGP", "bgp-problem master-2  two speakers",
+			"bfd-down master-1  BFD with 192.0.2.1 (AS 64601) is not up: a dead link is noticed after the hold time of BGP: is it configured there?", "bgp-problem master-2  two speakers",
 			"config-refused master-2  bgp continues with an earlier configuration: no such field"}},
 		"BGP is away": {func(all map[string]state.Report) {
 			bgp(func(string, *state.BGP) {})(all)
