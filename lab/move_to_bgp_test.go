@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,16 +53,17 @@ var (
 `
 )
 
-// birdOfNodes is the router's configuration: the VIPs alone are accepted.
+// birdOfNodes is the router's configuration: the VIPs alone are accepted. By default, BIRD refuses
+// sessions for a minute after BFD went down.
 const birdOfNodes = `router id 192.0.2.254;
 protocol device {}
 protocol direct { ipv4; ipv6; }
 protocol kernel { ipv4 { export where source = RTS_BGP; }; merge paths on; }
 protocol kernel { ipv6 { export where source = RTS_BGP; }; merge paths on; }
 protocol bfd { interface "*" { interval 50 ms; multiplier 3; }; }
-protocol bgp nodes { local 192.0.2.254 as 64601; neighbor range 192.0.2.0/24 as 64512; dynamic name "n"; passive; bfd on;
+protocol bgp nodes { local 192.0.2.254 as 64601; neighbor range 192.0.2.0/24 as 64512; dynamic name "n"; passive; bfd on; error wait time 1, 2;
   ipv4 { import where net ~ [198.51.100.0/24{32,32}]; export none; }; }
-protocol bgp nodes6 { local 2001:db8::254 as 64601; neighbor range 2001:db8::/64 as 64512; dynamic name "m"; passive; bfd on;
+protocol bgp nodes6 { local 2001:db8::254 as 64601; neighbor range 2001:db8::/64 as 64512; dynamic name "m"; passive; bfd on; error wait time 1, 2;
   ipv6 { import where net ~ [2001:db8:100::/64{128,128}]; export none; }; }
 `
 
@@ -181,7 +183,8 @@ func answered(t *testing.T, list []vipProbe) {
 }
 
 // announces writes the files of their pools to nodes, one after the other: the next one when
-// the node elects and announces that many VIPs, and each elected one has one holder.
+// the node elects and announces that many VIPs, routers have these, and each elected one has one
+// holder.
 func (c *cluster) announces(nodes []*exchanged, to map[string]tree, elected, announced int) {
 	c.t.Helper()
 	for _, x := range nodes {
@@ -201,7 +204,8 @@ func (c *cluster) announces(nodes []*exchanged, to map[string]tree, elected, ann
 			if elected == 0 && alive || announced == 0 && announces {
 				return false
 			}
-			return (elected == 0 || alive && s.PID != 0 && len(s.Instances) == elected) && (announced == 0 || announces && n == announced)
+			known := !slices.ContainsFunc(by.Peers, func(p state.BGPPeer) bool { return p.BFD != "up" })
+			return (elected == 0 || alive && s.PID != 0 && len(s.Instances) == elected) && (announced == 0 || announces && n == announced && known)
 		})
 		if elected == 0 {
 			continue
