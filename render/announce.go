@@ -75,14 +75,18 @@ func (r *resolver) checkAnnounce() {
 	}
 }
 
-// checkPeers checks that routers learn of the VIPs: a session carries those of its own family.
+// checkPeers checks that routers learn of the VIPs.
 func (r *resolver) checkPeers(vips, all []place) {
 	b := &r.in.VIP.Spec.BGP
 	for _, v := range vips {
-		if !slices.ContainsFunc(b.Peers, func(p v1alpha1.BGPPeer) bool { return p.Address.Is4() == v.Is4() }) {
+		if !slices.ContainsFunc(b.Peers, func(p v1alpha1.BGPPeer) bool { return p.Carries(v.Addr) }) {
+			hint := "a session carries the VIPs of its own address family"
+			if v.Is4() {
+				hint += ", and over IPv6 those of IPv4 with extendedNextHop: true"
+			}
 			r.report(problem.Error, v.docs, problem.Problem{Code: problem.MissingField, Field: v.field, Found: v.String(),
 				Expected: "a router with an " + installconfig.Family(v.Addr) + " address in spec.bgp.peers",
-				Hint:     "a session carries the VIPs of its own address family"})
+				Hint:     hint})
 			return
 		}
 	}

@@ -81,6 +81,9 @@ func (b *BGP) OnePath() bool { return b.ECMP != nil && !*b.ECMP }
 type BGPPeer struct {
 	// Its address, IPv4 for the IPv4 VIPs, IPv6 for the IPv6 VIPs.
 	Address netip.Addr `json:"address"`
+	// true: the session with an IPv6 address carries the IPv4 VIPs as well, by way of the node's IPv6 address
+	// (RFC 8950). The router needs the same.
+	ExtendedNextHop bool `json:"extendedNextHop,omitempty"`
 	// Its AS number.
 	ASN uint32 `json:"asn"`
 	// AS number of the nodes towards it, where that is not bgp.localASN.
@@ -166,6 +169,12 @@ func (b *BGP) Local(p *BGPPeer) uint32 {
 		return p.LocalASN
 	}
 	return b.LocalASN
+}
+
+// Carries reports whether the session carries the routes of a VIP: those of its own address family, and
+// IPv4 ones with an IPv6 next hop.
+func (p *BGPPeer) Carries(vip netip.Addr) bool {
+	return vip.Is4() == p.Address.Is4() || p.ExtendedNextHop && vip.Is4()
 }
 
 // On reports whether the session has BFD.

@@ -77,6 +77,9 @@ func (c *checker) bgpPeer(at string, b *BGP, p *BGPPeer, seen map[string]bool) {
 	if p.Multihop != 0 && p.TTLSecurity {
 		c.add(problem.ConflictingFields, at+".ttlSecurity", "true", "a router on a subnet of the nodes, without multihop")
 	}
+	if p.ExtendedNextHop && p.Address.Is4() {
+		c.add(problem.ConflictingFields, at+".extendedNextHop", "true", "a router with an IPv6 address: its session carries the IPv4 VIPs then")
+	}
 	if d := time.Duration(p.HoldTime); d != 0 && (d < 3*time.Second || d > 65535*time.Second || d%time.Second != 0) {
 		c.add(problem.BadTiming, at+".holdTime", d.String(), "3s to 65535s in whole seconds (RFC 4271 section 4.2)")
 	}

@@ -29,8 +29,7 @@ const (
 
 func same(a, b vip.Peer) bool { return reflect.DeepEqual(a, b) }
 
-// peer returns the settings of a session, which carries VIPs of the router's family, with
-// BFD or without.
+// peer returns the settings of a session, with BFD or without.
 func peer(p *vip.Peer, withBFD bool) *api.Peer {
 	hold := time.Duration(p.HoldTime) / time.Second
 	out := &api.Peer{
@@ -38,10 +37,15 @@ func peer(p *vip.Peer, withBFD bool) *api.Peer {
 		Timers: &api.Timers{Config: &api.TimersConfig{
 			HoldTime: uint64(hold), KeepaliveInterval: uint64(max(hold/3, 1)), ConnectRetry: retryAfter, IdleHoldTimeAfterReset: afterReset,
 		}},
-		AfiSafis: []*api.AfiSafi{{
-			Config:       &api.AfiSafiConfig{Family: family(p.Address), Enabled: true},
-			PrefixLimits: &api.PrefixLimit{Family: family(p.Address), MaxPrefixes: maxPrefixes},
-		}},
+	}
+	for _, a := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		if p.Carries(a) { // GoBGP offers IPv6 next hops for IPv4 by itself
+			f := family(a)
+			out.AfiSafis = append(out.AfiSafis, &api.AfiSafi{
+				Config:       &api.AfiSafiConfig{Family: f, Enabled: true},
+				PrefixLimits: &api.PrefixLimit{Family: f, MaxPrefixes: maxPrefixes},
+			})
+		}
 	}
 	switch {
 	case p.Multihop > 0 && !p.Internal():

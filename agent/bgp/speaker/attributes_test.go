@@ -38,3 +38,24 @@ func TestPath(t *testing.T) {
 		testkit.Lacks(testkit.In(t, name), strings.Join(text, " "), tt.not...)
 	}
 }
+
+// TestFamilies: a session over IPv6 carries IPv4 routes only if that is configured.
+func TestFamilies(t *testing.T) {
+	for _, tt := range []struct {
+		router   string
+		extended bool
+		want     string
+	}{
+		{"192.0.2.1", false, "AFI_IP"},
+		{"2001:db8::1", false, "AFI_IP6"},
+		{"2001:db8::1", true, "AFI_IP AFI_IP6"},
+	} {
+		p := peer(&vip.Peer{BGPPeer: v1alpha1.BGPPeer{Address: netip.MustParseAddr(tt.router), ExtendedNextHop: tt.extended}}, false)
+		var got []string
+		for _, a := range p.AfiSafis {
+			testkit.Equal(t, a.Config.Family.Afi, a.PrefixLimits.Family.Afi)
+			got = append(got, a.Config.Family.Afi.String())
+		}
+		testkit.Equal(t, tt.want, strings.Join(got, " "))
+	}
+}

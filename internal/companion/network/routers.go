@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/templates"
 )
@@ -31,11 +32,13 @@ type Router struct {
 	Nodes []netip.Addr `json:"nodes,omitempty"`
 	// Subnets are the subnets of nodes.
 	Subnets []netip.Prefix `json:"subnets,omitempty"`
-	// VIPs holds the VIPs of the router's family.
+	// VIPs holds the VIPs that the sessions carry.
 	VIPs []netip.Addr `json:"vips"`
 	// Password reports that the sessions have one, which vipgen does not know.
-	Password    bool `json:"password,omitempty"`
-	Multihop    int  `json:"multihop,omitempty"`
+	Password bool `json:"password,omitempty"`
+	Multihop int  `json:"multihop,omitempty"`
+	// NextHop6 reports that the sessions carry IPv4 VIPs over IPv6.
+	NextHop6    bool `json:"extendedNextHop,omitempty"`
 	TTLSecurity bool `json:"ttlSecurity,omitempty"`
 	// BFDMS is the time between packets of BFD, BFDMultiplier how many may be lost; 0 without
 	// BFD.
@@ -43,11 +46,30 @@ type Router struct {
 	BFDMultiplier int `json:"bfdMultiplier,omitempty"`
 }
 
-// Is4 reports whether the sessions are of IPv4.
-func (r *Router) Is4() bool { return r.Address.Is4() }
+// Family is an address family of the VIPs that sessions carry.
+type Family struct {
+	// Name is ipv4 or ipv6, V the word ip or ipv6 of FRR's commands.
+	Name, V string
+	Routes  []netip.Prefix
+	// Own reports that the sessions are of this family, too; else next hops are.
+	Own bool
+}
 
-// Bits returns the prefix length of a VIP's route.
-func (r *Router) Bits() int { return r.Address.BitLen() }
+// Families returns the families with VIPs, by name.
+func (r *Router) Families() (out []Family) {
+	for _, f := range []Family{{Name: "ipv4", V: "ip"}, {Name: "ipv6", V: "ipv6"}} {
+		for _, vip := range r.VIPs {
+			if vip.Is4() == (f.Name == "ipv4") {
+				f.Routes = append(f.Routes, netip.PrefixFrom(vip, vip.BitLen()))
+				f.Own = vip.Is4() == r.Address.Is4()
+			}
+		}
+		if len(f.Routes) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
 
 // Single reports whether the sessions are in one AS.
 func (r *Router) Single() bool { return r.ASN == r.NodeASN }
@@ -64,17 +86,17 @@ func Routers(c *render.Cluster, only netip.Addr) (out []Router, err error) {
 			continue
 		}
 		r := Router{Cluster: c.Config.Metadata.Name, Address: p.Address, ASN: p.ASN, NodeASN: s.BGP.Local(p), Password: p.PasswordFile != "",
-			Multihop: p.Multihop, TTLSecurity: p.TTLSecurity}
+			Multihop: p.Multihop, TTLSecurity: p.TTLSecurity, NextHop6: p.ExtendedNextHop}
 		if p.BFD.On() {
 			r.BFDMS, r.BFDMultiplier = int(time.Duration(p.BFD.Interval)/time.Millisecond), p.BFD.Multiplier
 		}
 		family := func(a netip.Addr) bool { return a.Is4() == p.Address.Is4() }
 		for _, g := range s.Groups {
-			r.VIPs = append(r.VIPs, slices.DeleteFunc(slices.Clone(g.VIPs), func(a netip.Addr) bool { return !family(a) })...)
+			r.VIPs = append(r.VIPs, lists.Filter(g.VIPs, p.Carries)...)
 		}
 		for _, n := range s.Peers {
 			if announces(s, &n) && p.Nodes.Selects(n.Name, n.Addresses) {
-				r.Nodes = append(r.Nodes, slices.DeleteFunc(slices.Clone(n.Addresses), func(a netip.Addr) bool { return !family(a) })...)
+				r.Nodes = append(r.Nodes, lists.Filter(n.Addresses, family)...)
 			}
 		}
 		subnets := p.Nodes.Subnets

@@ -30,10 +30,11 @@ func TestConf(t *testing.T) {
     peers:
     - {address: 192.0.2.1, asn: 64601, passwordFile: /etc/vipgen/bgp/word, ttlSecurity: true}
     - {address: "2001:db8:1::1", asn: 64512, bfd: {enabled: false}}
+    - {address: "2001:db8:1::2", asn: 64601, extendedNextHop: true}
 `)
 	list, err := Routers(c, netip.Addr{})
 	testkit.Must(t, err)
-	testkit.Equal(t, 2, len(list))
+	testkit.Equal(t, 3, len(list))
 	for _, tt := range []struct {
 		router   int
 		kind     string
@@ -43,7 +44,9 @@ func TestConf(t *testing.T) {
 			"! neighbor vipgen password PASSWORD", "! neighbor ADDRESS peer-group", "maximum-paths 16"}, []string{"2001:db8", "ebgp-multihop"}},
 		{0, "bird", []string{"neighbor range 192.0.2.0/26 as 64512", "net ~ [198.51.100.5/32, 198.51.100.6/32]", "interval 50 ms", "ttl security on"}, []string{"2001:db8"}},
 		{1, "frr", []string{"ipv6 prefix-list vipgen permit 2001:db8:100::5/128", "neighbor vipgen activate", "maximum-paths ibgp 16"}, []string{"198.51.100", "bfd", "password"}},
-		{1, "bird", []string{"neighbor range 2001:db8:1::/64 as 64512", "ipv6 { export all; }"}, []string{"bfd on", "password"}},
+		{1, "bird", []string{"neighbor range 2001:db8:1::/64 as 64512", "ipv6 { export all; }"}, []string{"bfd on", "password", "extended"}},
+		{2, "frr", []string{"capability extended-nexthop", "ip prefix-list vipgen permit 198.51.100.5/32", "address-family ipv4 unicast", "address-family ipv6 unicast"}, nil},
+		{2, "bird", []string{"ipv4 { export all; }", "net ~ [198.51.100.5/32, 198.51.100.6/32]", "extended next hop on", "ipv6 { export all; }"}, nil},
 	} {
 		text, err := list[tt.router].Conf(tt.kind)
 		testkit.Must(t, err)
