@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ func (l *racks) states() (out string) {
 // reach the others when one stops as planned, loses HAProxy and loses power.
 func TestRacks(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, cluster, birdRack)
+	l := newRacks(t, cluster, frrRack, birdRack)
 	l.awaitRoute()
 	_, session, _ := strings.Cut(l.run(l.r2, "birdc", "-s", l.birdctl, "show bfd sessions"), "192.0.2.73 ")
 	testkit.Contains(t, strings.Split(session, "\n")[0], " Up ")
@@ -91,7 +92,7 @@ func TestRacks(t *testing.T) {
 // TestOnePath: without ECMP one node at a time has the VIPs, in both racks' routers and behind them.
 func TestOnePath(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, strings.Replace(cluster, "    localASN:", "    ecmp: false\n    localASN:", 1), birdRack)
+	l := newRacks(t, strings.Replace(cluster, "    localASN:", "    ecmp: false\n    localASN:", 1), frrRack, birdRack)
 	l.awaitBFD()
 	l.awaitAll(vip4, "n1")
 	l.awaitAll(vip6, "n1")
@@ -104,7 +105,7 @@ func TestOnePath(t *testing.T) {
 // TestRouterWithoutBFD: a router that runs no BFD gets the VIPs nevertheless, late, and status names it.
 func TestRouterWithoutBFD(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, cluster, strings.ReplaceAll(birdRack, "passive; bfd on;", "passive;"))
+	l := newRacks(t, cluster, frrRack, strings.ReplaceAll(birdRack, "passive; bfd on;", "passive;"))
 	l.awaitRoute()
 	l.awaitAll(vip4, "n1", "n2", "n3")
 	testkit.AwaitWithin(t, time.Minute, "the state to name the routers", func() bool {
@@ -114,6 +115,23 @@ func TestRouterWithoutBFD(t *testing.T) {
 		})
 	}, l.states)
 	testkit.Contains(t, l.nodes["n3"].log.String(), "BFD with the router does not come up", "peer=192.0.2.65")
+}
+
+// TestExtendedNextHop: sessions over IPv6 alone carry the VIPs of both families.
+func TestExtendedNextHop(t *testing.T) {
+	testkit.Live(t)
+	conf := regexp.MustCompile(`(?m)^    - .address: 192.*\n`).ReplaceAllString(cluster, "")
+	frr := regexp.MustCompile(`(?m)^( neighbor 2001:db8:1::1.) peer-group vipgen$`).ReplaceAllString(frrRack, "$0\n$1 capability extended-nexthop")
+	frr = strings.ReplaceAll(frr, "  no neighbor 2001:db8:1::1", "  neighbor 2001:db8:1::1")
+	over6 := "2001:db8:2::/64 as 64512; dynamic name \"m\";"
+	l := newRacks(t, strings.ReplaceAll(conf, "{address:", "{extendedNextHop: true, address:"), frr,
+		strings.Replace(birdRack, over6, over6+"\n  ipv4 { import where net ~ [198.51.100.0/24{32,32}]; export none; extended next hop on; };", 1))
+	l.awaitBFD()
+	l.awaitAll(vip4, "n1", "n2", "n3")
+	l.awaitAll(vip6, "n1", "n2", "n3")
+	testkit.Contains(t, l.run(l.r2, "ip", "route", "show", vip4.String()), "via inet6 2001:db8:2::73")
+	testkit.Must(t, l.nodes["n1"].SetLink(false))
+	l.awaitAll(vip4, "n2", "n3")
 }
 
 // awaitRoute waits until the second rack's router has a route to the VIP.
@@ -157,7 +175,7 @@ func (l *racks) noAddress() {
 // TestTable: the routes of VIPs are in the table for another speaker while the node serves.
 func TestTable(t *testing.T) {
 	testkit.Live(t)
-	l := newRacks(t, inTable(), birdRack)
+	l := newRacks(t, inTable(), frrRack, birdRack)
 	n := l.nodes["n3"]
 	show := func() (out string) {
 		for line := range strings.Lines(l.run(n.Node, "ip", "route", "show", "table", "all", "proto", "86") + l.run(n.Node, "ip", "-6", "route", "show", "table", "all", "proto", "86")) {

@@ -52,7 +52,7 @@ type rackNode struct {
 	state   *state.Dir
 }
 
-func newRacks(t *testing.T, conf, bird string) *racks {
+func newRacks(t *testing.T, conf, frr, bird string) *racks {
 	t.Helper()
 	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
 		if _, err := os.Stat(program); err != nil {
@@ -76,13 +76,15 @@ func newRacks(t *testing.T, conf, bird string) *racks {
 	l.sysctl(r1, "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=16",
 		"net.ipv6.fib_multipath_hash_policy=3", "net.ipv6.fib_multipath_hash_fields=16")
 	l.frr(core, frrCore)
-	l.frr(r1, frrRack)
+	l.frr(r1, frr)
 	l.r2 = r2
 	l.bird(bird)
 	for name, at := range map[string][3]string{
 		"n1": {"192.0.2.11/26", "2001:db8:1::11/64", "1"}, "n2": {"192.0.2.12/26", "2001:db8:1::12/64", "1"}, "n3": {"192.0.2.73/26", "2001:db8:2::73/64", "2"},
 	} {
 		n := &rackNode{Node: daemon.AddNode(t, network, name, at[0], at[1]), root: t.TempDir()}
+		// FRR advertises its prefix where it has extended next hops: BFD would leave by another address than BGP.
+		l.sysctl(n.Node, "net.ipv6.conf."+n.Link+".accept_ra=0")
 		l.route(n.Node, map[string]string{"1": "192.0.2.1", "2": "192.0.2.65"}[at[2]], "2001:db8:"+at[2]+"::1")
 		l.nodes[name] = n
 		l.serve(n)
