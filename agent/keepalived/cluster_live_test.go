@@ -19,6 +19,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/netdump"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -65,7 +66,7 @@ type cluster struct {
 	layout
 	t     *testing.T
 	vip   netip.Addr // the VIP whose holders are observed
-	list  *daemon.API
+	list  *apitest.API
 	nodes map[string]*node
 	net   *netns.Network
 }
@@ -87,7 +88,7 @@ func newCluster(t *testing.T) *cluster { return newClusterOf(t, ipv4) }
 
 func newClusterOf(t *testing.T, l layout) *cluster {
 	t.Helper()
-	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: daemon.NewAPI(t)}
+	return &cluster{layout: l, t: t, vip: l.apiVIP, nodes: map[string]*node{}, net: daemon.NewNetwork(t), list: apitest.NewAPI(t)}
 }
 
 // add creates a node whose address ends in n, with the files that vipgen rendered for its role,

@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/agent/guard"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/process"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -151,7 +152,7 @@ func TestHardCase46Move(t *testing.T) {
 				testkit.Must(t, x.AddAddress("eth0", kubelets(n)))
 				c.list.SetNode(x.name, x.role, kubelets(n).Addr().String())
 				if annotated {
-					c.list.Patch(daemon.NodesPath+"/"+x.name, daemon.Object{"metadata": daemon.Object{"annotations": daemon.Object{
+					c.list.Patch(apitest.NodesPath+"/"+x.name, apitest.Object{"metadata": apitest.Object{"annotations": apitest.Object{
 						"k8s.ovn.org/host-cidrs": fmt.Sprintf("[%q,%q]", x.address, kubelets(n)),
 					}}})
 				}

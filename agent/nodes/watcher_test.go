@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/authority"
-	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -38,14 +38,14 @@ func await(t testing.TB, log *logBuffer, what string, condition func() bool) {
 type host struct {
 	t     testing.TB
 	ca    *authority.Authority
-	api   *daemon.APIServer
+	api   *apitest.APIServer
 	dir   string
 	opts  Options
 	log   *logBuffer
 	saved string // path of the state
 }
 
-func newHost(t testing.TB, api *daemon.APIServer) *host {
+func newHost(t testing.TB, api *apitest.APIServer) *host {
 	t.Helper()
 	h := &host{t: t, ca: api.CA, api: api, dir: t.TempDir()}
 	h.saved = filepath.Join(h.dir, "nodes.json")
@@ -64,7 +64,7 @@ func newHost(t testing.TB, api *daemon.APIServer) *host {
 // rotate replaces the certificate of the node.
 func (h *host) rotate() {
 	h.t.Helper()
-	h.opts.Kubeconfig = daemon.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
+	h.opts.Kubeconfig = apitest.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
 		fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
 }
 
@@ -344,7 +344,7 @@ func TestRotation(t *testing.T) {
 }
 
 // connections returns this machine's ends of connections to a server, from proc(5).
-func connections(t testing.TB, s *daemon.APIServer) (out []string) {
+func connections(t testing.TB, s *apitest.APIServer) (out []string) {
 	t.Helper()
 	ip := s.Addr.Addr().As4()
 	to := fmt.Sprintf("%08X:%04X", binary.NativeEndian.Uint32(ip[:]), s.Addr.Port())
@@ -432,13 +432,13 @@ func TestHardCase22Refused(t *testing.T) {
 }
 
 // cluster changes objects through an API server.
-type cluster struct{ api *daemon.APIServer }
+type cluster struct{ api *apitest.APIServer }
 
 // newCluster makes a cluster without nodes, in a test that runs next to others. No node knows its API server, and the servers that
 // a test ends are replicas.
 func newCluster(t *testing.T) cluster {
 	t.Parallel()
-	return cluster{daemon.NewStandIn(t, "demo.example.com", "127.0.0.9")}
+	return cluster{apitest.NewStandIn(t, "demo.example.com", "127.0.0.9")}
 }
 
 // set registers a node as its kubelet does.

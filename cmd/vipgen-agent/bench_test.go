@@ -21,6 +21,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/firewall"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/coredns"
@@ -58,7 +59,7 @@ func BenchmarkAgent(b *testing.B) {
 			m.kill(j)
 		}
 		for ; m.nodes < nodes; m.nodes++ {
-			m.api.Create(daemon.NodesPath, nodeObject(m.nodes))
+			m.api.Create(apitest.NodesPath, nodeObject(m.nodes))
 		}
 		for _, j := range m.jobs {
 			m.start(j)
@@ -80,7 +81,7 @@ func BenchmarkAgent(b *testing.B) {
 type measurement struct {
 	*testing.B
 	host  *daemon.Host
-	api   *daemon.API
+	api   *apitest.API
 	nodes int // of the API
 	moves int // changes of a node's address
 	jobs  []*job
@@ -109,7 +110,7 @@ func newMeasurement(b *testing.B) *measurement {
 	sockets := host.Path(filepath.Dir(v1alpha1.HAProxySocket)) // in the pod any user may write there, such as HAProxy's
 	testkit.Must(b, os.MkdirAll(sockets, 0o755))
 	testkit.Must(b, os.Chmod(sockets, 0o777))
-	m := &measurement{B: b, host: host, api: daemon.NewRealAPI(b, host), table: tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0), jobs: []*job{
+	m := &measurement{B: b, host: host, api: apitest.NewRealAPI(b, host), table: tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0), jobs: []*job{
 		{name: "keepalived", pod: "keepalived", conf: v1alpha1.KeepalivedConf, names: v1alpha1.KeepalivedConf, up: "daemon started"},
 		{name: "haproxy", pod: "haproxy", conf: v1alpha1.HAProxyConf, names: v1alpha1.HAProxyConf, up: "daemon started"},
 		{name: "firewall", pod: "haproxy", up: "redirect placed"},
@@ -122,7 +123,7 @@ func newMeasurement(b *testing.B) *measurement {
 	for name, collection := range map[string]string{manifest.ClusterRole: "clusterroles", manifest.ClusterRoleBinding: "clusterrolebindings"} {
 		data, err := manifest.Render(name, manifest.Params{})
 		testkit.Must(b, err)
-		role := daemon.Object{}
+		role := apitest.Object{}
 		testkit.Must(b, yaml.Unmarshal(data, &role))
 		m.api.Create("/apis/rbac.authorization.k8s.io/v1/"+collection, role)
 	}
@@ -161,7 +162,7 @@ func nodeAddress(i int) string {
 
 // nodeObject returns a Node with what the agent reads, and as much besides as kubelet, the network,
 // the operators and storage drivers add.
-func nodeObject(i int) daemon.Object {
+func nodeObject(i int) apitest.Object {
 	role := v1alpha1.RoleWorker
 	if i < controlPlane {
 		role = v1alpha1.RoleMaster
@@ -170,26 +171,26 @@ func nodeObject(i int) daemon.Object {
 	for n := range 35 {
 		labels[fmt.Sprintf("feature.node.kubernetes.io/cpu-feature-%d", n)] = "true"
 	}
-	var images []daemon.Object
+	var images []apitest.Object
 	for n := range 50 { // as many as kubelet reports
 		name := fmt.Sprintf("quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:%064x", n)
-		images = append(images, daemon.Object{"names": []string{name, name}, "sizeBytes": 1<<28 + n})
+		images = append(images, apitest.Object{"names": []string{name, name}, "sizeBytes": 1<<28 + n})
 	}
-	return daemon.Object{
+	return apitest.Object{
 		"apiVersion": "v1", "kind": "Node",
-		"metadata": daemon.Object{"name": nodeName(i), "labels": labels, "annotations": daemon.Object{"example.com/others": strings.Repeat("x", 4000)}},
-		"status":   daemon.Object{"addresses": addresses(i, nodeAddress(i)), "conditions": conditions(), "images": images},
+		"metadata": apitest.Object{"name": nodeName(i), "labels": labels, "annotations": apitest.Object{"example.com/others": strings.Repeat("x", 4000)}},
+		"status":   apitest.Object{"addresses": addresses(i, nodeAddress(i)), "conditions": conditions(), "images": images},
 	}
 }
 
-func addresses(i int, address string) []daemon.Object {
-	return []daemon.Object{{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": nodeName(i)}}
+func addresses(i int, address string) []apitest.Object {
+	return []apitest.Object{{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": nodeName(i)}}
 }
 
 // conditions returns what a kubelet reports now.
-func conditions() (out []daemon.Object) {
+func conditions() (out []apitest.Object) {
 	for _, c := range []string{"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"} {
-		out = append(out, daemon.Object{
+		out = append(out, apitest.Object{
 			"type": c, "status": map[bool]string{true: "True", false: "False"}[c == "Ready"], "reason": "KubeletHas" + c,
 			"message":           "kubelet has posted the status of " + c,
 			"lastHeartbeatTime": time.Now().UTC().Format(time.RFC3339), "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -272,7 +273,7 @@ func (m *measurement) idle(what string, aim int64, between time.Duration) {
 	began := time.Now()
 	for beats := 0; time.Since(began) < window; time.Sleep(100 * time.Millisecond) {
 		for ; between > 0 && time.Duration(beats)*between < time.Since(began); beats++ {
-			m.patch(controlPlane+beats, daemon.Object{"conditions": conditions()})
+			m.patch(controlPlane+beats, apitest.Object{"conditions": conditions()})
 		}
 	}
 	for _, j := range m.jobs {
@@ -328,7 +329,7 @@ func (m *measurement) change() {
 		for _, j := range follow {
 			before[j] = j.logged(applied)
 		}
-		m.patch(moved, daemon.Object{"addresses": addresses(moved, address)})
+		m.patch(moved, apitest.Object{"addresses": addresses(moved, address)})
 		began := time.Now()
 		waiting := slices.Clone(follow)
 		testkit.Await(m, "every job to follow", func() bool {
@@ -349,9 +350,9 @@ func (m *measurement) change() {
 }
 
 // patch changes the status of a node as its kubelet does.
-func (m *measurement) patch(i int, status daemon.Object) {
+func (m *measurement) patch(i int, status apitest.Object) {
 	m.Helper()
-	m.api.Patch(daemon.NodesPath+"/"+nodeName(i)+"/status", daemon.Object{"status": status})
+	m.api.Patch(apitest.NodesPath+"/"+nodeName(i)+"/status", apitest.Object{"status": status})
 }
 
 // times adds a row of durations, the longest of which must be within the target.

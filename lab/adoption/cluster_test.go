@@ -17,6 +17,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/netdump"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -41,7 +42,7 @@ type node struct {
 
 // newNode makes a node with an API server and with the files that vipgen rendered, with config
 // as cluster.yaml. It is neither registered nor running an agent yet.
-func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role string, config []byte, addresses ...netip.Prefix) *node {
+func newNode(t *testing.T, network *netns.Network, a *apitest.API, name, role string, config []byte, addresses ...netip.Prefix) *node {
 	t.Helper()
 	ns, err := network.AddNode(name, addresses...)
 	testkit.Must(t, err)
@@ -56,7 +57,7 @@ func newNode(t *testing.T, network *netns.Network, a *daemon.API, name, role str
 }
 
 // admit replaces the node's API server and its credentials.
-func (n *node) admit(a *daemon.API) {
+func (n *node) admit(a *apitest.API) {
 	n.t.Helper()
 	if n.server != nil {
 		n.server.Kill()

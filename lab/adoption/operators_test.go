@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
+	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -38,7 +39,7 @@ var operatorsCheck = map[string]time.Duration{v1alpha1.RoleMaster: 34 * time.Sec
 type mixed struct {
 	t     *testing.T
 	net   *netns.Network
-	api   *daemon.API
+	api   *apitest.API
 	nodes map[string]*node
 	vips  []netip.Addr
 	// config is the rendered cluster.yaml, conf its content.
@@ -65,7 +66,7 @@ type operatorsNode struct {
 // start beside the operator's keepalived.
 func newMixed(t *testing.T, golden string) *mixed {
 	t.Helper()
-	m := &mixed{t: t, net: daemon.NewNetwork(t), api: daemon.NewAPI(t), nodes: map[string]*node{}, at: map[string][]netip.Prefix{}, operators: map[string]*operatorsNode{}}
+	m := &mixed{t: t, net: daemon.NewNetwork(t), api: apitest.NewAPI(t), nodes: map[string]*node{}, at: map[string][]netip.Prefix{}, operators: map[string]*operatorsNode{}}
 	m.config = testkit.ReadFile(t, "../../golden/cases/"+golden+"/expected/cluster.yaml")
 	conf, err := v1alpha1.LoadClusterConfig("cluster.yaml", m.config)
 	testkit.Must(t, err)
@@ -101,7 +102,7 @@ func (m *mixed) list(n *node, all ...netip.Prefix) {
 	for i, a := range all {
 		cidrs += fmt.Sprintf("%s%q", map[bool]string{true: ","}[i > 0], a)
 	}
-	m.api.Patch(daemon.NodesPath+"/"+n.name, daemon.Object{"metadata": daemon.Object{"annotations": daemon.Object{"k8s.ovn.org/host-cidrs": "[" + cidrs + "]"}}})
+	m.api.Patch(apitest.NodesPath+"/"+n.name, apitest.Object{"metadata": apitest.Object{"annotations": apitest.Object{"k8s.ovn.org/host-cidrs": "[" + cidrs + "]"}}})
 	for role, after := range operatorsCheck {
 		timer := time.AfterFunc(after, func() {
 			m.mu.Lock()

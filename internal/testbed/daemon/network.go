@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -15,4 +16,13 @@ func NewNetwork(t testing.TB) *netns.Network {
 	testkit.Must(t, err)
 	testkit.Cleanup(t, network.Close)
 	return network
+}
+
+// FreePort returns a port of 127.0.0.1 that no other program gets until a server listens there.
+func FreePort(t testing.TB) netip.AddrPort {
+	t.Helper()
+	loopback := netip.MustParseAddr("127.0.0.1")
+	port, err := netns.FreePort(loopback)
+	testkit.Must(t, err)
+	return netip.AddrPortFrom(loopback, port)
 }

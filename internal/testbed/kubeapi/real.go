@@ -104,7 +104,7 @@ func (p *real) etcdURLs() (client, peer string, err error) {
 	ports := [2]uint16{2379, 2380}
 	if p.Node == nil {
 		for i := range ports {
-			if ports[i], err = FreePort(p.Addr); err != nil {
+			if ports[i], err = netns.FreePort(p.Addr); err != nil {
 				return "", "", err
 			}
 		}

@@ -37,7 +37,7 @@ var loopback = netip.MustParseAddr("127.0.0.1")
 
 func freePort(t *testing.T) uint16 {
 	t.Helper()
-	port, err := kubeapi.FreePort(loopback)
+	port, err := netns.FreePort(loopback)
 	testkit.Must(t, err)
 	return port
 }

@@ -1,4 +1,4 @@
-package daemon
+package apitest
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package daemon
+package apitest
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testbed/authority"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -30,7 +31,7 @@ type APIServer struct {
 // is ready. domain is the cluster's.
 func NewStandIn(t testing.TB, domain, addr string) *APIServer {
 	t.Helper()
-	port := FreePort(t).Port()
+	port := daemon.FreePort(t).Port()
 	plane, err := kubeapi.NewStandIn(kubeapi.StandInConfig{Domain: domain, Port: port})
 	return newAPIServer(t, domain, netip.AddrPortFrom(netip.MustParseAddr(addr), port), plane, err)
 }
@@ -41,15 +42,6 @@ func newAPIServer(t testing.TB, domain string, at netip.AddrPort, plane kubeapi.
 	testkit.Cleanup(t, plane.Close)
 	s := &APIServer{CA: plane.CA(), Addr: at, InternalName: "api-int." + domain, t: t, plane: plane}
 	return s.Replica(at.Addr().String())
-}
-
-// FreePort returns a port of 127.0.0.1 that no other program gets until a server listens there.
-func FreePort(t testing.TB) netip.AddrPort {
-	t.Helper()
-	loopback := netip.MustParseAddr("127.0.0.1")
-	port, err := kubeapi.FreePort(loopback)
-	testkit.Must(t, err)
-	return netip.AddrPortFrom(loopback, port)
 }
 
 // Replica starts another API server for the same objects, at another address of loopback and

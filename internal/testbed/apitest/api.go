@@ -1,4 +1,4 @@
-package daemon
+package apitest
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testbed/kubeapi"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -43,7 +44,7 @@ func NewAPI(t testing.TB) *API {
 }
 
 // NewRealAPI is NewAPI with an etcd on a host, where Serve starts kube-apiserver.
-func NewRealAPI(t testing.TB, h *Host) *API {
+func NewRealAPI(t testing.TB, h *daemon.Host) *API {
 	t.Helper()
 	plane, err := kubeapi.NewReal(kubeapi.RealConfig{
 		Dir: t.TempDir(), Etcd: testkit.Tool(t, "etcd"), APIServer: testkit.Tool(t, "kube-apiserver"), Node: h.Node, Addr: loopback, Domain: domain,
@@ -59,7 +60,7 @@ func newAPI(t testing.TB, plane kubeapi.Plane, err error) *API {
 }
 
 // Serve starts an API server on a host, and gives the node of that name credentials.
-func (a *API) Serve(h *Host, name string) kubeapi.Server {
+func (a *API) Serve(h *daemon.Host, name string) kubeapi.Server {
 	a.t.Helper()
 	server, err := a.plane.Server(h.Node, loopback) // a port that no test uses
 	testkit.Must(a.t, err)
