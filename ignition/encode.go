@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -27,6 +29,13 @@ type Encoder struct {
 	ignition  string
 	butane    string
 	translate translation
+	last      sync.Map // role to translated: most bundles are written as MachineConfig and as Ignition config
+}
+
+// translated is a bundle and its Ignition config.
+type translated struct {
+	bundle Bundle
+	config json.RawMessage
 }
 
 // NewEncoder returns an encoder. With a Target that ParseTarget did not return, all of its
@@ -96,6 +105,9 @@ func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if last, ok := e.last.Load(b.Role); ok && reflect.DeepEqual(last.(translated).bundle, b) {
+		return last.(translated).config, nil
+	}
 	if err := b.check(); err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
 	}
@@ -103,6 +115,7 @@ func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
 	}
+	e.last.Store(b.Role, translated{b, raw})
 	return raw, nil
 }
 
