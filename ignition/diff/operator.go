@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/vipgen/vipgen/ignition"
-	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Item is a file or unit of a pool's nodes.
@@ -46,11 +45,12 @@ func (c *Cluster) With(other *Cluster) *Cluster {
 	return &Cluster{Release: cmp.Or(c.Release, other.Release), configs: slices.Concat(c.configs, other.configs), objects: slices.Concat(c.objects, other.objects)}
 }
 
-// WithoutPolicy returns the cluster without node disruption policies.
-func (c *Cluster) WithoutPolicy() *Cluster {
-	copied := *c
-	copied.objects = lists.Filter(c.objects, func(o object) bool { return !o.isPolicy() })
-	return &copied
+// Effect returns the operator's effect for changes of a pool under the cluster's node disruption
+// policy.
+func (c *Cluster) Effect(changes []Change) Effect {
+	p, _ := c.policy(c.Release)
+	effect, _ := p.outcome(changes)
+	return effect
 }
 
 func items(docs []ignition.Document) (out []Item) {

@@ -102,22 +102,13 @@ func (p *Plan) rollOut() error {
 		return err
 	}
 	for _, s := range steps {
-		changes := p.compare(s)
-		without := changes
-		if p.options.DisruptionPolicy {
-			without = p.compare(step{from: s.from.WithoutPolicy(), to: s.to.WithoutPolicy()})
-		}
-		p.Rollouts = append(p.Rollouts, Rollout{s.name, s.mode, p.counts(changes, without)})
+		changes := diff.Compare(s.from.With(p.export), s.to.With(p.export))
+		p.Rollouts = append(p.Rollouts, Rollout{s.name, s.mode, p.counts(changes)})
 		if s.name == rollAdopt {
 			p.overlaps(changes)
 		}
 	}
 	return nil
-}
-
-// compare returns the operator's actions for a step.
-func (p *Plan) compare(s step) diff.Result {
-	return diff.Compare(s.from.With(p.export), s.to.With(p.export))
 }
 
 func output(files []render.OutputFile) *diff.Cluster {
@@ -128,21 +119,20 @@ func output(files []render.OutputFile) *diff.Cluster {
 	return c
 }
 
-// counts combines the effects of a step with and without the policy.
-func (p *Plan) counts(with, without diff.Result) (out []PoolCount) {
+// counts returns the effects of a step on all pools, with vipgen's policy and without.
+func (p *Plan) counts(step diff.Result) (out []PoolCount) {
 	for _, pool := range p.export.Pools() {
 		c := PoolCount{Pool: pool}
-		for _, x := range with.Pools {
-			if x.Name == pool {
-				c.With = x.Effect
-				if len(x.Reasons) > 0 {
-					c.Why = x.Reasons[0].Change + ": " + x.Reasons[0].Why
-				}
+		for _, x := range step.Pools {
+			if x.Name != pool {
+				continue
 			}
-		}
-		for _, x := range without.Pools {
-			if x.Name == pool {
-				c.Without = x.Effect
+			c.With, c.Without = x.Effect, x.Effect
+			if p.options.DisruptionPolicy {
+				c.Without = p.export.Effect(x.Changes)
+			}
+			if len(x.Reasons) > 0 {
+				c.Why = x.Reasons[0].Change + ": " + x.Reasons[0].Why
 			}
 		}
 		out = append(out, c)
