@@ -146,6 +146,9 @@ func TestNoSecrets(t *testing.T) {
 					"garbled": strings.Join(lines[:cut], "") + secretLine(lines[cut]) + strings.Join(lines[cut+1:], ""),
 				}
 				for what, text := range changes {
+					if text == string(f.Data) {
+						continue // read above
+					}
 					damaged := slices.Clone(files)
 					damaged[n].Data = []byte(text)
 					r, list := importer.Read(damaged, importer.Given{})
