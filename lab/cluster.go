@@ -138,6 +138,9 @@ func (c *Cluster) build(context.Context) (err error) {
 	if c.Site, err = c.network.AddNode(c.cfg.Plan.Site.Name, c.cfg.Plan.Site.Addresses...); err != nil {
 		return err
 	}
+	if err := errors.Join(routeBy(c.Client, c.cfg.Plan.Client.Gateway), routeBy(c.Site, c.cfg.Plan.Site.Gateway)); err != nil {
+		return err
+	}
 	if c.names, err = standin.NewNameServer(c.Site, c.siteAddr(), standin.ExampleRecord); err != nil {
 		return err
 	}
@@ -150,6 +153,17 @@ func (c *Cluster) build(context.Context) (err error) {
 		if _, err := c.add(m); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
+	}
+	return nil
+}
+
+// routeBy sets the default route of a machine; it does nothing without a gateway.
+func routeBy(n *netns.Node, gateway netip.Addr) error {
+	if !gateway.IsValid() {
+		return nil
+	}
+	if out, err := n.Command(context.Background(), "ip", "route", "replace", "default", "via", gateway.String()).CombinedOutput(); err != nil {
+		return fmt.Errorf("routing %s: %w: %s", n.Name, err, out)
 	}
 	return nil
 }

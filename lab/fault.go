@@ -113,7 +113,7 @@ func (n *Node) PlugIn() error {
 			err = errors.Join(err, n.AddAddress(n.Link, a))
 		}
 	}
-	return err
+	return errors.Join(err, routeBy(n.Node, n.gateway))
 }
 
 // RemovePod stops a pod: it moves the manifest to the directory of disabled manifests, and returns

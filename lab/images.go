@@ -18,6 +18,8 @@ import (
 type Programs struct {
 	// Agent is vipgen-agent.
 	Agent string
+	// Speaker is vipgen-bgp, which clusters with VIPs by BGP need.
+	Speaker string
 	// CoreDNS is coredns; if it is empty, the nodes run no DNS server.
 	CoreDNS string
 	// Etcd and APIServer are etcd and kube-apiserver, required for real API servers.
@@ -32,6 +34,9 @@ func (p Programs) images(names v1alpha1.Images) map[string]container.Image {
 		names.Agent:      {Programs: map[string]string{"/usr/bin/vipgen-agent": p.Agent}},
 		names.Keepalived: debian,
 		names.HAProxy:    {Distribution: true, BindService: []string{"/usr/sbin/haproxy"}},
+	}
+	if p.Speaker != "" {
+		out[names.Agent].Programs["/usr/bin/vipgen-bgp"] = p.Speaker
 	}
 	if p.CoreDNS != "" {
 		out[names.CoreDNS] = container.Image{Distribution: true, Programs: map[string]string{"/coredns": p.CoreDNS}}
@@ -61,7 +66,7 @@ func (p Programs) Check() error {
 			missing = append(missing, fmt.Errorf("%s is not installed: on Debian, apt-get install %s", k.program, k.name))
 		}
 	}
-	for _, f := range []string{p.Agent, p.CoreDNS, p.Etcd, p.APIServer} {
+	for _, f := range []string{p.Agent, p.Speaker, p.CoreDNS, p.Etcd, p.APIServer} {
 		if f == "" {
 			continue
 		}
@@ -108,6 +113,7 @@ func FindPrograms(named Programs, real bool) (Programs, error) {
 		}
 	}
 	find(&named.Agent, "vipgen-agent", "build", true)
+	find(&named.Speaker, "vipgen-bgp", "build", false)
 	find(&named.CoreDNS, "coredns", "coredns", false)
 	if real {
 		find(&named.Etcd, "etcd", "tools", true)

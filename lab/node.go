@@ -33,6 +33,7 @@ type Node struct {
 	Kubelet       *pod.Kubelet
 
 	cluster *Cluster
+	gateway netip.Addr
 
 	mu        sync.Mutex
 	addresses []netip.Prefix
@@ -55,7 +56,7 @@ func (c *Cluster) add(m Machine) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Host: h, Role: m.Role, cluster: c, addresses: m.Addresses, routers: map[string]*standin.Service{}}
+	n := &Node{Host: h, Role: m.Role, cluster: c, gateway: m.Gateway, addresses: m.Addresses, routers: map[string]*standin.Service{}}
 	n.Kubelet = &pod.Kubelet{Host: h, Images: c.images, BackOff: c.cfg.BackOff, Log: c.cfg.Log}
 	c.onClose(n.close)
 	c.mu.Lock()
@@ -199,6 +200,9 @@ func (n *Node) boot(ctx context.Context) error {
 // configureAddress runs the units that choose the node's address and write its
 // resolv.conf.
 func (n *Node) configureAddress(ctx context.Context) error {
+	if err := routeBy(n.Node, n.gateway); err != nil {
+		return err
+	}
 	for _, u := range []string{"nodeip-configuration.service", "on-prem-resolv-prepender.service"} {
 		if _, err := os.Stat(n.Path(host.UnitDir + "/" + u)); err != nil {
 			continue // not on the bootstrap, nor with another Install
@@ -222,6 +226,9 @@ func (n *Node) stopKubelet() error {
 
 // Address returns the node's first address.
 func (n *Node) Address() netip.Addr { return n.OwnAddresses()[0].Addr() }
+
+// Gateway returns the router of the node's subnet, which is not valid where it has none.
+func (n *Node) Gateway() netip.Addr { return n.gateway }
 
 // OwnAddresses returns the node's addresses without VIPs.
 func (n *Node) OwnAddresses() []netip.Prefix {

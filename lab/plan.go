@@ -26,6 +26,8 @@ type Machine struct {
 	Role string
 	// Addresses are the addresses of its interface, with their networks.
 	Addresses []netip.Prefix
+	// Gateway is the router of its subnet; none if it is not valid.
+	Gateway netip.Addr
 }
 
 // Plan holds the machines of a lab.
