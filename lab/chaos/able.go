@@ -58,7 +58,7 @@ func (s nodeState) ability(group v1alpha1.GroupRole) ability {
 	switch {
 	case s.has(effectOut, group), s.has(effectMute, group), s.has(effectStale, group):
 		return unable
-	case s.side == betweenSides, s.has(effectUnsure, group):
+	case s.side == betweenSides, s.has(effectUnsure, group), s.has(effectLeaving, group), s.has(effectUnwatched, group):
 		return unsure
 	case s.has(effectUnfit, group), balances && s.backends == unable:
 		return unable

@@ -75,6 +75,11 @@ var actions = map[Kind]func(*act, context.Context) (undo, error){
 	noProcesses:      (*act).noProcesses,
 	oddEvents:        (*act).oddEvents,
 	spoof:            (*act).spoof,
+	killDaemon:       (*act).killDaemon,
+	resetSessions:    (*act).resetSessions,
+	reloadRouter:     (*act).reloadRouter,
+	dropBFD:          (*act).dropBFD,
+	floodRoutes:      (*act).floodRoutes,
 }
 
 // node returns the only node of the fault.
@@ -142,13 +147,25 @@ type job struct{ pod, container, daemon string }
 var jobs = map[string]job{
 	"keepalived":     {manifest.Keepalived, "keepalived", "keepalived"},
 	"haproxy":        {manifest.HAProxy, "haproxy", "haproxy"},
+	"bgp":            {manifest.BGP, "bgp", ""},
 	"firewall":       {manifest.HAProxy, "firewall", ""},
 	"coredns":        {manifest.CoreDNS, "coredns", "coredns"},
 	"mdns-publisher": {manifest.MDNS, "mdns-publisher", ""},
 }
 
-// agent is the program of all jobs.
-const agent = "vipgen-agent"
+// agent is the program of jobs, speaker that of the job that announces VIPs.
+const (
+	agent   = "vipgen-agent"
+	speaker = "vipgen-bgp"
+)
+
+// program returns the program of a job.
+func (j job) program() string {
+	if j.pod == manifest.BGP {
+		return speaker
+	}
+	return agent
+}
 
 // pids returns the processes of a name in a container, with their parents; none while it does not
 // run.
@@ -221,7 +238,7 @@ func (a *act) awaitRestart(ctx context.Context, n *lab.Node, j job, were map[int
 func (a *act) runs(n *lab.Node, j job, were map[int]int) bool {
 	name := j.daemon
 	if name == "" {
-		name = agent
+		name = j.program()
 	}
 	now := pids(n, j, name)
 	for pid := range were {

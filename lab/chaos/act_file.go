@@ -15,7 +15,7 @@ import (
 // readOnly makes the directory of a daemon's configuration read-only in its container.
 func (a *act) readOnly(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
-	if len(pids(n, j, agent)) == 0 {
+	if len(pids(n, j, j.program())) == 0 {
 		return nil, errNoEffect
 	}
 	restore, err := n.ReadOnly(ctx, j.pod, j.container, "/etc/"+a.fault.What)
@@ -37,7 +37,7 @@ func (a *act) fullRun(context.Context) (undo, error) {
 // noProcesses keeps a container from starting processes and threads.
 func (a *act) noProcesses(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
-	if len(pids(n, j, agent)) == 0 {
+	if len(pids(n, j, j.program())) == 0 {
 		return nil, errNoEffect
 	}
 	lift, err := n.NoProcesses(ctx, j.pod, j.container)

@@ -24,7 +24,18 @@ func (r *run) afterStart() time.Duration {
 // afterNetwork returns the time that a node needs after its addresses were removed and added: the
 // agent takes no part until the others know the node's addresses.
 func (r *run) afterNetwork() time.Duration {
+	if r.routed != nil { // which needs no other node
+		return 2*r.bounds.Session + r.bounds.BackendUp
+	}
 	return r.bounds.Apply + r.bounds.Join + r.afterStart()
+}
+
+// announcer returns the pod that makes the VIPs of a node known.
+func (r *run) announcer() string {
+	if r.routed != nil {
+		return manifest.BGP
+	}
+	return manifest.Keepalived
 }
 
 func (a *act) power(ctx context.Context) (undo, error) {
@@ -39,7 +50,7 @@ func (a *act) power(ctx context.Context) (undo, error) {
 		err := a.recover(ctx, m, "", a.bounds.Apply+a.afterStart(),
 			func() error { a.record.watch.On(n.Name); return n.Heal(ctx) },
 			func() error { return a.files.follow(n) },
-			func() error { return a.awaitPod(ctx, n, manifest.Keepalived) },
+			func() error { return a.awaitPod(ctx, n, a.announcer()) },
 			func() error {
 				if n.Role != v1alpha1.RoleMaster {
 					return nil

@@ -38,7 +38,7 @@ func (a *act) kill(ctx context.Context, n *lab.Node, j job, victims, were map[in
 // depends on the job.
 func (a *act) conditionWithout(name string) *condition {
 	switch name {
-	case "keepalived":
+	case "keepalived", "bgp":
 		return &condition{Effect: effectMute}
 	case "haproxy":
 		return &condition{Effect: effectUnfit, Group: v1alpha1.GroupAPI, Notice: a.bounds.Refused}
@@ -82,14 +82,14 @@ func (a *act) killMaster(ctx context.Context) (undo, error) {
 
 func (a *act) killAgent(ctx context.Context) (undo, error) {
 	j := jobs[a.fault.What]
-	victims := pids(a.node(), j, agent)
+	victims := pids(a.node(), j, j.program())
 	return a.kill(ctx, a.node(), j, victims, victims, a.conditionWithout(a.fault.What))
 }
 
 // killContainer kills the daemon and the agent together.
 func (a *act) killContainer(ctx context.Context) (undo, error) {
 	j := jobs[a.fault.What]
-	victims := pids(a.node(), j, agent)
+	victims := pids(a.node(), j, j.program())
 	if j.daemon != "" {
 		maps.Copy(victims, pids(a.node(), j, j.daemon))
 	}
@@ -100,14 +100,23 @@ func (a *act) killContainer(ctx context.Context) (undo, error) {
 // that clients always see exactly one holder.
 func (a *act) stopContainer(ctx context.Context) (undo, error) {
 	n, j := a.node(), jobs[a.fault.What]
-	victims := pids(n, j, agent)
-	m := a.begin(n, condition{Effect: effectUnsure})
+	victims := pids(n, j, j.program())
+	c := condition{Effect: effectUnsure}
+	if a.fault.What == "bgp" {
+		c.Effect = effectLeaving
+	}
+	m := a.begin(n, c)
 	if err := signal(victims, syscall.SIGTERM); err != nil {
 		m.end(0)
 		return nil, err
 	}
 	return func(ctx context.Context) error {
 		err := a.awaitEnd(ctx, victims)
+		if c.Effect == effectLeaving {
+			err = errors.Join(err, a.awaitRestart(ctx, n, j, victims))
+			m.end(a.settle(a.afterStart()))
+			return err
+		}
 		return errors.Join(err, a.recover(ctx, m, "", a.afterStart(), func() error { return a.awaitRestart(ctx, n, j, victims) }))
 	}, nil
 }
@@ -160,10 +169,14 @@ func (a *act) freezeAgent(context.Context) (undo, error) {
 	victims := map[int]int{}
 	for name, j := range jobs {
 		if name == a.fault.What || a.fault.What == allJobs {
-			maps.Copy(victims, pids(a.node(), j, agent))
+			maps.Copy(victims, pids(a.node(), j, j.program()))
 		}
 	}
-	return a.freeze(a.node(), victims, condition{Effect: effectUnsure}, a.bounds.Apply+a.bounds.Hung)
+	c := condition{Effect: effectUnsure}
+	if a.routed != nil && (a.fault.What == "bgp" || a.fault.What == allJobs) {
+		c.Effect = effectMute
+	}
+	return a.freeze(a.node(), victims, c, a.bounds.Apply+a.bounds.Hung+a.bounds.Session)
 }
 
 func (a *act) removeManifest(ctx context.Context) (undo, error) {

@@ -71,7 +71,7 @@ func (r *run) probe(ctx context.Context, n *lab.Node, name string, j job) {
 // and no signal has stopped it.
 func responsive(n *lab.Node, j job) bool {
 	found := false
-	for pid := range pids(n, j, agent) {
+	for pid := range pids(n, j, j.program()) {
 		p, ok := readProcess(pid)
 		if p.stopped {
 			return false

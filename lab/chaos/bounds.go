@@ -34,6 +34,9 @@ type Bounds struct {
 	Return time.Duration
 	// Answer is the time in which an agent must answer its liveness probe.
 	Answer time.Duration
+	// Detect is the time in which BFD finds that a neighbor is dead, Session the time in which a BGP
+	// session opens again, Hold its hold time; 0 without VIPs by BGP.
+	Detect, Session, Hold time.Duration
 	// Slack is added to each bound, for a machine that is busy.
 	Slack time.Duration
 }
@@ -54,6 +57,9 @@ const (
 	// start is the time for the runtime to create a container and for the agent in it to decide for
 	// the first time: well below a second on an idle machine.
 	start = 5 * time.Second
+	// session is the time for a node and a router to open a session again: agent/bgp/speaker's
+	// afterReset and two attempts (retryAfter), one of which the router may refuse.
+	session = 5 * time.Second
 	// answer is the timeout of the pods' liveness probes (templates/manifest, timeoutSeconds).
 	answer = 5 * time.Second
 )
@@ -75,6 +81,15 @@ func newBounds(spec *v1alpha1.ClusterConfigSpec, longest time.Duration, slack ti
 	}
 	if !slices.ContainsFunc(spec.Groups, api) {
 		return b, errors.New("this cluster's control plane has no HAProxy to check: its load balancer is not vipgen's")
+	}
+	if spec.Routed() {
+		b.Session = session
+		for _, p := range spec.BGP.Peers {
+			b.Hold = max(b.Hold, time.Duration(p.HoldTime))
+			if p.BFD.On() {
+				b.Detect = max(b.Detect, time.Duration(p.BFD.Interval)*time.Duration(p.BFD.Multiplier))
+			}
+		}
 	}
 	b.Apply = nodesPace + applyPace + applyDelay
 	b.Return = max(backOff.Max, daemonBackOff) + start + b.Apply + joinDelay
@@ -108,11 +123,23 @@ func (b *Bounds) haproxy(template string) error {
 	return nil
 }
 
-// election returns the time until another node holds a VIP whose holder is silent.
-func (b Bounds) election() time.Duration { return vrrp.LongestDownInterval(b.Advert) }
+// election returns the time until another node holds a VIP whose holder is silent, or until routers
+// send packets to a node that can serve.
+func (b Bounds) election() time.Duration {
+	if b.Session > 0 {
+		return b.Session
+	}
+	return vrrp.LongestDownInterval(b.Advert)
+}
 
-// silent returns the longest time without a holder while a node could hold the VIP.
-func (b Bounds) silent() time.Duration { return b.election() + b.Slack }
+// silent returns the longest time without a holder while a node could hold the VIP, or without an
+// answer while one serves.
+func (b Bounds) silent() time.Duration {
+	if b.Session > 0 {
+		return b.Detect + askTimeout + b.Slack
+	}
+	return b.election() + b.Slack
+}
 
 // overlap returns the longest time in which two nodes hold a VIP: the new holder announces itself at
 // once, and

@@ -77,13 +77,24 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	if len(ingress) > 1 {
 		return nil, fmt.Errorf("this cluster has %d ingress controllers, and invariants are known for the routers of one: leave spec.ingress out of vipgen.yaml, but for the entry 'default'", len(ingress))
 	}
-	plan, err := lab.NewPlan(cfg.Cluster, lab.PlanOptions{})
+	for _, k := range cfg.Limits.Kinds {
+		if !k.applies(spec.Routed()) {
+			return nil, fmt.Errorf("the fault %q is not one of this cluster, by how it announces VIPs", k)
+		}
+	}
+	plan, err := planOf(cfg.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	p := &Prepared{Plan: plan}
 	shape := clusterShape{Nodes: len(plan.Nodes)}
 	for i, m := range plan.Nodes {
+		if rack := lab.RackOf(i); spec.Routed() {
+			for len(shape.Racks) <= rack {
+				shape.Racks = append(shape.Racks, nil)
+			}
+			shape.Racks[rack] = append(shape.Racks[rack], i)
+		}
 		p.Names = append(p.Names, m.Name)
 		if m.Role == v1alpha1.RoleMaster {
 			shape.ControlPlane = append(shape.ControlPlane, i)
@@ -108,6 +119,13 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	}
 	p.Schedule = p.Schedule[cfg.FromRound:]
 	return p, nil
+}
+
+func planOf(c *render.Cluster) (*lab.Plan, error) {
+	if c.Config.Spec.Routed() {
+		return lab.RacksPlan(c)
+	}
+	return lab.NewPlan(c, lab.PlanOptions{})
 }
 
 // ingressOf returns the group of the default ingress controller, nil if there is none.

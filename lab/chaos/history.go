@@ -30,6 +30,11 @@ const (
 	effectUnsureAPI effect = "unsure-api"
 	// effectDisowned: the others do not know the node, and it does not know that.
 	effectDisowned effect = "disowned"
+	// effectLeaving: the node leaves as planned, or is back: routers send it packets or not, and none
+	// of them is lost.
+	effectLeaving effect = "leaving"
+	// effectUnwatched: the node is unsure, and its router may find only after the hold time that it is dead.
+	effectUnwatched effect = "unwatched"
 	// effectReload: keepalived may reload its configuration, which starts a new election.
 	effectReload effect = "reload"
 )
@@ -121,4 +126,5 @@ type history struct {
 	Topologies []topology
 	Stalls     []stall
 	Logged     []logged // sorted by time
+	Requests   []request
 }

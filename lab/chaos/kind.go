@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testbed/attack"
+	"github.com/vipgen/vipgen/lab"
 )
 
 // Kind is a kind of fault.
@@ -58,6 +59,11 @@ const (
 	noProcesses      Kind = "no-processes"
 	oddEvents        Kind = "odd-events"
 	spoof            Kind = "arp-spoof"
+	killDaemon       Kind = "kill-routing-daemon"
+	resetSessions    Kind = "reset-sessions"
+	reloadRouter     Kind = "reload-router"
+	dropBFD          Kind = "drop-bfd"
+	floodRoutes      Kind = "flood-routes"
 )
 
 // part is a part of a node or of the cluster that a fault affects. Two faults of the same part are
@@ -77,12 +83,13 @@ const (
 	partFile   // cluster.yaml of a node: with half a file, a node boots without network
 	partConfig // cluster.yaml of all nodes
 	partTopology
-	partObject // the Node of a node
-	partGuard  // the rules that drop VRRP packets of other hosts
-	partLinks  // links besides the network's
-	partRun    // /run, which units that start with a node write to
-	partClaims // what its agent alone can do: answer hosts that claim its address, give way when its Node is odd
-	partNode   = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile | partRun
+	partObject  // the Node of a node
+	partGuard   // the rules that drop VRRP packets of other hosts
+	partLinks   // links besides the network's
+	partRun     // /run, which units that start with a node write to
+	partClaims  // what its agent alone can do: answer hosts that claim its address, give way when its Node is odd
+	partRouting // BGP of the router of a node
+	partNode    = partKeepalived | partHAProxy | partFirewall | partCoreDNS | partMDNS | partAPI | partMCS | partRouter | partLink | partFile | partRun
 )
 
 // place is the selection of nodes that a fault can affect.
@@ -95,6 +102,7 @@ const (
 	someNodes // several nodes, not all
 	allControlPlane
 	wholeCluster
+	oneRack // the nodes of a rack
 )
 
 // kind holds the properties of a kind of fault for planning.
@@ -176,6 +184,23 @@ var kinds = []kind{
 	{noProcesses, controlPlane, 0, 1 * second, 6 * second, daemons, true, "a container cannot start processes and threads"},
 	{oddEvents, anyNode, partKeepalived, 1 * second, 6 * second, named([]string{eventsFIFO, eventsLarge}, itself), false, "its record of events is a FIFO, or has a gigabyte"},
 	{spoof, wholeCluster, partTopology | partClaims, 2 * second, 8 * second, nil, false, "a host that is not a node claims the addresses of all nodes by ARP and ND"},
+	{killDaemon, oneRack, partRouting, 500 * time.Millisecond, 6 * second, named([]string{"zebra", "bfdd", "bgpd"}, itself), true, "a daemon of their rack's router is killed, and starts again"},
+	{resetSessions, oneRack, partRouting, 0, 0, nil, true, "their rack's router ends its BGP sessions, which open again"},
+	{reloadRouter, oneRack, partRouting, 0, 0, nil, false, "their rack's router applies its configuration again"},
+	{dropBFD, anyNode, partRouting, 1 * second, 6 * second, named([]string{toRouter, fromRouter}, itself), true, "BFD packets are dropped in one direction"},
+	{floodRoutes, wholeCluster, 0, 2 * second, 8 * second, named([]string{lab.FloodVIPs, lab.FloodMany}, itself), false, "a hostile router announces the VIPs and a default route, or too many routes, to nodes"},
+}
+
+// routedKinds are the faults of clusters whose VIPs routers know by BGP. The last five are of no others.
+var routedKinds = []Kind{power, link, flap, killWorker, killMaster, freezeHAProxy, allHAProxies, killAgent, freezeAgent, stopContainer, killContainer,
+	killAPI, stopAPI, freezeAPI, allAPIs, stopRouter, removeManifest,
+	killDaemon, resetSessions, reloadRouter, dropBFD, floodRoutes}
+
+// applies reports whether a kind of fault is for clusters whose VIPs routers know by BGP, or for the
+// others.
+func (k Kind) applies(routed bool) bool {
+	i := slices.Index(routedKinds, k)
+	return routed && i >= 0 || !routed && i < slices.Index(routedKinds, killDaemon)
 }
 
 // named returns variants that differ only by their names.

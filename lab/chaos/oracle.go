@@ -58,7 +58,7 @@ type longest struct {
 
 // judgeHistory returns the violations in a history, sorted by time.
 func judgeHistory(h history, b Bounds) ([]Violation, longest) {
-	j := &judge{history: h, bounds: b, spells: map[spellKey]*spell{}}
+	j := &judge{history: h, bounds: b, spells: map[spellKey]*spell{}, silences: h.silence()}
 	edges := j.edges()
 	for i := 0; i+1 < len(edges); i++ {
 		j.segment(edges[i], edges[i+1])
@@ -67,6 +67,7 @@ func judgeHistory(h history, b Bounds) ([]Violation, longest) {
 		j.end(k)
 	}
 	j.logFloods()
+	j.lostRequests()
 	slices.SortStableFunc(j.found, func(a, b Violation) int { return cmp.Compare(a.From, b.From) })
 	return j.found, j.longest
 }
@@ -78,6 +79,8 @@ type judge struct {
 	spells  map[spellKey]*spell
 	found   []Violation
 	longest longest
+	// silences are the times without an answer to the client behind the routers.
+	silences []span
 }
 
 // spellKey identifies a deviation that lasts.
@@ -108,7 +111,7 @@ func (j *judge) edges() []time.Duration {
 			}
 		}
 	}
-	for _, s := range j.Holders {
+	for _, s := range append(slices.Clone(j.Holders), j.silences...) {
 		add(s.From, s.To)
 	}
 	for _, c := range j.Conditions {
@@ -131,6 +134,12 @@ func (j *judge) segment(from, to time.Duration) {
 	nodes := j.states(from)
 	for v := range j.VIPs {
 		held := j.holders(v, from)
+		if j.bounds.Session > 0 {
+			if j.VIPs[v].wanted(from) == wantHeld {
+				j.checkRouted(v, nodes, held, from, to)
+			}
+			continue
+		}
 		switch j.VIPs[v].wanted(from) {
 		case wantHeld:
 			j.checkHeld(v, nodes, held, from, to)
@@ -218,7 +227,7 @@ func (j *judge) end(k spellKey) {
 	switch k.rule {
 	case splitBrain:
 		j.longest.Overlap = max(j.longest.Overlap, length)
-	case noHolder:
+	case noHolder, noAnswer:
 		j.longest.Without = max(j.longest.Without, length)
 	}
 }
@@ -250,6 +259,12 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 		return j.bounds.overlap() + extra
 	case notWanted:
 		return j.bounds.Slack + extra
+	case notRouted:
+		return 2*j.bounds.Session + j.bounds.Slack + extra // a session may be lost once more while it opens
+	case notWithdrawn:
+		return slices.Max(slices.Collect(maps.Values(r.bad))) + extra
+	case noAnswer:
+		return j.bounds.silent() + extra
 	}
 	if len(r.bad) == 0 {
 		return j.bounds.silent() + extra
@@ -296,6 +311,10 @@ func (j *judge) justMet(k spellKey, r *spell) bool {
 
 func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation {
 	v := Violation{Rule: k.rule, From: r.from, To: r.to, Allowed: allowed, VIP: j.VIPs[k.vip].Addr.String()}
+	if k.rule == noAnswer {
+		v.Happened = fmt.Sprintf("no request to %s is answered, although a node serves", v.VIP)
+		return v
+	}
 	name := j.Nodes[k.node].Name
 	switch k.rule {
 	case splitBrain:
@@ -304,6 +323,12 @@ func (j *judge) violation(k spellKey, r *spell, allowed time.Duration) Violation
 	case notWanted:
 		v.Nodes = []string{name}
 		v.Happened = fmt.Sprintf("%s holds %s, which is not a VIP of the cluster now", name, v.VIP)
+	case notRouted:
+		v.Nodes = []string{name}
+		v.Happened = fmt.Sprintf("%s can serve %s, and its router sends it nothing", name, v.VIP)
+	case notWithdrawn:
+		v.Nodes = []string{name}
+		v.Happened = fmt.Sprintf("%s cannot serve %s (%s), and its router sends it packets", name, v.VIP, strings.Join(slices.Sorted(maps.Keys(r.bad)), "; "))
 	case noHolder:
 		v.Nodes = append([]string{name}, slices.Sorted(maps.Keys(r.bad))...)
 		v.Happened = fmt.Sprintf("no node holds %s, although %s could", v.VIP, name)

@@ -14,6 +14,8 @@ type clusterShape struct {
 	Nodes        int
 	ControlPlane []int
 	Routers      []int // nodes that start with a router
+	// Racks are the nodes behind each router that knows the VIPs by BGP; none without BGP.
+	Racks [][]int
 }
 
 // Fault is a planned fault.
@@ -80,7 +82,7 @@ func newRound(seed uint64, number int, length time.Duration, s clusterShape, l L
 	}
 	p.merciless = p.IntN(merciless) == 0
 	for _, k := range kinds {
-		if (len(l.Kinds) == 0 || slices.Contains(l.Kinds, k.Kind)) && p.fits(k) {
+		if (len(l.Kinds) == 0 || slices.Contains(l.Kinds, k.Kind)) && p.fits(k) && k.applies(len(s.Racks) > 0) {
 			p.kinds = append(p.kinds, k)
 		}
 	}
@@ -126,6 +128,9 @@ func (p *planner) pick(at time.Duration) (Fault, bool) {
 		f := Fault{At: at.Truncate(time.Millisecond), Kind: k.Kind, Nodes: p.where(k)}
 		if len(k.what) > 0 {
 			f.What = k.what[p.IntN(len(k.what))].name
+			if f.What == "keepalived" && len(p.shape.Racks) > 0 {
+				f.What = "bgp" // has its place
+			}
 		}
 		if k.most > 0 {
 			f.For = p.upTo(k.least, k.most)
@@ -150,6 +155,8 @@ func (p *planner) where(k kind) []int {
 		some := p.Perm(p.shape.Nodes)[:1+p.IntN(p.shape.Nodes-1)]
 		slices.Sort(some)
 		return some
+	case oneRack:
+		return p.shape.Racks[p.IntN(len(p.shape.Racks))]
 	case allControlPlane:
 		return slices.Clone(p.shape.ControlPlane)
 	}
@@ -174,7 +181,7 @@ func (f Fault) parts() part {
 	k := kindOf(f.Kind)
 	p := k.parts
 	for _, v := range k.what {
-		if v.name == f.What {
+		if v.name == f.What || v.name == "keepalived" && f.What == "bgp" {
 			p |= v.parts
 		}
 	}

@@ -13,6 +13,8 @@ import (
 type record struct {
 	since time.Time
 	watch *watch.Watch
+	// routed is set where routers know the VIPs by BGP.
+	routed *routed
 
 	mu         sync.Mutex
 	nodes      []node
@@ -108,6 +110,10 @@ func (r *record) history(from time.Duration) history {
 		if to > from {
 			h.Holders = append(h.Holders, span{VIP: s.VIP, Node: s.Node, From: s.From, To: to})
 		}
+	}
+	if r.routed != nil {
+		h.Holders, _ = r.routed.spans(from)
+		h.Requests = r.routed.requests(from)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -111,6 +111,9 @@ func (r *run) checkRest() (rule Rule, err error) {
 // checkServing returns an error unless every VIP has a holder, and every node the priority of a
 // healthy one.
 func (r *run) checkServing() error {
+	if r.routed != nil {
+		return errors.Join(r.checkAnnounced(), r.checkPods())
+	}
 	for _, g := range r.cluster.Spec().Groups {
 		for _, vip := range g.VIPs {
 			holders, err := r.cluster.Holders(vip)
@@ -124,6 +127,11 @@ func (r *run) checkServing() error {
 			}
 		}
 	}
+	return r.checkPods()
+}
+
+// checkPods returns an error unless all containers run.
+func (r *run) checkPods() error {
 	for _, n := range r.cluster.Nodes() {
 		for _, p := range n.Kubelet.Pods() {
 			for _, c := range p.Containers {
@@ -136,9 +144,14 @@ func (r *run) checkServing() error {
 	return nil
 }
 
+// serves reports whether a node serves the VIPs of a group at rest.
+func (r *run) serves(n *lab.Node, g *v1alpha1.Group) bool {
+	return r.cluster.Spec().Hosts(g, n.Role, nil) && (g.Role != v1alpha1.GroupIngress || n.Router(g.Controller) != nil)
+}
+
 // checkHealthy returns an error unless a node has the maximum priority for a group.
 func (r *run) checkHealthy(n *lab.Node, g *v1alpha1.Group) error {
-	if !r.cluster.Spec().Hosts(g, n.Role, nil) || g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil {
+	if !r.serves(n, g) {
 		return nil
 	}
 	s, err := lab.Published[state.Keepalived](n)
@@ -209,7 +222,7 @@ func (r *run) surveyNode(n *lab.Node) (*normal, error) {
 			}
 		}
 		now.processes = append(now.processes, name)
-		if name == agent {
+		if name == agent || name == speaker {
 			now.files[name] = max(now.files[name], p.files)
 		}
 	}

@@ -21,10 +21,14 @@ type Result struct {
 	// such as a daemon that was just starting again.
 	Faults  map[Kind]int `json:"faults"`
 	Nothing int          `json:"nothing"`
-	// Failovers is the number of times that a node acquired a VIP.
+	// Failovers is the number of times that a node acquired a VIP, or a router a route to one for it.
 	Failovers int `json:"failovers"`
+	// Requests and Lost are those of the client behind routers, and how many had no answer.
+	Requests int `json:"requests,omitempty"`
+	Lost     int `json:"lost,omitempty"`
 	// WithoutHolder is the longest time in which no node that could serve held a VIP, although
-	// there was one. SplitBrain is the longest time in which two nodes held one.
+	// there was one, or the client behind routers had no answer while a node served. SplitBrain is the
+	// longest time in which two nodes held one.
 	WithoutHolder time.Duration `json:"withoutHolder"`
 	SplitBrain    time.Duration `json:"splitBrain"`
 	// Late is the total delay of this machine.
@@ -63,14 +67,23 @@ func (r *Result) Summary(w io.Writer) {
 	}) {
 		fmt.Fprintf(w, "  %4d  %-20s %s\n", r.Faults[k], k, k.title())
 	}
-	fmt.Fprintf(w, "VIPs acquired: %d times\n", r.Failovers)
-	fmt.Fprintf(w, "longest "+vrrp.WithoutHolder+" that serves, while a node could: %v (%v allowed without a holder)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
-	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.overlap()))
+	if r.Bounds.Session > 0 {
+		fmt.Fprintf(w, "routes of routers to nodes: %d, %d of %d requests lost\n", r.Failovers, r.Lost, r.Requests)
+		fmt.Fprintf(w, "longest without an answer, while a node served: %v (%v allowed)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
+	} else {
+		r.elections(w)
+	}
 	fmt.Fprintf(w, "of what is allowed, %v are slack for this machine; it was late by %v in all\n", r.Bounds.Slack, round(r.Late))
 	fmt.Fprintf(w, "violations: %d\n", len(r.Violations))
 	for _, v := range r.Violations {
 		fmt.Fprintf(w, "  %v\n", v)
 	}
+}
+
+func (r *Result) elections(w io.Writer) {
+	fmt.Fprintf(w, "VIPs acquired: %d times\n", r.Failovers)
+	fmt.Fprintf(w, "longest "+vrrp.WithoutHolder+" that serves, while a node could: %v (%v allowed without a holder)\n", round(r.WithoutHolder), round(r.Bounds.silent()))
+	fmt.Fprintf(w, "longest split brain of nodes that reach each other: %v (%v allowed)\n", round(r.SplitBrain), round(r.Bounds.overlap()))
 }
 
 // around is the time before a violation that its report covers.

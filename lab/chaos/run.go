@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type run struct {
 	hostile  *netns.Node // a host on the network that is no node
 	ingress  *v1alpha1.Group
 	cluster  *lab.Cluster
+	routed   *routed // nil unless routers know the VIPs by BGP
 	record   *record
 	files    *files
 	stop     context.CancelFunc // ends the faults
@@ -109,6 +111,12 @@ func (r *run) live(ctx context.Context, p *Prepared) (err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer r.stop()
+	if r.cluster.Spec().Routed() {
+		defer func() { r.routed.end() }()
+		if err := r.watchRouted(ctx, since, &background); err != nil {
+			return err
+		}
+	}
 	background.Go(func() { watchdog(ctx, since, r.record.stall) })
 	background.Go(func() { r.files.run(ctx) })
 	background.Go(func() { room(ctx, r.fail) })
@@ -219,6 +227,10 @@ func (r *run) round(ctx context.Context, round Round) bool {
 		ok = good
 	}
 	r.result.Failovers = r.failovers()
+	if r.routed != nil {
+		asked, lost := count(r.routed.requests(from))
+		r.result.Requests, r.result.Lost = r.result.Requests+asked, r.result.Lost+lost
+	}
 	r.result.Late = r.record.late(0)
 	return ok && ctx.Err() == nil
 }
@@ -330,6 +342,10 @@ func (r *run) judgeOnce(from time.Duration) (longest, bool) {
 
 // failovers returns the number of times that a node acquired a VIP.
 func (r *run) failovers() int {
+	if r.routed != nil {
+		_, n := r.routed.spans(0)
+		return n
+	}
 	return len(r.record.watch.Timeline().In(watch.Addresses))
 }
 
@@ -338,6 +354,11 @@ func (r *run) logs() map[string]string {
 	out := map[string]string{}
 	for _, n := range r.cluster.Nodes() {
 		out[n.Name] = n.Logs(logLines)
+	}
+	if r.routed != nil {
+		for _, router := range append(slices.Clone(r.routed.Racks), r.routed.Core, r.routed.Hostile) {
+			out[router.Name] = router.Log()
+		}
 	}
 	return out
 }

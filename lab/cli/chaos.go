@@ -32,6 +32,7 @@ type chaosFlags struct {
 	seed     uint64
 	duration time.Duration
 	profile  string
+	announce string
 	faults   []string
 	atOnce   int
 	round    int
@@ -65,6 +66,9 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
   vipgen lab chaos --seed 7 --duration 5m --dry-run
   sudo vipgen lab chaos --seed 7 --duration 5m --from-round 3
 
+  # VIPs by BGP: two racks behind routers with FRR and BIRD, and a client behind these
+  sudo vipgen lab chaos --announce bgp
+
   # Some kinds of faults only
   sudo vipgen lab chaos --faults power,partition --max-at-once 2`,
 		Args:              command.Args(0, 1),
@@ -82,6 +86,7 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the faults follow from (default: random, and printed)")
 	flags.DurationVar(&f.duration, "duration", 5*time.Minute, "`duration` of the faults")
 	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast, virtual or classic (default: the cluster's)")
+	flags.StringVar(&f.announce, "announce", string(v1alpha1.AnnounceVRRP), "`mode` of the built-in cluster: its VIPs are announced by vrrp or bgp")
 	flags.StringSliceVar(&f.faults, "faults", nil, "inject only faults of these kinds: `list` of "+strings.Join(kinds, ", ")+" (default: all)")
 	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at a time, at most")
 	flags.IntVar(&f.round, "from-round", 0, "`number` of the first round")
@@ -92,12 +97,13 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 	f.output.Add(c, "text", "json")
 	_ = c.MarkFlagDirname("logs")
 	command.Complete(c, "faults", kinds...)
+	command.Complete(c, "announce", string(v1alpha1.AnnounceVRRP), string(v1alpha1.AnnounceBGP))
 	command.Complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	return c
 }
 
 func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
-	cluster, err := a.demoOr(args, &f.input)
+	cluster, err := a.chaosCluster(c, args, f)
 	if err != nil {
 		return err
 	}
@@ -129,6 +135,20 @@ func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
 		return err
 	}
 	return a.runChaos(cfg, p, f)
+}
+
+// chaosCluster returns the cluster to break.
+func (a *app) chaosCluster(c *cobra.Command, args []string, f *chaosFlags) (*render.Cluster, error) {
+	switch v1alpha1.Announce(f.announce) {
+	case v1alpha1.AnnounceVRRP:
+		return a.demoOr(args, &f.input)
+	case v1alpha1.AnnounceBGP:
+		if len(args) > 0 || f.profile != "" {
+			return nil, command.Usagef(c, "--announce bgp has a built-in cluster, without an install-config and --profile")
+		}
+		return lab.Racks()
+	}
+	return nil, command.Usagef(c, "--announce %s: expected vrrp or bgp", f.announce)
 }
 
 // demoOr returns the cluster of the named install-config, or a small built-in one.
@@ -209,6 +229,9 @@ func (a *app) printChaos(r *chaos.Result, cfg *chaos.Config, f *chaosFlags, even
 	again := fmt.Sprintf("--seed %d --duration %s --max-at-once %d --from-round %d", cfg.Seed, command.Duration(cfg.Duration), cfg.Limits.AtOnce, cfg.FromRound+max(r.Rounds-1, 0))
 	if f.profile != "" {
 		again += " --profile " + f.profile
+	}
+	if f.announce == string(v1alpha1.AnnounceBGP) {
+		again += " --announce bgp"
 	}
 	if len(f.faults) > 0 {
 		again += " --faults " + strings.Join(f.faults, ",")

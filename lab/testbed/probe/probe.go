@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,4 +177,12 @@ func (p *Probe) End() Result {
 	p.stop()
 	<-p.done
 	return Result{Requests: slices.Clone(p.requests)}
+}
+
+// Sent returns the requests that were sent from a time on. Pending ones have not ended.
+func (p *Probe) Sent(from time.Duration) []Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, _ := slices.BinarySearchFunc(p.requests, from, func(r Request, at time.Duration) int { return cmp.Compare(r.Sent, at) })
+	return slices.Clone(p.requests[first:])
 }

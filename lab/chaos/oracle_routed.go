@@ -1,0 +1,145 @@
+package chaos
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vipgen/vipgen/api/v1alpha1"
+)
+
+// Rules of VIPs that routers know by BGP. The holders of a VIP are the nodes that the router of their
+// rack sends packets for it to.
+const (
+	notRouted    Rule = "not-routed"    // a node serves, and its router sends it nothing
+	notWithdrawn Rule = "not-withdrawn" // a node cannot serve, and its router sends it packets
+	noAnswer     Rule = "no-answer"     // no request is answered although a node serves
+	lostRequest  Rule = "lost-request"  // a request is not answered although no fault explains it
+	foreignRoute Rule = "foreign-route" // a node uses a route of a router
+)
+
+// request is a request of the client behind the routers.
+type request struct {
+	VIP         netip.Addr
+	Sent, Ended time.Duration
+	Err         string // empty if it was answered
+}
+
+// bfdUp is the time until BFD watches a session that has just opened: both sides send once a second
+// before (RFC 5880, section 6.8.3).
+const bfdUp = 3 * time.Second
+
+// withdrawn returns the time in which a node's routes go when a condition begins: the node notices,
+// or BFD of its router, or the router after the hold time, where BFD is not up.
+func (j *judge) withdrawn(c condition) time.Duration {
+	switch fresh := func(s span) bool { return s.Node == c.Node && s.From <= c.From && c.From-s.From < bfdUp }; {
+	case c.Effect == effectUnfit:
+		return c.Notice + j.bounds.Slack
+	case slices.ContainsFunc(j.Holders, fresh), j.overlaps(effectUnwatched, c.Node, c.From-1, c.From+1):
+		return j.bounds.Hold + j.bounds.Slack
+	}
+	return j.bounds.Detect + j.bounds.Slack
+}
+
+// withdraws reports whether a node with a condition is to have no routes.
+func (c condition) withdraws(group v1alpha1.GroupRole) bool {
+	return (c.Effect == effectOut || c.Effect == effectMute || c.Effect == effectUnfit) && (c.Group == "" || c.Group == group)
+}
+
+// checkRouted checks that the router of each node sends it packets for a VIP if it can serve, none if
+// it cannot, and that the client has answers.
+func (j *judge) checkRouted(v int, nodes []nodeState, held []int, from, to time.Duration) {
+	group, serves := j.VIPs[v].Group, false
+	for n, s := range nodes {
+		if !slices.Contains(j.Nodes[n].Groups, group) {
+			continue
+		}
+		has, can := slices.Contains(held, n), s.ability(group)
+		serves = serves || has && can == able
+		if can == able && !has {
+			j.extend(spellKey{notRouted, v, n, -1}, from, to)
+		}
+		for _, c := range s.conditions {
+			// Without any API server, nodes announce nevertheless (hard case 45).
+			if has && can == unable && c.withdraws(group) {
+				r := j.extend(spellKey{notWithdrawn, v, n, -1}, from, to)
+				r.bad[c.Why] = max(r.bad[c.Why], j.withdrawn(c))
+			}
+		}
+	}
+	if serves && slices.ContainsFunc(j.silences, func(s span) bool { return s.VIP == j.VIPs[v].Addr && s.From <= from && from < s.To }) {
+		j.extend(spellKey{noAnswer, v, -1, -1}, from, to)
+	}
+}
+
+// silence returns the times between two answered requests to a VIP that are longer than usual.
+func (h *history) silence() (out []span) {
+	for _, v := range h.VIPs {
+		last, asked := h.From, false
+		for _, r := range h.Requests {
+			if r.VIP != v.Addr || r.Ended > h.Now {
+				continue
+			}
+			if asked = true; r.Err == "" {
+				out = append(out, span{VIP: v.Addr, From: last, To: r.Sent})
+				last = r.Sent
+			}
+		}
+		if asked {
+			out = append(out, span{VIP: v.Addr, From: last, To: h.Now})
+		}
+	}
+	return slices.DeleteFunc(out, func(s span) bool { return s.To-s.From <= 2*askEvery })
+}
+
+// lostRequests reports the first request to each VIP that was lost without a fault that explains it.
+func (j *judge) lostRequests() {
+	for _, v := range j.VIPs {
+		i := slices.IndexFunc(j.Requests, func(r request) bool {
+			return r.VIP == v.Addr && r.Err != "" && r.Ended <= j.Now && !j.explained(r, v.Group)
+		})
+		if i >= 0 {
+			r := j.Requests[i]
+			j.found = append(j.found, Violation{Rule: lostRequest, From: r.Sent, To: r.Ended, VIP: v.Addr.String(),
+				Happened: fmt.Sprintf("a request to %v is lost: %s", v.Addr, r.Err)})
+		}
+	}
+}
+
+// count returns the number of requests, and how many of them were lost.
+func count(list []request) (all, lost int) {
+	for _, r := range list {
+		if r.Err != "" {
+			lost++
+		}
+	}
+	return len(list), lost
+}
+
+// moved is the time around the start of a request in which a change of the routes can move its
+// connection to another node, which resets it.
+const moved = 100 * time.Millisecond
+
+// explained reports whether a request was lost to a fault: one that its router did not know yet, one
+// that makes nodes unsure, a connection that routers moved, or this machine.
+func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
+	changes := func(at time.Duration) bool { return at >= r.Sent-moved && at <= min(r.Ended, r.Sent+moved) }
+	if slices.ContainsFunc(j.Holders, func(s span) bool { return s.VIP == r.VIP && (changes(s.From) || changes(s.To)) }) {
+		return true
+	}
+	return j.late(r.Sent, r.Ended) >= askTimeout/2 || slices.ContainsFunc(j.Conditions, func(c condition) bool {
+		to := c.To
+		switch {
+		case c.withdraws(group):
+			to = min(to, c.From+j.withdrawn(c))
+		case c.Effect == effectNoAPI || c.Effect == effectUnsureAPI:
+			if group != v1alpha1.GroupAPI {
+				return false
+			}
+		case c.Effect != effectUnsure && c.Effect != effectUnwatched || c.Group != "" && c.Group != group:
+			return false
+		}
+		return c.From < r.Ended && r.Sent < to
+	})
+}
