@@ -26,17 +26,13 @@ type request struct {
 	Err         string // empty if it was answered
 }
 
-// bfdUp is the time until BFD watches a session that has just opened: both sides send once a second
-// before (RFC 5880, section 6.8.3).
-const bfdUp = 3 * time.Second
-
 // withdrawn returns the time in which a node's routes go when a condition begins: the node notices,
-// or BFD of its router, or the router after the hold time, where BFD is not up.
+// or BFD of its router, or the router after the hold time, where BFD is dropped.
 func (j *judge) withdrawn(c condition) time.Duration {
-	switch fresh := func(s span) bool { return s.Node == c.Node && s.From <= c.From && c.From-s.From < bfdUp }; {
+	switch {
 	case c.Effect == effectUnfit:
 		return c.Notice + j.bounds.Slack
-	case slices.ContainsFunc(j.Holders, fresh), j.overlaps(effectUnwatched, c.Node, c.From-1, c.From+1):
+	case j.overlaps(effectUnwatched, c.Node, c.From-1, c.From+1):
 		return j.bounds.Hold + j.bounds.Slack
 	}
 	return j.bounds.Detect + j.bounds.Slack

@@ -47,7 +47,6 @@ var routedStories = []routedStory{
 		a: []span{has("a", -9*second, 1200*ms)}, conditions: []condition{is("a", effectOut, second, forever)}, lost: []span{during(second, 1150*ms)}},
 	{name: "a has no power, and routes to it stay",
 		conditions: []condition{is("a", effectOut, second, forever)}, want: []string{"not-withdrawn a cannot serve 192.0.2.5 (a test)"}},
-	{name: "a loses its power before BFD was up", a: []span{has("a", second, 8*second)}, conditions: []condition{is("a", effectOut, 2*second, forever)}},
 	{name: "a loses its power while BFD is broken", a: []span{has("a", 0, 11*second)},
 		conditions: []condition{is("a", effectUnwatched, second, 3*second), is("a", effectOut, 2*second, forever)}, lost: []span{during(8*second, 8200*ms)}, now: 13 * second},
 	{name: "a's HAProxy hangs, which takes time to notice",
