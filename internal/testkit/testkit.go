@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -41,6 +42,14 @@ func Fails(t testing.TB, err error, words string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), words) {
 		t.Errorf("want an error with %q, got: %v", words, err)
+	}
+}
+
+// Is fails the test unless errors.Is finds the target in an error.
+func Is(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("want the error %v, got: %v", target, err)
 	}
 }
 

@@ -63,89 +63,37 @@ func TestWrite(t *testing.T) {
 		after  map[string]string
 		err    string // part of the error; the directory stays as it was
 	}{
+		{name: "into nothing", files: []render.OutputFile{file("a/b", "1"), file("c", "2")}, want: "2 files written, 0 unchanged",
+			after: map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"}},
+		{name: "again", before: map[string]string{"a/b": "1", "c": "2", Record: "a/b\nc\n"}, files: []render.OutputFile{file("c", "2"), file("a/b", "1")},
+			want: "0 files written, 2 unchanged", after: map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"}},
+		{name: "stale files and the folders that they leave empty go, those of others stay",
+			before: map[string]string{"a/b/c": "1", "a/mine": "x", "d/e/f": "2", Record: "a/b/c\nd/e/f\n"}, files: []render.OutputFile{file("g", "3")},
+			want: "1 files written, 0 unchanged, 2 removed", after: map[string]string{"a/": "", "a/mine": "x", "g": "3", Record: "g\n"}},
+		{name: "a file of another is refused", before: map[string]string{"a": "mine"}, files: []render.OutputFile{file("a", "1"), file("b", "2")},
+			err: "not written by vipgen, and different: "},
+		{name: "a file of another with the same contents becomes vipgen's", before: map[string]string{"a": "1"}, files: []render.OutputFile{file("a", "1")},
+			want: "0 files written, 1 unchanged", after: map[string]string{"a": "1", Record: "a\n"}},
+		{name: "a file of another is replaced when told so", dir: Dir{Overwrite: true}, before: map[string]string{"a": "mine"},
+			files: []render.OutputFile{file("a", "1")}, want: "1 files written, 0 unchanged", after: map[string]string{"a": "1", Record: "a\n"}},
+		{name: "a file that vipgen wrote is replaced", before: map[string]string{"a": "0", Record: "a\n"}, files: []render.OutputFile{file("a", "1")},
+			want: "1 files written, 0 unchanged", after: map[string]string{"a": "1", Record: "a\n"}},
 		{
-			name:  "into nothing",
-			files: []render.OutputFile{file("a/b", "1"), file("c", "2")},
-			want:  "2 files written, 0 unchanged",
-			after: map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
-		},
-		{
-			name:   "again",
-			before: map[string]string{"a/b": "1", "c": "2", Record: "a/b\nc\n"},
-			files:  []render.OutputFile{file("c", "2"), file("a/b", "1")},
-			want:   "0 files written, 2 unchanged",
-			after:  map[string]string{"a/": "", "a/b": "1", "c": "2", Record: "a/b\nc\n"},
-		},
-		{
-			name:   "stale files and the folders that they leave empty go, those of others stay",
-			before: map[string]string{"a/b/c": "1", "a/mine": "x", "d/e/f": "2", Record: "a/b/c\nd/e/f\n"},
-			files:  []render.OutputFile{file("g", "3")},
-			want:   "1 files written, 0 unchanged, 2 removed",
-			after:  map[string]string{"a/": "", "a/mine": "x", "g": "3", Record: "g\n"},
-		},
-		{
-			name:   "a file of another is refused",
-			before: map[string]string{"a": "mine"},
-			files:  []render.OutputFile{file("a", "1"), file("b", "2")},
-			err:    "not written by vipgen, and different: ",
-		},
-		{
-			name:   "a file of another with the same contents becomes vipgen's",
-			before: map[string]string{"a": "1"},
-			files:  []render.OutputFile{file("a", "1")},
-			want:   "0 files written, 1 unchanged",
-			after:  map[string]string{"a": "1", Record: "a\n"},
-		},
-		{
-			name:   "a file of another is replaced when told so",
-			dir:    Dir{Overwrite: true},
-			before: map[string]string{"a": "mine"},
-			files:  []render.OutputFile{file("a", "1")},
-			want:   "1 files written, 0 unchanged",
-			after:  map[string]string{"a": "1", Record: "a\n"},
-		},
-		{
-			name:   "a file that vipgen wrote is replaced",
-			before: map[string]string{"a": "0", Record: "a\n"},
-			files:  []render.OutputFile{file("a", "1")},
-			want:   "1 files written, 0 unchanged",
-			after:  map[string]string{"a": "1", Record: "a\n"},
-		},
-		{
-			name:   "owned by pattern",
-			dir:    Dir{Owned: "openshift/99_vipgen_*.yaml"},
+			name: "owned by pattern", dir: Dir{Owned: "openshift/99_vipgen_*.yaml"},
 			before: map[string]string{"openshift/99_vipgen_old.yaml": "0", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "0"},
-			files:  []render.OutputFile{file("openshift/99_vipgen_a.yaml", "1")},
-			want:   "1 files written, 0 unchanged, 1 removed",
-			after:  map[string]string{"openshift/": "", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "1"},
+			files:  []render.OutputFile{file("openshift/99_vipgen_a.yaml", "1")}, want: "1 files written, 0 unchanged, 1 removed",
+			after: map[string]string{"openshift/": "", "openshift/99_other.yaml": "x", "openshift/99_vipgen_a.yaml": "1"},
 		},
-		{
-			name:   "some of the files: the others stay, and stay vipgen's",
-			dir:    Dir{Part: true},
-			before: map[string]string{"a": "0", "b": "1", "mine": "x", Record: "a\nb\n"},
-			files:  []render.OutputFile{file("a", "1"), file("c", "2")},
-			want:   "2 files written, 0 unchanged",
-			after:  map[string]string{"a": "1", "b": "1", "c": "2", "mine": "x", Record: "a\nb\nc\n"},
-		},
-		{
-			name:   "a record with paths that lead out, or are no paths, is not believed",
-			before: map[string]string{"a": "x", Record: "../secret\n/etc/passwd\na/../a\n\n.\n" + Record + "\n"},
-			files:  []render.OutputFile{file("b", "1")},
-			want:   "1 files written, 0 unchanged",
-			after:  map[string]string{"a": "x", "b": "1", Record: "b\n"},
-		},
-		{
-			name:   "a directory where a file must go, after others were swapped in",
-			before: map[string]string{"a": "0", "m/": "", "z": "0", Record: "a\nm\nz\n"},
-			files:  []render.OutputFile{file("a", "1"), file("b/c/d", "2"), file("m", "3")},
-			err:    "is a directory",
-		},
-		{
-			name:   "a file where a directory must go",
-			before: map[string]string{"a": "0", "n": "x", Record: "a\n"},
-			files:  []render.OutputFile{file("a", "1"), file("n/o", "2")},
-			err:    "not a directory",
-		},
+		{name: "some of the files: the others stay, and stay vipgen's", dir: Dir{Part: true},
+			before: map[string]string{"a": "0", "b": "1", "mine": "x", Record: "a\nb\n"}, files: []render.OutputFile{file("a", "1"), file("c", "2")},
+			want: "2 files written, 0 unchanged", after: map[string]string{"a": "1", "b": "1", "c": "2", "mine": "x", Record: "a\nb\nc\n"}},
+		{name: "a record with paths that lead out, or are no paths, is not believed",
+			before: map[string]string{"a": "x", Record: "../secret\n/etc/passwd\na/../a\n\n.\n" + Record + "\n"}, files: []render.OutputFile{file("b", "1")},
+			want: "1 files written, 0 unchanged", after: map[string]string{"a": "x", "b": "1", Record: "b\n"}},
+		{name: "a directory where a file must go, after others were swapped in", before: map[string]string{"a": "0", "m/": "", "z": "0", Record: "a\nm\nz\n"},
+			files: []render.OutputFile{file("a", "1"), file("b/c/d", "2"), file("m", "3")}, err: "is a directory"},
+		{name: "a file where a directory must go", before: map[string]string{"a": "0", "n": "x", Record: "a\n"},
+			files: []render.OutputFile{file("a", "1"), file("n/o", "2")}, err: "not a directory"},
 		{name: "a path that leads out", files: []render.OutputFile{file("../a", "1")}, err: "is not a path of a file"},
 		{name: "an absolute path", files: []render.OutputFile{file("/a", "1")}, err: "is not a path of a file"},
 		{name: "a path that would be two in the record", files: []render.OutputFile{file("a\nb", "1")}, err: "is not a path of a file"},
@@ -209,9 +157,7 @@ func TestWriteStaysInside(t *testing.T) {
 			lay(t, top, map[string]string{"outside/secret": "x", "out/" + Record: tt.record})
 			testkit.Must(t, os.Symlink("../outside", filepath.Join(top, "out/link")))
 			_, err := Dir{Path: filepath.Join(top, "out"), Overwrite: true}.Write(tt.files)
-			if (err != nil) != tt.fails {
-				t.Errorf("error %v, want one: %t", err, tt.fails)
-			}
+			testkit.Equal(testkit.In(t, err), tt.fails, err != nil)
 			testkit.Equal(t, map[string]string{"secret": "x"}, snapshot(t, filepath.Join(top, "outside")))
 		})
 	}
@@ -219,16 +165,14 @@ func TestWriteStaysInside(t *testing.T) {
 
 func TestWriteLeavesEqualFilesAlone(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
-	if _, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "1")}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "1")})
+	testkit.Must(t, err)
 	old := time.Unix(1e9, 0)
 	for _, name := range []string{"a", "b"} {
 		testkit.Must(t, os.Chtimes(filepath.Join(dir.Path, name), old, old))
 	}
-	if _, err := dir.Write([]render.OutputFile{file("a", "1"), file("b", "2")}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = dir.Write([]render.OutputFile{file("a", "1"), file("b", "2")})
+	testkit.Must(t, err)
 	for name, same := range map[string]bool{"a": true, "b": false} {
 		info, err := os.Stat(filepath.Join(dir.Path, name))
 		testkit.Must(t, err)
@@ -261,20 +205,16 @@ func TestStagesOfOthers(t *testing.T) {
 	write := func() {
 		t.Helper()
 		os.Remove(filepath.Join(dir, "a"))
-		if _, err := (Dir{Path: dir}).Write([]render.OutputFile{{Path: "a", Data: []byte("a\n")}}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := (Dir{Path: dir}).Write([]render.OutputFile{{Path: "a", Data: []byte("a\n")}})
+		testkit.Must(t, err)
 	}
 	write()
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("it stays: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(used, "0.new")); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(left)
+	testkit.Is(t, err, fs.ErrNotExist)
+	_, err = os.Stat(filepath.Join(used, "0.new"))
+	testkit.Check(t, err)
 	inUse.Close()
 	write()
-	if _, err := os.Stat(used); !os.IsNotExist(err) {
-		t.Errorf("it stays: %v", err)
-	}
+	_, err = os.Stat(used)
+	testkit.Is(t, err, fs.ErrNotExist)
 }
