@@ -77,17 +77,14 @@ func TestDecodeValues(t *testing.T) {
 		{"bool of YAML 1.1", "on: yes\n", sample{On: true}},
 		{"null is absent", "count: null\nmain: ~\nversion:\nhosts:\n", sample{}},
 		{"empty address is absent", "main: {address: ''}\n", sample{Main: &host{}}},
-		{"addresses", "apiVIPs: [10.0.0.1, 'fd00::1']\n", sample{
-			VIPs: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}}},
+		{"addresses", "apiVIPs: [10.0.0.1, 'fd00::1']\n", sample{VIPs: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}}},
 		{"own type", "level: low\n", sample{Level: "low"}},
 		{"map", "labels: {a: b, 1: 2}\n", sample{Labels: map[string]string{"a": "b", "1": "2"}}},
-		{"alias", "main: &h {name: a}\nhosts: [*h, *h]\n", sample{
-			Main: &host{Name: "a"}, Hosts: []host{{Name: "a"}, {Name: "a"}}}},
+		{"alias", "main: &h {name: a}\nhosts: [*h, *h]\n", sample{Main: &host{Name: "a"}, Hosts: []host{{Name: "a"}, {Name: "a"}}}},
 		{"merge", "main: &h {name: a, address: 10.0.0.1}\nhosts:\n- <<: *h\n  name: b\n", sample{
 			Main:  &host{"a", netip.MustParseAddr("10.0.0.1")},
 			Hosts: []host{{"b", netip.MustParseAddr("10.0.0.1")}}}},
-		{"merge of several", "hosts:\n- <<: [{name: a}, {name: b, address: 10.0.0.2}]\n", sample{
-			Hosts: []host{{"a", netip.MustParseAddr("10.0.0.2")}}}},
+		{"merge of several", "hosts:\n- <<: [{name: a}, {name: b, address: 10.0.0.2}]\n", sample{Hosts: []host{{"a", netip.MustParseAddr("10.0.0.2")}}}},
 		{"carriage returns", "version: a\r\ncount: 1\r\n", sample{Version: "a", Count: pointer(1)}},
 		{"tab before a comment", "version: a\t# why\n", sample{Version: "a"}},
 		{"marks", "---\nversion: a\n...\n---\n", sample{Version: "a"}},
@@ -95,57 +92,45 @@ func TestDecodeValues(t *testing.T) {
 		{"unknown fields", "secret: [[[]]]\n", sample{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			doc, problems := source.Parse("f.yaml", []byte(test.in))
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
 			var got sample
-			testkit.Empty(t, doc.Decode(&got))
+			testkit.Empty(t, parse(t, test.in).Decode(&got))
 			testkit.Equal(t, test.want, got, compare)
 		})
 	}
 }
 
+// parse parses a file that has no problem.
+func parse(t *testing.T, text string) *source.Document {
+	t.Helper()
+	doc, problems := source.Parse("f.yaml", []byte(text))
+	testkit.Empty(t, problems)
+	return doc
+}
+
 func TestDecodeProblems(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"list for text", "version: [a]\n",
-			"f.yaml:1:1: error: version: found a list, expected text [wrong-type]\n"},
-		{"mapping for list", "apiVIPs: {a: b}\n",
-			"f.yaml:1:1: error: apiVIPs: found a mapping, expected a list [wrong-type]\n"},
-		{"text for list", "apiVIPs: 10.0.0.1\n",
-			"f.yaml:1:10: error: apiVIPs: found text, expected a list (write \"- 10.0.0.1\") [wrong-type]\n"},
-		{"number for map", "labels: 3\n",
-			"f.yaml:1:9: error: labels: found a number, expected a mapping [wrong-type]\n"},
-		{"text for number", "count: three\n",
-			"f.yaml:1:8: error: count: found the text \"three\", expected a whole number [wrong-type]\n"},
-		{"too large", "small: 256\n",
-			"f.yaml:1:8: error: small: found \"256\", expected a whole number from 0 to 255 [bad-value]\n"},
-		{"negative", "small: -1\n",
-			"f.yaml:1:8: error: small: found \"-1\", expected a whole number from 0 to 255 [bad-value]\n"},
+		{"list for text", "version: [a]\n", "f.yaml:1:1: error: version: found a list, expected text [wrong-type]\n"},
+		{"mapping for list", "apiVIPs: {a: b}\n", "f.yaml:1:1: error: apiVIPs: found a mapping, expected a list [wrong-type]\n"},
+		{"text for list", "apiVIPs: 10.0.0.1\n", "f.yaml:1:10: error: apiVIPs: found text, expected a list (write \"- 10.0.0.1\") [wrong-type]\n"},
+		{"number for map", "labels: 3\n", "f.yaml:1:9: error: labels: found a number, expected a mapping [wrong-type]\n"},
+		{"text for number", "count: three\n", "f.yaml:1:8: error: count: found the text \"three\", expected a whole number [wrong-type]\n"},
+		{"too large", "small: 256\n", "f.yaml:1:8: error: small: found \"256\", expected a whole number from 0 to 255 [bad-value]\n"},
+		{"negative", "small: -1\n", "f.yaml:1:8: error: small: found \"-1\", expected a whole number from 0 to 255 [bad-value]\n"},
 		{"beyond 64 bits", "count: 99999999999999999999\n",
 			"f.yaml:1:8: error: count: found the number \"99999999999999999999\", expected a whole number [wrong-type]\n"},
-		{"text for bool", "on: maybe\n",
-			"f.yaml:1:5: error: on: found the text \"maybe\", expected true or false [wrong-type]\n"},
-		{"bool for text", "version: no\n",
-			"f.yaml:1:10: error: version: found the bool \"no\", expected text (quote it if it is text: \"no\") [wrong-type]\n"},
-		{"tag", "version: !vault abc\n",
-			"f.yaml:1:10: error: version: found a value with a tag, expected text [wrong-type]\n"},
-		{"bad address", "apiVIPs:\n- 10.0.0.1\n- 10.0.0.256\n",
-			"f.yaml:3:3: error: apiVIPs[1]: found \"10.0.0.256\", expected an IP address [bad-address]\n"},
+		{"text for bool", "on: maybe\n", "f.yaml:1:5: error: on: found the text \"maybe\", expected true or false [wrong-type]\n"},
+		{"bool for text", "version: no\n", "f.yaml:1:10: error: version: found the bool \"no\", expected text (quote it if it is text: \"no\") [wrong-type]\n"},
+		{"tag", "version: !vault abc\n", "f.yaml:1:10: error: version: found a value with a tag, expected text [wrong-type]\n"},
+		{"bad address", "apiVIPs:\n- 10.0.0.1\n- 10.0.0.256\n", "f.yaml:3:3: error: apiVIPs[1]: found \"10.0.0.256\", expected an IP address [bad-address]\n"},
 		{"bool address", "main: {address: true}\n",
 			"f.yaml:1:17: error: main.address: found the bool \"true\", expected an IP address (quote it if it is text: \"true\") [wrong-type]\n"},
-		{"null item", "apiVIPs:\n-\n",
-			"f.yaml:2:2: error: apiVIPs[0]: found nothing, expected an IP address [wrong-type]\n"},
-		{"bad network", "network: 10.0.0.0\n",
-			"f.yaml:1:10: error: network: found \"10.0.0.0\", expected a network, such as 192.0.2.0/24 [bad-network]\n"},
-		{"bad own type", "level: middle\n",
-			"f.yaml:1:8: error: level: found \"middle\", expected low or high [bad-value]\n"},
-		{"hostile text", "level: \"a\\nb\\e[31m\\u202e\"\n",
-			"f.yaml:1:8: error: level: found \"a\\nb\\x1b[31m\\u202e\", expected low or high [bad-value]\n"},
+		{"null item", "apiVIPs:\n-\n", "f.yaml:2:2: error: apiVIPs[0]: found nothing, expected an IP address [wrong-type]\n"},
+		{"bad network", "network: 10.0.0.0\n", "f.yaml:1:10: error: network: found \"10.0.0.0\", expected a network, such as 192.0.2.0/24 [bad-network]\n"},
+		{"bad own type", "level: middle\n", "f.yaml:1:8: error: level: found \"middle\", expected low or high [bad-value]\n"},
+		{"hostile text", "level: \"a\\nb\\e[31m\\u202e\"\n", "f.yaml:1:8: error: level: found \"a\\nb\\x1b[31m\\u202e\", expected low or high [bad-value]\n"},
 		{"long text", "level: " + strings.Repeat("ü", 90) + "\n",
 			"f.yaml:1:8: error: level: found \"" + strings.Repeat("ü", 80) + "\"..., expected low or high [bad-value]\n"},
-		{"map value", "labels:\n  example.com/rack: []\n",
-			"f.yaml:2:3: error: labels[\"example.com/rack\"]: found a list, expected text [wrong-type]\n"},
+		{"map value", "labels:\n  example.com/rack: []\n", "f.yaml:2:3: error: labels[\"example.com/rack\"]: found a list, expected text [wrong-type]\n"},
 		{"duplicate key of a map", "labels:\n  a: x\n  a: y\n",
 			"f.yaml:3:3: error: labels.a: found \"a\" for the second time (first on line 2) [duplicate-key]\n"},
 		{"duplicate unknown key", "main:\n  hunter2: a\n  hunter2: b\n",
@@ -153,41 +138,33 @@ func TestDecodeProblems(t *testing.T) {
 		{"duplicate key where nobody looks", "other:\n  a: 1\n  a: 2\n", ""},
 		{"other case", "main:\n  Address: 10.0.0.1\n",
 			"f.yaml:2:3: warning: main.Address: found \"Address\", expected \"address\" (it was read as that, as OpenShift's installer does) [unknown-field]\n"},
-		{"merge of text", "main:\n  <<: hunter2\n",
-			"f.yaml:2:7: error: main: found text, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
+		{"merge of text", "main:\n  <<: hunter2\n", "f.yaml:2:7: error: main: found text, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
 		{"merge of nothing at the end of the file", "main:\n  ? <<",
 			"f.yaml:2:5: error: main: found nothing, expected a mapping, or a list of mappings, to merge [wrong-type]\n"},
 		{"problem behind an alias", "x: &a\n  address: q\nhosts:\n- *a\n",
 			"f.yaml:2:12: error: hosts[0].address: found \"q\", expected an IP address [bad-address]\n"},
-		{"not a mapping", "- a\n",
-			"f.yaml:1:1: error: found a list, expected a mapping [wrong-type]\n"},
+		{"not a mapping", "- a\n", "f.yaml:1:1: error: found a list, expected a mapping [wrong-type]\n"},
 		{"every problem", "count: a\nhosts:\n- address: b\n- address: c\n",
 			"f.yaml:1:8: error: count: found the text \"a\", expected a whole number [wrong-type]\n" +
 				"f.yaml:3:12: error: hosts[0].address: found \"b\", expected an IP address [bad-address]\n" +
 				"f.yaml:4:12: error: hosts[1].address: found \"c\", expected an IP address [bad-address]\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			doc, problems := source.Parse("f.yaml", []byte(test.in))
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
-			testkit.Equal(t, test.want, lines(doc.Decode(&sample{})))
+			testkit.Equal(t, test.want, lines(parse(t, test.in).Decode(&sample{})))
 		})
 	}
 }
 
 // Overlays set mappings without keys as well, and a later one replaces values of an earlier one.
 func TestOverlay(t *testing.T) {
-	doc, problems := source.Parse("f.yaml", []byte(`over: '{"main": {}, "labels": {"a": "b"}}'
+	doc := parse(t, `over: '{"main": {}, "labels": {"a": "b"}}'
 again: '{"labels": {"a": "c"}}'
 list: '[1]'
 broken: '{'
-`))
+`)
 	v := source.NewView(doc, "")
 	var got sample
-	if problems = slices.Concat(problems, v.Overlay(doc, "over"), v.Overlay(doc, "again"), v.Document().Decode(&got)); len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	testkit.Empty(t, slices.Concat(v.Overlay(doc, "over"), v.Overlay(doc, "again"), v.Document().Decode(&got)))
 	testkit.Equal(t, sample{Main: &host{}, Labels: map[string]string{"a": "c"}}, got, compare)
 	for _, field := range []string{"list", "broken"} {
 		if list := v.Overlay(doc, field); len(list) != 1 || list[0].Field != field || list[0].Code != problem.Syntax {
@@ -199,29 +176,22 @@ broken: '{'
 func TestDecodeStrict(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
 		{"known", "version: a\nkind: b\n", ""},
-		{"typing mistake", "vresion: hunter2\n",
-			"f.yaml:1:1: error: vresion: found \"vresion\" (did you mean \"version\"?) [unknown-field]\n"},
-		{"other case", "apivips: []\n",
-			"f.yaml:1:1: error: apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
+		{"typing mistake", "vresion: hunter2\n", "f.yaml:1:1: error: vresion: found \"vresion\" (did you mean \"version\"?) [unknown-field]\n"},
+		{"other case", "apivips: []\n", "f.yaml:1:1: error: apivips: found \"apivips\" (did you mean \"apiVIPs\"?) [unknown-field]\n"},
 		{"nothing near", "main:\n  pullSecret: hunter2\n",
 			"f.yaml:2:3: error: main.pullSecret: found \"pullSecret\", expected one of address, name [unknown-field]\n"},
 		{"strange key", "main:\n  \"a\\nb\": hunter2\n",
 			"f.yaml:2:3: error: main[\"a\\nb\"]: found \"a\\nb\", expected one of address, name [unknown-field]\n"},
-		{"empty key", "main: {'': a}\n",
-			"f.yaml:1:8: error: main[\"\"]: found \"\", expected one of address, name [unknown-field]\n"},
+		{"empty key", "main: {'': a}\n", "f.yaml:1:8: error: main[\"\"]: found \"\", expected one of address, name [unknown-field]\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			doc, problems := source.Parse("f.yaml", []byte(test.in))
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
-			testkit.Equal(t, test.want, lines(doc.DecodeStrict(&sample{})))
+			testkit.Equal(t, test.want, lines(parse(t, test.in).DecodeStrict(&sample{})))
 		})
 	}
 }
 
 func TestPosition(t *testing.T) {
-	doc, problems := source.Parse("f.yaml", []byte(`
+	doc := parse(t, `
 top:
   list:
   - name: a
@@ -233,45 +203,26 @@ top:
 alias: *odd
 merged:
   <<: *odd
-`))
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+`)
 	for _, test := range []struct {
 		field        string
 		line, column int
 		has          bool
 	}{
-		{"", 2, 1, true},
-		{"top", 2, 1, true},
-		{"top.list", 3, 3, true},
-		{"top.list[0]", 4, 5, true},
-		{"top.list[0].name", 4, 11, true},
-		{"top.list[0].empty", 5, 5, false},
-		{"top.list[1].name", 6, 11, true},
-		{"top.list[2].name", 3, 3, false},
-		{"top.list[x]", 3, 3, true},
-		{"top.list.name", 3, 3, false},
-		{"top.flow[1]", 7, 13, true},
-		{"top.missing.deeper", 2, 1, false},
-		{`top["odd key"].deep`, 9, 11, true},
-		{"alias.deep", 9, 11, true},
-		{"merged.deep", 9, 11, true},
-		{"missing", 2, 1, false},
+		{"", 2, 1, true}, {"top", 2, 1, true}, {"top.list", 3, 3, true}, {"top.list[0]", 4, 5, true},
+		{"top.list[0].name", 4, 11, true}, {"top.list[0].empty", 5, 5, false}, {"top.list[1].name", 6, 11, true},
+		{"top.list[2].name", 3, 3, false}, {"top.list[x]", 3, 3, true}, {"top.list.name", 3, 3, false},
+		{"top.flow[1]", 7, 13, true}, {"top.missing.deeper", 2, 1, false}, {`top["odd key"].deep`, 9, 11, true},
+		{"alias.deep", 9, 11, true}, {"merged.deep", 9, 11, true}, {"missing", 2, 1, false},
 	} {
 		line, column := doc.Position(test.field)
-		if line != test.line || column != test.column {
-			t.Errorf("Position(%q) = %d:%d, want %d:%d", test.field, line, column, test.line, test.column)
-		}
+		testkit.Equal(testkit.In(t, test.field), [2]int{test.line, test.column}, [2]int{line, column})
 		testkit.Equal(testkit.In(t, test.field), test.has, doc.Has(test.field))
 	}
 }
 
 func TestLocate(t *testing.T) {
-	doc, problems := source.Parse("f.yaml", []byte("a:\n  b: c\n"))
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	doc := parse(t, "a:\n  b: c\n")
 	in := problem.List{
 		{Severity: problem.Error, Code: problem.BadName, Field: "a.b"},
 		{Severity: problem.Error, Code: problem.BadName, Field: "a.b", File: "g.yaml", Line: 9, Column: 9},
@@ -296,25 +247,21 @@ func TestDecodeKnown(t *testing.T) {
 		{"known in another case", "{inner: {name: a, Colour: b}}", ""},
 		{"left alone", "{free: {naem: a}}", ""},
 		{"of a field that is read", "{inner: {nane: a}}",
-			`f:1:10: error: inner.nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
+			`f.yaml:1:10: error: inner.nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
 		{"of another", "{inner: {color: a}}",
-			`f:1:10: warning: inner.color: found "color", expected a field that OpenShift's installer has (did you mean "colour"?) [unknown-field]`},
+			`f.yaml:1:10: warning: inner.color: found "color", expected a field that OpenShift's installer has (did you mean "colour"?) [unknown-field]`},
 		{"in a list", "{list: [{name: a}, {nane: a}]}",
-			`f:1:21: error: list[1].nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
+			`f.yaml:1:21: error: list[1].nane: found "nane", expected a field that OpenShift's installer has (did you mean "name"?) [unknown-field]`},
 		{"of the wrong mapping, read", "{inner: {}, name: a}",
-			`f:1:13: error: name: found "name", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
+			`f.yaml:1:13: error: name: found "name", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
 		{"of the wrong mapping, not read", "{colour: a}",
-			`f:1:2: warning: colour: found "colour", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
+			`f.yaml:1:2: warning: colour: found "colour", expected a field that OpenShift's installer has (it belongs under inner) [unknown-field]`},
 		{"a secret", "{inner: {hunter2: a}}",
-			`f:1:10: warning: inner: found an unknown field, expected a field that OpenShift's installer has [unknown-field]`},
+			`f.yaml:1:10: warning: inner: found an unknown field, expected a field that OpenShift's installer has [unknown-field]`},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			doc, problems := source.Parse("f", []byte(tt.in))
-			if problems != nil {
-				t.Fatal(problems)
-			}
 			var into outer
-			testkit.Equal(t, tt.want, doc.DecodeKnown(&into, known).Error())
+			testkit.Equal(t, tt.want, parse(t, tt.in).DecodeKnown(&into, known).Error())
 		})
 	}
 }
