@@ -41,9 +41,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		}
 		for f := range at.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(page) {
-				t.Errorf("input.md does not mention %s.%s", path, name)
-			}
+			testkit.Equal(testkit.In(t, "input.md mentions", path, name), true, regexp.MustCompile(`\b`+name+`\b`).MatchString(page))
 			walk(f.Type, path+"."+name)
 		}
 	}
@@ -68,14 +66,10 @@ func TestEveryProblemIsDocumented(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range codes {
 		known[c[1]] = true
-		if !strings.Contains(page, "| `"+c[1]+"` |") {
-			t.Errorf("problems.md has no row for %s", c[1])
-		}
+		testkit.Equal(testkit.In(t, "problems.md has a row for", c[1]), true, strings.Contains(page, "| `"+c[1]+"` |"))
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(page, -1) {
-		if !known[row[1]] {
-			t.Errorf("problems.md: no such code: %s", row[1])
-		}
+		testkit.Equal(testkit.In(t, "the code of problems.md is known:", row[1]), true, known[row[1]])
 	}
 }
 
@@ -87,9 +81,8 @@ func TestFindingsAreDocumented(t *testing.T) {
 		t.Fatalf("%d codes", len(codes))
 	}
 	for _, c := range codes {
-		if !regexp.MustCompile("(?m)^\\|[^|]*`" + c[1] + "`[^|]*\\|").MatchString(page) {
-			t.Errorf("troubleshoot.md has no row for %s", c[1])
-		}
+		row := regexp.MustCompile("(?m)^\\|[^|]*`" + c[1] + "`[^|]*\\|")
+		testkit.Equal(testkit.In(t, "troubleshoot.md has a row for", c[1]), true, row.MatchString(page))
 	}
 }
 
@@ -125,9 +118,7 @@ func TestHardCasesAreListed(t *testing.T) {
 	})
 	testkit.Must(t, err)
 	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(page, -1) {
-		if !tests[m[1]] {
-			t.Errorf("hard-cases.md: no such test: %s", m[1])
-		}
+		testkit.Equal(testkit.In(t, "the test of hard-cases.md exists:", m[1]), true, tests[m[1]])
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|.*\| (.*) \|$`).FindAllStringSubmatch(page, -1) {
 		for item := range strings.SplitSeq(row[2], "; ") {
@@ -138,9 +129,8 @@ func TestHardCasesAreListed(t *testing.T) {
 	}
 	for _, list := range regexp.MustCompile("cases? (`[^;|(]*)").FindAllStringSubmatch(page, -1) {
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(list[1], -1) {
-			if _, err := os.Stat("../golden/cases/" + m[1]); err != nil {
-				t.Errorf("hard-cases.md: no such case: %s", m[1])
-			}
+			_, err := os.Stat("../golden/cases/" + m[1])
+			testkit.Check(testkit.In(t, "hard-cases.md"), err)
 		}
 	}
 }
@@ -156,9 +146,8 @@ func TestPathsMatchCalls(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join("..", row[1], "*.go"))
 		testkit.Must(t, err)
 		function := regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + row[2] + `\(`)
-		if !slices.ContainsFunc(files, func(f string) bool { return function.MatchString(read(t, f)) }) {
-			t.Errorf("architecture.md: no function %s in %s", row[2], row[1])
-		}
+		found := slices.ContainsFunc(files, func(f string) bool { return function.MatchString(read(t, f)) })
+		testkit.Equal(testkit.In(t, "architecture.md: function", row[2], "in", row[1]), true, found)
 	}
 }
 
@@ -230,9 +219,7 @@ func TestJobPages(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, page), -1) {
 			sections = append(sections, m[1])
 		}
-		if want := []string{"Name", "Description", "Configuration", "Metrics", "Health", "Examples", "Bugs"}; !slices.Equal(sections, want) {
-			t.Errorf("%s: sections %q, want %q", page, sections, want)
-		}
+		testkit.Equal(testkit.In(t, page), []string{"Name", "Description", "Configuration", "Metrics", "Health", "Examples", "Bugs"}, sections)
 	}
 }
 
@@ -286,9 +273,7 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	unmarshal(t, "../.github/workflows/ci.yaml", &workflow)
-	if workflow.Permissions["contents"] != "read" || len(workflow.Permissions) != 1 {
-		t.Errorf("permissions: %v", workflow.Permissions)
-	}
+	testkit.Equal(t, map[string]string{"contents": "read"}, workflow.Permissions)
 	job := workflow.Jobs["all"]
 	last := job.Steps[len(job.Steps)-1].Run
 	if info, err := os.Stat(filepath.Join("..", last)); err != nil || info.Mode()&0o111 == 0 {
@@ -298,13 +283,10 @@ func TestWorkflow(t *testing.T) {
 	unmarshal(t, "../.devcontainer/devcontainer.json", &container)
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
 	for _, image := range []string{job.Container.Image, container.Image} {
-		if !strings.HasSuffix(image, "/golang:"+version+"-bookworm") {
-			t.Errorf("image %s, go.mod has Go %s", image, version)
-		}
+		testkit.Equal(testkit.In(t, image, "is of Go", version), true, strings.HasSuffix(image, "/golang:"+version+"-bookworm"))
 	}
-	if !strings.HasSuffix(container.OnCreateCommand, "internal/tools/setup") {
-		t.Errorf("the container is set up by %s", container.OnCreateCommand)
-	}
+	setup := container.OnCreateCommand
+	testkit.Equal(testkit.In(t, "the container is set up by", setup), true, strings.HasSuffix(setup, "internal/tools/setup"))
 }
 
 // TestPublished: the preset for Renovate finds the image in the pages' vipgen.yaml, and the
