@@ -21,9 +21,8 @@ func gzipped(t testing.TB, contents []byte) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(contents); err != nil {
-		t.Fatal(err)
-	}
+	_, err := z.Write(contents)
+	testkit.Must(t, err)
 	testkit.Must(t, z.Close())
 	return "data:;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 }
@@ -55,8 +54,7 @@ func TestDecode(t *testing.T) {
 			{
 				Source: "MachineConfig 99-new", Name: "99-new", Role: "master", IgnitionVersion: "3.2.0",
 				Files: []DecodedFile{{File: File{"/etc/octal", 0o644, []byte("x")}}},
-				Units: []Unit{{Name: "kubelet.service", Enabled: &no, Dropins: []Dropin{{"10-a.conf", "[Service]\n"}}}},
-				Notes: []string{"users: core"},
+				Units: []Unit{{Name: "kubelet.service", Enabled: &no, Dropins: []Dropin{{"10-a.conf", "[Service]\n"}}}}, Notes: []string{"users: core"},
 			},
 			{
 				Source: "MachineConfig 99-kernel", Name: "99-kernel", Role: "infra",

@@ -91,9 +91,8 @@ func TestEncoderRefuses(t *testing.T) {
 			t.Errorf("MachineConfig without %s", name)
 		}
 	}
-	if _, err := NewEncoder(Target{FCOS, "1.7"}).MachineConfig(sample(), sampleMetadata()); err == nil {
-		t.Error("MachineConfig for fcos")
-	}
+	_, err := NewEncoder(Target{FCOS, "1.7"}).MachineConfig(sample(), sampleMetadata())
+	testkit.Fails(testkit.In(t, "MachineConfig for fcos"), err, "")
 }
 
 // wholeTranslation returns the bundle translated by Butane in one step.

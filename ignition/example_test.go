@@ -15,8 +15,7 @@ func ExampleEncoder_MachineConfig() {
 	}
 	encoder := ignition.NewEncoder(target)
 	config, err := encoder.MachineConfig(ignition.Bundle{
-		Role:  "worker",
-		Files: []ignition.File{{Path: "/etc/motd", Mode: 0o644, Contents: []byte("hello\n")}},
+		Role: "worker", Files: []ignition.File{{Path: "/etc/motd", Mode: 0o644, Contents: []byte("hello\n")}},
 	}, ignition.Metadata{Name: "99-worker-motd"})
 	if err != nil {
 		fmt.Println(err)

@@ -14,8 +14,7 @@ import (
 func mergeBundle() Bundle {
 	yes := true
 	return Bundle{
-		Role:  "bootstrap",
-		Files: []File{{"/etc/ours", 0o644, []byte("ours\n")}},
+		Role: "bootstrap", Files: []File{{"/etc/ours", 0o644, []byte("ours\n")}},
 		Units: []Unit{{Name: "ours.service", Enabled: &yes, Contents: "[Service]\n\n[Install]\nWantedBy=a.target\n", Dropins: []Dropin{{"10-ours.conf", "[Unit]\n"}}}},
 	}
 }
@@ -40,8 +39,7 @@ func TestMerge(t *testing.T) {
 		{"unknown fields and exact numbers",
 			`{"ignition":{"version":"3.5.0","new":{"n":12345678901234567890.10}},"storage":{"files":[{"path":"/a<b>&c","extra":1e400}],"luks":[{"name":"r","device":"/dev/x"}]},"future":[1.0]}`,
 			`{"ignition":{"version":"3.5.0","new":{"n":12345678901234567890.10}},"storage":{"files":[{"path":"/a<b>&c","extra":1e400},` + ourFile + `],"luks":[{"name":"r","device":"/dev/x"}]},"systemd":{"units":[` + ourUnit + `]},"future":[1.0]}`},
-		{"all there",
-			`{ "ignition":{"version":"3.2.0"}, "storage":{"files":[` + ourFile + `]},"systemd":{"units":[` + ourUnit + `]}}`, ""},
+		{"all there", `{ "ignition":{"version":"3.2.0"}, "storage":{"files":[` + ourFile + `]},"systemd":{"units":[` + ourUnit + `]}}`, ""},
 		{"there in another encoding",
 			`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/ours","contents":{"source":"data:;base64,b3Vycwo="}}]},"systemd":{"units":[` + ourUnit + `]}}`, ""},
 		{"unit lacks contents, enablement and drop-in",
@@ -143,9 +141,8 @@ func mustHold(t *testing.T, config []byte, b Bundle) {
 	}
 	got := docs[0].Bundle()
 	for _, f := range b.Files {
-		if !slices.ContainsFunc(got.Files, func(g File) bool { return reflect.DeepEqual(f, g) }) {
-			t.Errorf("file %s is not in %s", f.Path, config)
-		}
+		there := slices.ContainsFunc(got.Files, func(g File) bool { return reflect.DeepEqual(f, g) })
+		testkit.Equal(testkit.In(t, "file", f.Path, "is in", config), true, there)
 	}
 	for _, u := range b.Units {
 		i := slices.IndexFunc(got.Units, func(g Unit) bool { return g.Name == u.Name })
@@ -182,9 +179,8 @@ func TestMergeRefuses(t *testing.T) {
 		testkit.Empty(testkit.In(t, tt.name), merged)
 	}
 	twice := Bundle{Files: []File{{Path: "/a"}, {Path: "/a"}}}
-	if _, _, err := Merge([]byte(`{"ignition":{"version":"3.2.0"}}`), twice, NewEncoder(Target{OpenShift, "4.12"}), false); err == nil {
-		t.Error("a bundle with a file twice was merged")
-	}
+	_, _, err := Merge([]byte(`{"ignition":{"version":"3.2.0"}}`), twice, NewEncoder(Target{OpenShift, "4.12"}), false)
+	testkit.Fails(testkit.In(t, "a bundle with a file twice"), err, "")
 }
 
 func FuzzMerge(f *testing.F) {

@@ -90,9 +90,8 @@ func TestPolicyInForce(t *testing.T) {
 	}
 	p := parsePolicy([]byte(object), "")
 	for name, want := range map[string]bool{"/etc/a": true, "/etc/chrony.conf": true, "/etc/containers/policy.json": false} {
-		if _, ok := p.file(name); ok != want {
-			t.Errorf("%s: %t", name, ok)
-		}
+		_, ok := p.file(name)
+		testkit.Equal(testkit.In(t, name), want, ok)
 	}
 }
 
@@ -209,13 +208,9 @@ func TestHardCase50CustomPool(t *testing.T) {
 		// wins: the pool's file is on its nodes; shadowed: diff refuses.
 		wins, shadowed bool
 	}{
-		{"4.12", "50-infra-site", false, false},
-		{"4.14", "50-infra-site", false, false},
-		{"4.14", "99-zz-site", true, true},
-		{"4.15", "50-infra-site", true, true},
-		{"4.18", "50-infra-site", true, true},
-		{"5.2", "50-infra-site", true, true},
-		{"", "50-infra-site", true, true},
+		{"4.12", "50-infra-site", false, false}, {"4.14", "50-infra-site", false, false},
+		{"4.14", "99-zz-site", true, true}, {"4.15", "50-infra-site", true, true},
+		{"4.18", "50-infra-site", true, true}, {"5.2", "50-infra-site", true, true}, {"", "50-infra-site", true, true},
 		{"", "99-zz-site", true, true},
 	} {
 		live := clusterOf(t, vipgens, machineConfig(tt.name, "infra", "", file+"=site"))
@@ -350,15 +345,13 @@ func TestHardCase56OperatorRules(t *testing.T) {
 			if strings.HasPrefix(tt.name, "/") {
 				kind = kindFile
 			}
-			if got, _ := clusterDefaults(release).outcome([]Change{{Kind: kind, Name: tt.name}}); got != want {
-				t.Errorf("%s, release %q: %s, want %s", tt.name, release, got, want)
-			}
+			got, _ := clusterDefaults(release).outcome([]Change{{Kind: kind, Name: tt.name}})
+			testkit.Equal(testkit.In(t, tt.name, release), want, got)
 		}
 	}
 	// A policy implies such a release.
-	if got, _ := parsePolicy([]byte(policyObject), "").outcome([]Change{{Kind: kindFile, Name: "/etc/nmstate/openshift/a.yml"}}); got != Files {
-		t.Errorf("with a policy: %s", got)
-	}
+	got, _ := parsePolicy([]byte(policyObject), "").outcome([]Change{{Kind: kindFile, Name: "/etc/nmstate/openshift/a.yml"}})
+	testkit.Equal(testkit.In(t, "with a policy"), Files, got)
 }
 
 // TestDiffPage: docs/upgrade.md has the same rules as the code.
