@@ -40,8 +40,7 @@ func newBench(t *testing.T, dir string) *bench {
 	b := &bench{t: t}
 	b.Daemon = &Daemon{
 		Process: supervise.Supervisor{
-			Command: supervise.Command{Path: "sleep", Args: []string{"1000"}},
-			Log:     slog.New(slog.NewTextHandler(&b.log, nil)),
+			Command: supervise.Command{Path: "sleep", Args: []string{"1000"}}, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
 		},
 		Conf: filepath.Join(dir, "daemon.conf"),
 		Check: func(_ context.Context, candidate string) error {
@@ -65,6 +64,20 @@ func (b *bench) apply() (bool, error) {
 		testkit.Await(b.t, "the daemon to run", func() bool { return b.Health() == nil })
 	}
 	return changed, err
+}
+
+// applies calls apply, and compares the result.
+func (b *bench) applies(t testing.TB, changed bool, failed error) {
+	t.Helper()
+	got, err := b.apply()
+	testkit.Equal(testkit.In(t, "changed"), changed, got)
+	testkit.Is(t, err, failed)
+}
+
+// file returns the content of the daemon's file.
+func (b *bench) file() string {
+	text, _ := os.ReadFile(b.Conf)
+	return string(text)
 }
 
 func TestApply(t *testing.T) {
@@ -106,31 +119,20 @@ func TestApply(t *testing.T) {
 		if step.disk != "" {
 			testkit.WriteFile(t, b.Conf, []byte(step.disk))
 		}
-		changed, err := b.apply()
-		if changed != step.changed || !errors.Is(err, step.err) {
-			t.Errorf("%s: changed %v, error %v; want %v, %v", step.name, changed, err, step.changed, step.err)
-		}
+		in := testkit.In(t, step.name)
+		b.applies(in, step.changed, step.err)
 		if running := b.Process.PID() != 0; running == step.stopped || b.Wanted() == step.stopped {
 			t.Errorf("%s: it runs: %v, is wanted: %v", step.name, running, b.Wanted())
 		}
-		if got, _ := os.ReadFile(b.Conf); string(got) != step.want {
-			t.Errorf("%s: the file has %q, want %q", step.name, got, step.want)
-		}
-		if b.reloads != step.reloads || b.logged() != step.lines {
-			t.Errorf("%s: %d reloads, %d lines logged; want %d, %d", step.name, b.reloads, b.logged(), step.reloads, step.lines)
-		}
+		testkit.Equal(in, step.want, b.file())
+		testkit.Equal(in, [2]int{step.reloads, step.lines}, [2]int{b.reloads, b.logged()})
 		got := b.Status()
-		if (got.Problem != "") != (step.err != nil) {
-			t.Errorf("%s: problem %q", step.name, got.Problem)
-		}
-		if (got.LastRefusal == nil) != (got.Refused+got.Failed == 0) {
-			t.Errorf("%s: refused: %+v", step.name, got.LastRefusal)
-		}
+		testkit.Equal(in, step.err != nil, got.Problem != "")
+		testkit.Equal(in, got.Refused+got.Failed > 0, got.LastRefusal != nil)
 		got.PID, got.Problem, got.LastReload, got.LastRefusal = 0, "", time.Time{}, nil
-		testkit.Equal(testkit.In(t, step.name), step.status, got)
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(b.Conf), ".*")); len(left) > 0 {
-			t.Errorf("%s: left behind: %v", step.name, left)
-		}
+		testkit.Equal(in, step.status, got)
+		left, _ := filepath.Glob(filepath.Join(filepath.Dir(b.Conf), ".*"))
+		testkit.Empty(in, left)
 	}
 }
 
@@ -144,12 +146,8 @@ func TestApplyChecksLeftovers(t *testing.T) {
 	}{{"one", true, nil}, {"one", true, nil}, {"bad", true, errRefused}} {
 		b := newBench(t, dir)
 		b.text = step.text
-		if changed, err := b.apply(); changed != step.changed || !errors.Is(err, step.err) {
-			t.Errorf("%q: changed %v, error %v", step.text, changed, err)
-		}
-		if got, _ := os.ReadFile(b.Conf); string(got) != "one" {
-			t.Errorf("the file has %q", got)
-		}
+		b.applies(testkit.In(t, step.text), step.changed, step.err)
+		testkit.Equal(t, "one", b.file())
 	}
 }
 
@@ -161,9 +159,7 @@ func TestHardCase27FileTimes(t *testing.T) {
 	for _, year := range []int{1970, 2100} {
 		when := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
 		testkit.Must(t, os.Chtimes(b.Conf, when, when))
-		if changed, err := b.apply(); changed || err != nil {
-			t.Errorf("in %d: changed %v, error %v", year, changed, err)
-		}
+		b.applies(testkit.In(t, "in", year), false, nil)
 	}
 }
 
@@ -171,9 +167,8 @@ func TestApplyEndsWithTheAgent(t *testing.T) {
 	b := newBench(t, t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Check = func(ctx context.Context, _ string) error { cancel(); <-ctx.Done(); return ctx.Err() }
-	if _, err := b.Apply(ctx, Target{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err := b.Apply(ctx, Target{})
+	testkit.Is(t, err, context.Canceled)
 	if b.Status() != (state.Daemon{}) || b.logged() != 0 || b.Wanted() {
 		t.Errorf("counted as a refusal: %+v", b.Status())
 	}
@@ -200,26 +195,17 @@ func TestDiskFaults(t *testing.T) {
 			dir := testkit.SmallDisk(t)
 			b := newBench(t, dir)
 			b.text = "one"
-			if _, err := b.apply(); err != nil {
-				t.Fatal(err)
-			}
+			b.applies(t, true, nil)
 			mend := spoil(t, dir)
 			b.text = strings.Repeat("two", 10_000)
 			for range 2 {
-				if changed, err := b.apply(); changed || !errors.Is(err, errWrite) {
-					t.Fatalf("changed %v, error %v", changed, err)
-				}
+				b.applies(t, false, errWrite)
 			}
-			if got, _ := os.ReadFile(b.Conf); string(got) != "one" || b.reloads != 0 || b.Status().Failed != 1 {
-				t.Errorf("%q, %d reloads, %+v", got, b.reloads, b.Status())
-			}
+			testkit.Equal(t, "one", b.file())
+			testkit.Equal(testkit.In(t, b.Status()), [2]int{0, 1}, [2]int{b.reloads, b.Status().Failed})
 			mend()
-			if changed, err := b.apply(); !changed || err != nil {
-				t.Errorf("after it was mended: changed %v, error %v", changed, err)
-			}
-			if got, _ := os.ReadFile(b.Conf); string(got) != b.text {
-				t.Errorf("after it was mended: %d bytes", len(got))
-			}
+			b.applies(testkit.In(t, "after it was mended"), true, nil)
+			testkit.Equal(t, b.text, b.file())
 		})
 	}
 }
@@ -232,16 +218,12 @@ func TestDaemonIsKeptRunning(t *testing.T) {
 	b.Process.Backoff.Min = time.Millisecond
 	b.Process.After = func(context.Context) error { ended <- struct{}{}; return nil }
 	b.Drain = func() { drained++ }
-	if changed, err := b.apply(); !changed || err != nil {
-		t.Fatal(changed, err)
-	}
+	b.applies(t, true, nil)
 	first := b.Process.PID()
 	testkit.Must(t, b.Process.Signal(unix.SIGKILL))
 	<-ended
 	testkit.Await(t, "a new daemon", func() bool { pid := b.Process.PID(); return pid != 0 && pid != first })
-	if s := b.Status(); s.Restarts != 1 || s.Reloads != 1 {
-		t.Errorf("%+v", s)
-	}
+	testkit.Equal(testkit.In(t, b.Status()), [2]int{1, 1}, [2]int{b.Status().Restarts, b.Status().Reloads})
 	b.Close()
 	if b.Process.PID() != 0 || b.Wanted() || drained != 1 {
 		t.Errorf("closed: process %d, wanted %v, drained %d times", b.Process.PID(), b.Wanted(), drained)

@@ -10,10 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-var timing = Timing{
-	Quiet: 100 * time.Millisecond, MaxDelay: time.Second, MinInterval: 3 * time.Second,
-	RetryMin: 4 * time.Second, RetryMax: 10 * time.Second,
-}
+var timing = Timing{Quiet: 100 * time.Millisecond, MaxDelay: time.Second, MinInterval: 3 * time.Second, RetryMin: 4 * time.Second, RetryMax: 10 * time.Second}
 
 func newDebouncer(apply func(context.Context) (bool, error)) *Debouncer {
 	b := NewDebouncer(apply)
