@@ -69,8 +69,7 @@ func TestHardCase10(t *testing.T) {
 	const v4 = "192.0.2.0/24"
 	const v6 = "2001:db8::/64"
 	for _, tt := range []choice{
-		{"/128 in an advertised network", "2001:db8::2", v6, "2001:db8::10/64 eth0",
-			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64 ra"},
+		{"/128 in an advertised network", "2001:db8::2", v6, "2001:db8::10/64 eth0", "link eth0; addr 2001:db8::10/128; route 2001:db8::/64 ra"},
 		{"/128, narrowest of several advertised networks", "2001:db8::2", v6, "2001:db8::10/64 eth0",
 			"link eth0; addr 2001:db8::10/128; route 2001:db8::/48 ra; route 2001:db8::/64 ra; route 2001:db8::/56 ra"},
 		{"/128, the network is advertised on another link", "2001:db8::2", v6, "2001:db8::10/128 eth0",
@@ -79,8 +78,7 @@ func TestHardCase10(t *testing.T) {
 			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64 via fe80::1 ra; route default6 via fe80::1 ra"},
 		{"/128, the route is an administrator's", "2001:db8::2", v6, "2001:db8::20/64 eth1",
 			"link eth0; addr 2001:db8::10/128; route 2001:db8::/64; link eth1; addr 2001:db8::20/128; route 2001:db8::/64 ra"},
-		{"/32 stays alone", "192.0.2.2", v4, "192.0.2.20/24 eth1",
-			"link eth0; addr 192.0.2.10/32; route 192.0.2.0/24 ra; link eth1; addr 192.0.2.20/24"},
+		{"/32 stays alone", "192.0.2.2", v4, "192.0.2.20/24 eth1", "link eth0; addr 192.0.2.10/32; route 192.0.2.0/24 ra; link eth1; addr 192.0.2.20/24"},
 		{"tentative: waits, although there is another", "2001:db8::2", v6, "no IPv6",
 			"link eth0; addr 2001:db8::10/64 tentative; link eth1; addr 2001:db8:1::10/64; route default6 via fe80::1"},
 		{"tentative on the default route: waits too", "2001:db8::2", v6, "no IPv6",
@@ -88,23 +86,18 @@ func TestHardCase10(t *testing.T) {
 				"addr 2001:db8:2::10/64; route default6 via fe80::1 metric 200"},
 		{"tentative beside one that is not, on the default route", "2001:db8::2", v6, "2001:db8:1::11/64 eth0",
 			"link eth0; addr 2001:db8:1::10/64 tentative; addr 2001:db8:1::11/64; route default6 via fe80::1"},
-		{"tentative beside one that is not", "2001:db8::2", v6, "2001:db8::10/64 eth0",
-			"link eth0; addr 2001:db8::11/64 tentative; addr 2001:db8::10/64"},
+		{"tentative beside one that is not", "2001:db8::2", v6, "2001:db8::10/64 eth0", "link eth0; addr 2001:db8::11/64 tentative; addr 2001:db8::10/64"},
 		{"deprecated, duplicate, temporary", "2001:db8::2", v6, "2001:db8::13/64 eth0",
-			"link eth0; addr 2001:db8::10/64 deprecated; addr 2001:db8::11/64 tentative dadfailed; " +
-				"addr 2001:db8::12/64 temporary; addr 2001:db8::13/64"},
+			"link eth0; addr 2001:db8::10/64 deprecated; addr 2001:db8::11/64 tentative dadfailed; addr 2001:db8::12/64 temporary; addr 2001:db8::13/64"},
 		{"a duplicate is not waited for", "2001:db8::2", v6, "2001:db8:1::10/64 eth1",
-			"link eth0; addr 2001:db8::11/64 tentative dadfailed; link eth1; addr 2001:db8:1::10/64; " +
-				"route default6 via fe80::1"},
+			"link eth0; addr 2001:db8::11/64 tentative dadfailed; link eth1; addr 2001:db8:1::10/64; route default6 via fe80::1"},
 		{"link-local and loopback", "192.0.2.2", v4 + " " + v6, "no IPv4, no IPv6",
-			"link lo loopback; addr 127.0.0.1/8; addr ::1/128; addr 192.0.2.99/32; link eth0; addr fe80::10/64; " +
-				"addr 169.254.1.1/16"},
+			"link lo loopback; addr 127.0.0.1/8; addr ::1/128; addr 192.0.2.99/32; link eth0; addr fe80::10/64; addr 169.254.1.1/16"},
 		{"OVN's fd69::2 on br-ex", "fd00::2", "fd00::/64", "fd00::10/64 br-ex",
 			"link br-ex; addr fd69::2/112; addr fd00::10/64; route default6 via fe80::1 src fd69::2"},
 		{"egress IPs of both networks", "192.0.2.5", v4, "192.0.2.10/24 eth0",
 			"link eth0; addr 192.0.2.11/24 label=eth0ovn; addr 192.0.2.12/24 label=eth0:eip; addr 192.0.2.10/24 label=eth0"},
-		{"an interface whose name ends in ovn", "192.0.2.5", v4, "192.0.2.11/24 eth0ovn",
-			"link eth0ovn; addr 192.0.2.11/24 label=eth0ovn"},
+		{"an interface whose name ends in ovn", "192.0.2.5", v4, "192.0.2.11/24 eth0ovn", "link eth0ovn; addr 192.0.2.11/24 label=eth0ovn"},
 		{"VIPs held by this node", "192.0.2.5 192.0.2.6", v4, "192.0.2.10/24 eth0",
 			"link eth0; addr 192.0.2.5/24; addr 192.0.2.6/32 label=eth0; addr 192.0.2.7/24 label=vip; " +
 				"addr 192.0.2.8/24 label=eth0:vip; addr 192.0.2.10/24"},
@@ -117,22 +110,18 @@ func TestHardCase11(t *testing.T) {
 	const v4 = "192.0.2.0/24"
 	for _, tt := range []choice{
 		{"narrowest of overlapping networks", "10.1.2.5", "10.0.0.0/8", "10.1.2.10/24 eth2",
-			"link eth0; addr 10.0.0.10/8; route default via 10.0.0.1; link eth1; addr 10.1.0.10/16; link eth2; " +
-				"addr 10.1.2.10/24"},
+			"link eth0; addr 10.0.0.10/8; route default via 10.0.0.1; link eth1; addr 10.1.0.10/16; link eth2; addr 10.1.2.10/24"},
 		{"same network twice: the one with the default route", "192.0.2.5", v4, "192.0.2.11/24 eth1",
 			"link eth0; addr 192.0.2.10/24; link eth1; addr 192.0.2.11/24; route default via 192.0.2.1 metric 500"},
-		{"same network twice: by name", "192.0.2.5", v4, "192.0.2.10/24 eth0",
-			"link eth1; addr 192.0.2.11/24; link eth0; addr 192.0.2.10/24"},
-		{"the first VIP decides", "192.0.2.5 198.51.100.5", v4, "192.0.2.10/24 eth1",
-			"link eth0; addr 198.51.100.10/24; link eth1; addr 192.0.2.10/24"},
+		{"same network twice: by name", "192.0.2.5", v4, "192.0.2.10/24 eth0", "link eth1; addr 192.0.2.11/24; link eth0; addr 192.0.2.10/24"},
+		{"the first VIP decides", "192.0.2.5 198.51.100.5", v4, "192.0.2.10/24 eth1", "link eth0; addr 198.51.100.10/24; link eth1; addr 192.0.2.10/24"},
 		{"a later VIP decides", "192.0.2.5 198.51.100.5", v4, "198.51.100.10/24 eth0",
 			"link eth0; addr 198.51.100.10/24; link eth1; addr 203.0.113.10/24; route default via 203.0.113.1"},
 		{"no VIP's network: default route of the lowest metric", "192.0.2.5", v4, "203.0.113.10/24 eth1",
 			"link eth0; addr 198.51.100.10/24; route default via 198.51.100.1 metric 200; link eth1; " +
 				"addr 203.0.113.10/24; route default via 203.0.113.1 metric 100"},
 		{"equal metrics: the older link", "192.0.2.5", v4, "198.51.100.10/24 eth1",
-			"link eth1; addr 198.51.100.10/24; route default via 198.51.100.1; link eth0; addr 203.0.113.10/24; " +
-				"route default via 203.0.113.1"},
+			"link eth1; addr 198.51.100.10/24; route default via 198.51.100.1; link eth0; addr 203.0.113.10/24; route default via 203.0.113.1"},
 		{"default route over a link without an address", "192.0.2.5", v4, "203.0.113.10/24 eth1",
 			"link eth0; route default metric 1; link eth1; addr 203.0.113.10/24; route default via 203.0.113.1 metric 100"},
 		{"a public address before a private one", "192.0.2.5", v4, "203.0.113.10/24 eth0",
@@ -146,30 +135,24 @@ func TestHardCase11(t *testing.T) {
 		{"no address on the family's default route: on the other's", "192.0.2.5", v4, "198.51.100.10/24 eth0",
 			"link eth0; addr 198.51.100.10/24; route default6 via fe80::1"},
 		{"the second family without VIPs: on the interface of the first", "192.0.2.5", v4 + " 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth0",
-			"link eth0; addr 192.0.2.10/24; addr 2001:db8:1::10/64; link eth1; addr 2001:db8:2::10/64; " +
-				"route default6 via fe80::1"},
+			"link eth0; addr 192.0.2.10/24; addr 2001:db8:1::10/64; link eth1; addr 2001:db8:2::10/64; route default6 via fe80::1"},
 		{"the router's network among several", "192.0.2.5", v4, "203.0.113.10/24 eth0",
 			"link eth0; addr 198.51.100.10/24; addr 203.0.113.10/24; route default via 203.0.113.1"},
 		{"family by family", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "198.51.100.10/24 eth0, 2001:db8:1::10/64 eth1",
-			"link eth0; addr 198.51.100.10/24; route default via 198.51.100.1; link eth1; addr 2001:db8:1::10/64; " +
-				"route default6 via fe80::1"},
+			"link eth0; addr 198.51.100.10/24; route default via 198.51.100.1; link eth1; addr 2001:db8:1::10/64; route default6 via fe80::1"},
 		{"one family by VIP, the other by default route", "192.0.2.5 2001:db8::5", "192.0.2.0/24 2001:db8::/64", "192.0.2.10/24 eth0, 2001:db8:1::10/64 eth1",
-			"link eth0; addr 192.0.2.10/24; link eth1; addr 198.51.100.10/24; addr 2001:db8:1::10/64; " +
-				"route default6 via fe80::1"},
+			"link eth0; addr 192.0.2.10/24; link eth1; addr 198.51.100.10/24; addr 2001:db8:1::10/64; route default6 via fe80::1"},
 		{"IPv6 first", "2001:db8::5 192.0.2.5", "2001:db8::/64 192.0.2.0/24", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0",
 			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
-		{"IPv6 alone", "2001:db8::5", "2001:db8::/64", "2001:db8::10/64 eth0",
-			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
+		{"IPv6 alone", "2001:db8::5", "2001:db8::/64", "2001:db8::10/64 eth0", "link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
 		{"two machine networks of one family are one family", "192.0.2.5", "192.0.2.0/24 198.51.100.0/24", "192.0.2.10/24 eth0",
 			"link eth0; addr 192.0.2.10/24"},
-		{"no VIPs and no machine networks", "", "", "192.0.2.10/24 eth0",
-			"link eth0; addr 192.0.2.10/24; route default via 192.0.2.1"},
+		{"no VIPs and no machine networks", "", "", "192.0.2.10/24 eth0", "link eth0; addr 192.0.2.10/24; route default via 192.0.2.1"},
 		{"families of the VIPs, without machine networks", "2001:db8::5 192.0.2.5", "", "2001:db8::10/64 eth0, 192.0.2.10/24 eth0",
 			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64"},
 		{"no default route: the machine network", "192.0.2.5", "192.0.2.0/24 203.0.113.0/24", "203.0.113.10/25 eth1",
 			"link eth0; addr 198.51.100.10/24; link eth1; addr 203.0.113.10/25"},
-		{"nothing fits", "192.0.2.5", v4, "no IPv4",
-			"link eth0; addr 198.51.100.10/24"},
+		{"nothing fits", "192.0.2.5", v4, "no IPv4", "link eth0; addr 198.51.100.10/24"},
 		{"nothing at all", "192.0.2.5", v4, "no IPv4", ""},
 	} {
 		tt.run(t)
@@ -300,8 +283,7 @@ func TestHardCase44(t *testing.T) {
 			"link eth0; addr 192.0.2.10/24; addr 2001:db8::10/64; route default via 192.0.2.1"},
 		{"no subnet of the VIP: the default route", "192.0.2.5", wizard, "198.51.100.10/24 eth1",
 			"link eth0; addr 10.0.1.10/16; link eth1; addr 198.51.100.10/24; route default via 198.51.100.1"},
-		{"neither: waits, although there is one in the machine network", "192.0.2.5", wizard, "no IPv4",
-			"link eth0; addr 10.0.1.10/16"},
+		{"neither: waits, although there is one in the machine network", "192.0.2.5", wizard, "no IPv4", "link eth0; addr 10.0.1.10/16"},
 	} {
 		tt.run(t)
 	}

@@ -54,8 +54,7 @@ func TestWait(t *testing.T) {
 				var logged bytes.Buffer
 				begin := time.Now()
 				w := Waiter{
-					Spec: cluster("", tt.machines),
-					Log:  slog.New(slog.NewTextHandler(&logged, nil)),
+					Spec: cluster("", tt.machines), Log: slog.New(slog.NewTextHandler(&logged, nil)),
 					Read: func() (Snapshot, error) {
 						i := min(int(time.Since(begin)/(10*time.Second)), len(tt.networks)-1)
 						return network(t, tt.networks[i]), nil

@@ -1,7 +1,6 @@
 package nodeip
 
 import (
-	"errors"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -102,26 +101,23 @@ func TestWrite(t *testing.T) {
 func TestWriteWithoutAnAddress(t *testing.T) {
 	root := t.TempDir()
 	for _, c := range []Choice{{}, {Addresses: []Chosen{{Family: ipv4}}}} {
-		if _, err := Write(root, c); !errors.Is(err, errNoAddress) {
-			t.Errorf("error %v, want %v", err, errNoAddress)
-		}
+		_, err := Write(root, c)
+		testkit.Is(t, err, errNoAddress)
 	}
 	testkit.Empty(t, tree(t, root))
 }
 
 func TestWriteToAReadOnlyDisk(t *testing.T) {
 	root := testkit.SmallDisk(t)
-	if _, err := Write(root, chosen("192.0.2.10/24")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Write(root, chosen("192.0.2.10/24"))
+	testkit.Must(t, err)
 	testkit.LockDisk(t, root)
 	before := tree(t, root)
 	if changed, err := Write(root, chosen("192.0.2.10/24")); err != nil || changed != nil {
 		t.Errorf("the same again: changed %v, error %v", changed, err)
 	}
-	if _, err := Write(root, chosen("192.0.2.11/24")); !errors.Is(err, unix.EROFS) {
-		t.Errorf("error %v, want %v", err, unix.EROFS)
-	}
+	_, err = Write(root, chosen("192.0.2.11/24"))
+	testkit.Is(t, err, unix.EROFS)
 	testkit.Equal(t, before, tree(t, root))
 }
 

@@ -32,13 +32,10 @@ const masterLabels = `"node-role.kubernetes.io/control-plane":"","node-role.kube
 
 func testSpec(port int) *v1alpha1.ClusterConfigSpec {
 	return &v1alpha1.ClusterConfigSpec{
-		Domain:          "demo.example.com",
-		LoadBalancer:    v1alpha1.LoadBalancerInCluster,
+		Domain: "demo.example.com", LoadBalancer: v1alpha1.LoadBalancerInCluster,
 		MachineNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")},
-		Groups: []v1alpha1.Group{{
-			Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5"),
-		}},
-		Ports: v1alpha1.Ports{API: port},
+		Groups:          []v1alpha1.Group{{Name: "api", Role: v1alpha1.GroupAPI, VIPs: testkit.Addrs("192.0.2.5", "2001:db8::5")}},
+		Ports:           v1alpha1.Ports{API: port},
 	}
 }
 

@@ -51,9 +51,7 @@ func newHost(t testing.TB, api *apitest.APIServer) *host {
 	h.saved = filepath.Join(h.dir, "nodes.json")
 	h.opts = Options{
 		Node: "master-0", Role: "master",
-		Cluster: &v1alpha1.ClusterConfig{
-			Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(int(api.Addr.Port())),
-		},
+		Cluster:   &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(int(api.Addr.Port()))},
 		StateFile: h.saved,
 		Quiet:     20 * time.Millisecond, MaxDelay: 200 * time.Millisecond,
 	}
@@ -64,8 +62,7 @@ func newHost(t testing.TB, api *apitest.APIServer) *host {
 // rotate replaces the certificate of the node.
 func (h *host) rotate() {
 	h.t.Helper()
-	h.opts.Kubeconfig = apitest.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node,
-		fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
+	h.opts.Kubeconfig = apitest.NodeKubeconfig(h.t, h.dir, h.ca, h.opts.Node, fmt.Sprintf("api-int.demo.example.com:%d", h.opts.Cluster.Spec.Ports.API))
 }
 
 // certificate returns the path of the node's client certificate.
@@ -385,9 +382,8 @@ func TestHardCase19StateOnDisk(t *testing.T) {
 		t.Errorf("from disk: %+v", s)
 	}
 	await(t, h.log, "a failed attempt", func() bool { return h.log.lines("does not answer") > 0 })
-	if after, _ := os.ReadFile(h.saved); string(after) != string(before) {
-		t.Errorf("without the API the state became\n%s", after)
-	}
+	after, _ := os.ReadFile(h.saved)
+	testkit.Equal(t, string(before), string(after))
 	// The API's list wins as soon as it is back.
 	c.api.Delete("/api/v1/nodes/master-1")
 	server.Start()

@@ -20,9 +20,8 @@ func TestAnswers(t *testing.T) {
 	clock := func() time.Duration { return now }
 	writer, reader := d.Answers(value{}), d.Answers(value{})
 	writer.now, reader.now = clock, clock
-	if _, err := reader.Age(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("before the first answer: %v", err)
-	}
+	_, err := reader.Age()
+	testkit.Is(testkit.In(t, "before the first answer"), err, os.ErrNotExist)
 	for _, tt := range []struct {
 		name  string
 		after time.Duration
@@ -79,13 +78,11 @@ func TestAnswersDoNotNotify(t *testing.T) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	testkit.Must(t, err)
 	defer unix.Close(fd)
-	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(d.file(value{}.JobName())), unix.IN_ALL_EVENTS); err != nil {
-		t.Fatal(err)
-	}
+	_, err = unix.InotifyAddWatch(fd, filepath.Dir(d.file(value{}.JobName())), unix.IN_ALL_EVENTS)
+	testkit.Must(t, err)
 	testkit.Must(t, d.Answers(value{}).Record())
-	if n, err := unix.Read(fd, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
-		t.Errorf("%d bytes of events, error %v", n, err)
-	}
+	_, err = unix.Read(fd, make([]byte, 4096))
+	testkit.Is(t, err, unix.EAGAIN)
 }
 
 // Readers neither follow a link nor wait for a FIFO in place of the file.
@@ -94,12 +91,9 @@ func TestAnswersOddFile(t *testing.T) {
 	testkit.Must(t, d.Publish(value{}))
 	a := d.Answers(value{})
 	testkit.Must(t, errors.Join(a.Record(), os.Remove(a.path), os.Symlink("../state.json", a.path)))
-	if err := a.Record(); err == nil {
-		t.Error("a link was followed")
-	}
-	if _, err := a.Age(); err == nil {
-		t.Error("a link was read")
-	}
+	testkit.Fails(testkit.In(t, "a record through a link"), a.Record(), "")
+	_, err := a.Age()
+	testkit.Fails(testkit.In(t, "the age of a link"), err, "")
 }
 
 // hold replaces the file that a job published by another one, locked as by its writer.

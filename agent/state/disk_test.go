@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -54,9 +53,7 @@ func TestHardCase54FullDisk(t *testing.T) {
 	if got, err := Read[long](reader); err != nil || got == nil || got.Text != text {
 		t.Errorf("a longer state: %v, %v", got, err)
 	}
-	if err := writer.Publish(long{strings.Repeat("x", 3*reserve)}); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("error %v", err)
-	}
+	testkit.Is(t, writer.Publish(long{strings.Repeat("x", 3*reserve)}), unix.ENOSPC)
 	awaitAlive(t, reader, changed, false)
 	empty()
 	awaitAlive(t, reader, changed, true)

@@ -86,9 +86,7 @@ func TestPublishAndRead(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(path, "firewall")); len(entries) != 0 || err != nil {
 		t.Errorf("left behind: %v, error %v", entries, err)
 	}
-	if err := writer.Publish(unfit{}); err == nil {
-		t.Error("a function was published")
-	}
+	testkit.Fails(testkit.In(t, "a function"), writer.Publish(unfit{}), "")
 }
 
 // A pod is replaced: the new writer counts, whenever the old one ends.
@@ -220,7 +218,6 @@ func TestWatch(t *testing.T) {
 	cancel()
 	for range changed {
 	}
-	if _, err := (&Dir{path: "/no/such/directory"}).Watch(t.Context(), value{}); err == nil {
-		t.Error("a directory that is not there is watched")
-	}
+	_, err = (&Dir{path: "/no/such/directory"}).Watch(t.Context(), value{})
+	testkit.Fails(testkit.In(t, "a directory that is not there"), err, "")
 }

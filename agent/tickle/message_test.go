@@ -116,9 +116,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		again, err := read(got.encode(message[len(magic)] == 4))
 		testkit.Must(t, err)
-		if !reflect.DeepEqual(got, again) {
-			t.Errorf("%v, then %v", got, again)
-		}
+		testkit.Equal(t, again, got)
 	})
 }
 
@@ -168,9 +166,7 @@ func TestPick(t *testing.T) {
 		"the ingress controller's": {[]netip.Addr{ingress.Address}, Clients{ingress.Address: {443: clients("198.51.100.9:40005")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := pick(open, vips, append(tt.held, own...)); !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("got  %v\nwant %v", got, tt.want)
-			}
+			testkit.Equal(t, tt.want, pick(open, vips, append(tt.held, own...)))
 		})
 	}
 	t.Run("too many", func(t *testing.T) {
