@@ -103,9 +103,8 @@ func TestGoodbye(t *testing.T) {
 		}
 	}
 	for _, rr := range response(r, nil).Answer {
-		if shared := rr.Header().Rrtype == dns.TypePTR; shared == (rr.Header().Class&flush != 0) {
-			t.Errorf("cache-flush bit of %v", rr)
-		}
+		shared := rr.Header().Rrtype == dns.TypePTR
+		testkit.Equal(testkit.In(t, "cache-flush bit of", rr), !shared, rr.Header().Class&flush != 0)
 	}
 	if got := r[0].Header(); got.Ttl != hostTTL || got.Class != dns.ClassINET {
 		t.Errorf("the records themselves were changed: %v", got)
@@ -123,9 +122,7 @@ func TestValidateHost(t *testing.T) {
 	} {
 		testkit.Equal(testkit.In(t, host), want, validateHost(host) == nil)
 	}
-	if err := (&publisher{Host: "a.b"}).run(t.Context()); err == nil {
-		t.Error("a publisher of a.b ran")
-	}
+	testkit.Fails(testkit.In(t, "a publisher of a.b"), (&publisher{Host: "a.b"}).run(t.Context()), "")
 }
 
 func TestConflict(t *testing.T) {
@@ -156,9 +153,7 @@ func TestConflict(t *testing.T) {
 					want = tt.probing
 				}
 				got := mine.conflict(in, former, probing)
-				if (got != nil) != want {
-					t.Errorf("probing %t: conflict %v", probing, got)
-				}
+				testkit.Equal(testkit.In(t, "probing", probing, "conflict", got), want, got != nil)
 				if got != nil && got.Theirs != tt.theirs {
 					t.Errorf("theirs %q", got.Theirs)
 				}

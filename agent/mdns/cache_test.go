@@ -253,9 +253,8 @@ func FuzzPacket(f *testing.F) {
 		c.expire(epoch.Add(time.Minute + maxTTL))
 		testkit.Equal(testkit.In(t, c), 0, len(c.all)+len(c.byID)+len(c.sets)+len(c.senders)+len(c.targets))
 		if r := own.answer(msg); len(r.answers) > 0 {
-			if _, err := pack(response(r.answers, r.extra)); err != nil {
-				t.Error(err)
-			}
+			_, err := pack(response(r.answers, r.extra))
+			testkit.Check(t, err)
 		}
 		own.loses(msg, nil)
 		if e := own.conflict(packet{msg: msg}, nil, true); e != nil && e.Error() == "" {

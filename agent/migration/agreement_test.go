@@ -9,6 +9,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 )
 
 var (
@@ -110,9 +111,7 @@ func TestAgreement(t *testing.T) {
 			if got.agreed != tt.agreed || got.late != tt.late || !strings.Contains(got.waits, tt.waits) || (got.waits == "") != (tt.waits == "") {
 				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
 			}
-			if ready := v.unready == ""; (got.announcement.Ready == fastSettings.String()) != ready {
-				t.Errorf("announces %+v", got.announcement)
-			}
+			testkit.Equal(testkit.In(t, got.announcement), v.unready == "", got.announcement.Ready == fastSettings.String())
 			if text := got.announcement.Encode(); !nodes.ValidVRRPText(text) || text == "" {
 				t.Errorf("%q is not a valid announcement", text)
 			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.announcement.At) || back.Ready != got.announcement.Ready {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/internal/vrrp/listener"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -19,8 +20,7 @@ import (
 func cluster(after time.Duration) Input {
 	in := Input{
 		Now: noon.Add(after), Up: after, Self: "a", Initial: classicSettings, Listed: true,
-		Target: Target{Settings: fastSettings},
-		Peers:  []v1alpha1.Peer{{Name: "b", Addresses: instanceOf(fastSettings).Peers[:1]}},
+		Target: Target{Settings: fastSettings}, Peers: []v1alpha1.Peer{{Name: "b", Addresses: instanceOf(fastSettings).Peers[:1]}},
 		Conf: func(v v1alpha1.VRRPSettings) *keepalived.Conf {
 			return &keepalived.Conf{Instances: []keepalived.Instance{*instanceOf(v)}}
 		},
@@ -203,9 +203,7 @@ func TestMachine(t *testing.T) {
 				if !strings.Contains(fmt.Sprint(got.Log), want.logs) {
 					t.Errorf("step %d: logs %v, want %s", n, got.Log, want.logs)
 				}
-				if got.Counts != (Counts{Migrated: want.migrated, RolledBack: want.back}) {
-					t.Errorf("step %d: %+v, want %d migrated, %d back", n, got.Counts, want.migrated, want.back)
-				}
+				testkit.Equal(testkit.In(t, "step", n), (Counts{Migrated: want.migrated, RolledBack: want.back}), got.Counts)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/templates/keepalived"
 )
@@ -58,14 +59,10 @@ func TestMigrationOrder(t *testing.T) {
 				migrates := func(after time.Duration, received time.Time) bool {
 					s := &migration{from: tt.from, to: tt.to, began: began, migrated: map[string]bool{}}
 					again := s.step(began.Add(after), list, func(string) bool { return holds }, func(string) time.Time { return received })
-					if (again == 0) != s.migrated["demo_API_0"] {
-						t.Errorf("migrated %v, evaluates again in %v", s.migrated, again)
-					}
+					testkit.Equal(testkit.In(t, "evaluates again in", again), again == 0, s.migrated["demo_API_0"])
 					return again == 0
 				}
-				if !migrates(wait, time.Time{}) {
-					t.Errorf("holds %t: it does not migrate after %v", holds, wait)
-				}
+				testkit.Equal(testkit.In(t, "holds", holds, "and migrates after", wait), true, migrates(wait, time.Time{}))
 				if wait > 0 && migrates(wait-time.Millisecond, time.Time{}) {
 					t.Errorf("holds %t: it migrates before %v", holds, wait)
 				}
@@ -85,9 +82,8 @@ func TestLagging(t *testing.T) {
 	began := time.Now()
 	s := &migration{from: classicSettings, to: fastSettings, began: began}
 	for after, want := range map[time.Duration]string{-time.Second: "", time.Second: "", 4900 * time.Millisecond: "", 5100 * time.Millisecond: "demo_API_0"} {
-		if got := s.lagging(list, func(string) time.Time { return began.Add(after) }); got != want {
-			t.Errorf("an advert with the old settings after %v: %q, want %q", after, got, want)
-		}
+		got := s.lagging(list, func(string) time.Time { return began.Add(after) })
+		testkit.Equal(testkit.In(t, "an advert with the old settings after", after), want, got)
 	}
 }
 

@@ -38,9 +38,8 @@ func machineConfig(t testing.TB, name, role string, files map[string][]byte) map
 		case 2:
 			var b bytes.Buffer
 			w := gzip.NewWriter(&b)
-			if _, err := w.Write(files[p]); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Write(files[p])
+			testkit.Must(t, err)
 			testkit.Must(t, w.Close())
 			contents["compression"], contents["source"] = "gzip", "data:;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
 		}
@@ -105,9 +104,7 @@ func TestMachineConfigs(t *testing.T) {
 					text = append(text, l.What)
 				}
 				for _, l := range want.Lost {
-					if !slices.Contains(text, l.What) {
-						t.Errorf("not listed: %s", l.What)
-					}
+					testkit.Equal(testkit.In(t, "listed:", l.What), true, slices.Contains(text, l.What))
 				}
 			})
 		}
@@ -257,9 +254,7 @@ func TestTiming(t *testing.T) {
 	} {
 		r := read(t, changed(t, "arbiter", "arbiter-0/etc/keepalived/keepalived.conf", tt.old, tt.new), importer.Given{})
 		testkit.Contains(testkit.In(t, tt.new), string(r.VIPConfig), tt.want)
-		if c := load(t, r); c.Config.Spec.VRRP.Start != nil {
-			t.Errorf("%q: starts with %+v", tt.new, c.Config.Spec.VRRP.Start)
-		}
+		testkit.Equal(testkit.In(t, tt.new), nil, load(t, r).Config.Spec.VRRP.Start)
 	}
 }
 
