@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,17 +33,14 @@ func TestLastGoodCluster(t *testing.T) {
 	domain := config.Spec.Domain
 	dir := t.TempDir()
 	s, log := source(t, dir)
-	if f, err := s.Facts(); err == nil {
-		t.Fatalf("%+v without a cluster.yaml", f)
-	}
+	_, err = s.Facts()
+	testkit.Fails(t, err, "")
 	testkit.WriteFile(t, s.ClusterConfig, good)
 	load := func(problem bool) *v1alpha1.ClusterConfig {
 		t.Helper()
 		f, err := s.Facts()
 		testkit.Must(t, err)
-		if (s.Problem() != "") != problem {
-			t.Errorf("problem %q", s.Problem())
-		}
+		testkit.Equal(testkit.In(t, s.Problem()), problem, s.Problem() != "")
 		return f.Cluster
 	}
 	first := load(false)
@@ -62,15 +58,11 @@ func TestLastGoodCluster(t *testing.T) {
 	expectLogged(t, log, "cluster.yaml missing: there is no earlier one to use", "cluster.yaml valid", "cluster.yaml invalid: the last valid one stays in use")
 
 	s, log = source(t, dir) // restarted
-	if got := load(true); got.Metadata.Name != first.Metadata.Name {
-		t.Errorf("cluster %q", got.Metadata.Name)
-	}
+	testkit.Equal(t, first.Metadata.Name, load(true).Metadata.Name)
 	changed := bytes.ReplaceAll(good, []byte("192.168.111.5"), []byte("192.168.111.6"))
 	testkit.WriteFile(t, s.ClusterConfig, changed)
 	testkit.Equal(t, "192.168.111.6", load(false).Spec.Groups[0].VIPs[0].String())
-	if data, err := os.ReadFile(s.Kept); err != nil || !bytes.Equal(data, changed) {
-		t.Errorf("the copy: %v:\n%s", err, data)
-	}
+	testkit.Equal(t, string(changed), string(testkit.ReadFile(t, s.Kept)))
 	other := bytes.ReplaceAll(bytes.ReplaceAll(changed, []byte(domain), []byte("other.example.com")), []byte("192.168.111.6"), []byte("192.168.111.7"))
 	testkit.WriteFile(t, s.ClusterConfig, other)
 	testkit.Equal(t, "192.168.111.6", load(true).Spec.Groups[0].VIPs[0].String())
@@ -91,9 +83,8 @@ func TestLastGoodCluster(t *testing.T) {
 
 	s, log = source(t, t.TempDir())
 	testkit.WriteFile(t, s.ClusterConfig, []byte("spec: ["))
-	if f, err := s.Facts(); err == nil {
-		t.Fatalf("%+v with an invalid cluster.yaml alone", f)
-	}
+	_, err = s.Facts()
+	testkit.Fails(t, err, "")
 	expectLogged(t, log, "cluster.yaml invalid: there is no earlier one to use")
 }
 
@@ -106,9 +97,7 @@ func expectLogged(t *testing.T, log *bytes.Buffer, want ...string) {
 	for _, m := range clusterMessage.FindAllStringSubmatch(log.String(), -1) {
 		got = append(got, m[1])
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("logged %q, want %q:\n%s", got, want, log)
-	}
+	testkit.Equal(testkit.In(t, log), want, got)
 }
 
 // A cluster.yaml with thousands of invalid groups fills neither the log nor the job's state.
@@ -125,9 +114,8 @@ func TestManyProblems(t *testing.T) {
 	testkit.Must(t, err)
 	s, log := source(t, t.TempDir())
 	testkit.WriteFile(t, s.ClusterConfig, data)
-	if _, err := s.Facts(); err == nil {
-		t.Fatal("taken")
-	}
+	_, err = s.Facts()
+	testkit.Fails(t, err, "")
 	if n := strings.Count(s.Problem(), "\n"); n != maxProblems || !strings.HasSuffix(s.Problem(), " more problems") {
 		t.Errorf("%d lines, and at the end %q", n+1, s.Problem()[max(0, len(s.Problem())-80):])
 	}
@@ -147,7 +135,5 @@ func TestLaterCluster(t *testing.T) {
 			t.Fatalf("%+v, problem %q, error %v", f, s.Problem(), err)
 		}
 	}
-	if n := strings.Count(log.String(), "spec.later"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, log)
-	}
+	testkit.Equal(testkit.In(t, log), 1, strings.Count(log.String(), "spec.later"))
 }

@@ -160,9 +160,7 @@ func TestForget(t *testing.T) {
 	<-b.changed
 	b.Forget(FactsOf(&ingressGroup)...)
 	<-b.changed
-	if got := b.Facts(); !slices.Equal(got, so(FactAPI)) {
-		t.Errorf("left: %v", got)
-	}
+	testkit.Equal(testkit.In(t, "left"), so(FactAPI), b.Facts())
 }
 
 // TestHardCase45Unready: while no API server is ready, no node loses points for as long as an

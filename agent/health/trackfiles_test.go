@@ -1,7 +1,6 @@
 package health
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,6 +26,14 @@ func readTrack(t *testing.T, dir, name string) string {
 	return string(testkit.ReadFile(t, filepath.Join(dir, name)))
 }
 
+// sets writes a track file, and compares the result.
+func sets(t testing.TB, f *TrackFiles, name string, on, changed bool, failed error) {
+	t.Helper()
+	got, err := f.Set(name, on)
+	testkit.Equal(testkit.In(t, name, on, "changed"), changed, got)
+	testkit.Is(testkit.In(t, name, on), err, failed)
+}
+
 func TestTrackFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run", "track")
 	f := openTerms(t, dir)
@@ -42,17 +49,14 @@ func TestTrackFiles(t *testing.T) {
 		{"ingress-away", false, true, []TrackValue{{"ingress-away", 0}, {"lb-path", 1}}},
 		{"lb-path", false, true, []TrackValue{{"ingress-away", 0}, {"lb-path", 0}}},
 	} {
-		if changed, err := f.Set(step.name, step.on); changed != step.changed || err != nil {
-			t.Errorf("%+v: changed %v, error %v", step, changed, err)
-		}
+		sets(t, f, step.name, step.on, step.changed, nil)
 		testkit.Equal(t, step.want, f.Values())
 		for _, v := range step.want {
 			testkit.Equal(testkit.In(t, step, v.Name), string(rune('0'+v.Value))+"\n", readTrack(t, dir, v.Name))
 		}
 	}
-	if _, err := f.Set("dns", true); err == nil {
-		t.Error("an unannounced term was written")
-	}
+	_, err := f.Set("dns", true)
+	testkit.Fails(testkit.In(t, "an unannounced term"), err, "")
 }
 
 func TestEnsureKeepsValues(t *testing.T) {
@@ -70,9 +74,8 @@ func TestOpenForgetsAnEarlierRun(t *testing.T) {
 	f.Ensure([]vrrp.Term{{Name: "old"}})
 	openTerms(t, dir)
 	testkit.Equal(t, "0\n", readTrack(t, dir, "lb-path"))
-	if _, err := os.Stat(filepath.Join(dir, "old")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file of an earlier run stands: %v", err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "old"))
+	testkit.Is(testkit.In(t, "the file of an earlier run"), err, os.ErrNotExist)
 }
 
 // A disk without space for another file accepts every change of existing ones.
@@ -81,14 +84,10 @@ func TestFullDisk(t *testing.T) {
 	f := openTerms(t, dir)
 	testkit.FillDisk(t, dir)
 	for _, on := range []bool{true, false, true} {
-		if changed, err := f.Set("lb-path", on); !changed || err != nil {
-			t.Errorf("%v: changed %v, error %v", on, changed, err)
-		}
+		sets(t, f, "lb-path", on, true, nil)
 	}
 	testkit.Equal(t, "1\n", readTrack(t, dir, "lb-path"))
-	if err := f.Ensure([]vrrp.Term{{Name: "more"}}); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("one more file: %v", err)
-	}
+	testkit.Is(testkit.In(t, "one more file"), f.Ensure([]vrrp.Term{{Name: "more"}}), unix.ENOSPC)
 }
 
 // A removed file is created again.
@@ -96,9 +95,8 @@ func TestRemoved(t *testing.T) {
 	dir := t.TempDir()
 	f := openTerms(t, dir)
 	testkit.Must(t, os.Remove(filepath.Join(dir, "lb-path")))
-	if changed, err := f.Set("lb-path", true); !changed || err != nil || readTrack(t, dir, "lb-path") != "1\n" {
-		t.Errorf("changed %v, error %v", changed, err)
-	}
+	sets(t, f, "lb-path", true, true, nil)
+	testkit.Equal(t, "1\n", readTrack(t, dir, "lb-path"))
 }
 
 func TestReadOnly(t *testing.T) {
@@ -106,14 +104,11 @@ func TestReadOnly(t *testing.T) {
 	f := openTerms(t, dir)
 	unlock := testkit.LockDisk(t, dir)
 	for range 2 {
-		if changed, err := f.Set("lb-path", true); changed || !errors.Is(err, unix.EROFS) {
-			t.Error(changed, err)
-		}
+		sets(t, f, "lb-path", true, false, unix.EROFS)
 	}
 	unlock()
-	if changed, err := f.Set("lb-path", true); !changed || err != nil || readTrack(t, dir, "lb-path") != "1\n" {
-		t.Errorf("after it was mended: changed %v, error %v", changed, err)
-	}
+	sets(t, f, "lb-path", true, true, nil)
+	testkit.Equal(t, "1\n", readTrack(t, dir, "lb-path"))
 }
 
 // A watcher that starts after a change is notified anyway.
@@ -125,9 +120,8 @@ func TestRepeat(t *testing.T) {
 	testkit.Must(t, err)
 	defer unix.Close(fd)
 	for _, name := range []string{"lb-path", "ingress-away"} {
-		if _, err := unix.InotifyAddWatch(fd, filepath.Join(dir, name), unix.IN_CLOSE_WRITE); err != nil {
-			t.Fatal(err)
-		}
+		_, err := unix.InotifyAddWatch(fd, filepath.Join(dir, name), unix.IN_CLOSE_WRITE)
+		testkit.Must(t, err)
 	}
 	testkit.Must(t, f.Repeat())
 	events := make([]byte, 16*unix.SizeofInotifyEvent)
@@ -142,15 +136,12 @@ func TestWithdraw(t *testing.T) {
 	dir := t.TempDir()
 	f := openTerms(t, dir)
 	for _, name := range []string{"lb-path", "ingress-away"} {
-		if _, err := f.Set(name, name == "lb-path"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := f.Set(name, name == "lb-path")
+		testkit.Must(t, err)
 	}
 	testkit.Must(t, f.Withdraw(trackTerms))
 	for _, name := range []string{"lb-path", "ingress-away"} {
-		if changed, err := f.Set(name, true); changed || err != nil {
-			t.Errorf("%s: changed %v, error %v", name, changed, err)
-		}
+		sets(t, f, name, true, false, nil)
 		testkit.Equal(testkit.In(t, name), "0\n", readTrack(t, dir, name))
 	}
 }

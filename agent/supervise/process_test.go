@@ -116,9 +116,7 @@ func TestStop(t *testing.T) {
 			p.Stop(tt.ctx)
 			testkit.Equal(testkit.In(t, p.Err()), tt.want, exitCode(p.Err()))
 			p.Stop(tt.ctx) // stopping again is harmless
-			if err := p.Signal(syscall.SIGHUP); !errors.Is(err, os.ErrProcessDone) {
-				t.Errorf("signal after the end: %v", err)
-			}
+			testkit.Is(testkit.In(t, "signal after the end"), p.Signal(syscall.SIGHUP), os.ErrProcessDone)
 		})
 	}
 }
@@ -169,13 +167,11 @@ func TestOutput(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err = Output(ctx, "sh", "-c", "sleep 1000 & wait"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a program that hangs: %v", err)
-	}
+	_, err = Output(ctx, "sh", "-c", "sleep 1000 & wait")
+	testkit.Is(testkit.In(t, "a program that hangs"), err, context.DeadlineExceeded)
 	told, end := context.WithCancelCause(t.Context())
 	why := errors.New("no time left")
 	end(why)
-	if _, err = Output(told, "true"); !errors.Is(err, why) {
-		t.Errorf("a program that was not started any more: %v", err)
-	}
+	_, err = Output(told, "true")
+	testkit.Is(testkit.In(t, "a program that was not started any more"), err, why)
 }

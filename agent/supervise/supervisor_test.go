@@ -19,23 +19,14 @@ import (
 func TestBackoff(t *testing.T) {
 	b := Backoff{Min: time.Second, Max: 5 * time.Second, Well: time.Minute}
 	for i, tt := range []struct{ ran, want time.Duration }{
-		{0, time.Second},
-		{0, 2 * time.Second},
-		{59 * time.Second, 4 * time.Second},
-		{0, 5 * time.Second},
-		{0, 5 * time.Second},
-		{time.Minute, time.Second},
-		{0, 2 * time.Second},
+		{0, time.Second}, {0, 2 * time.Second}, {59 * time.Second, 4 * time.Second}, {0, 5 * time.Second},
+		{0, 5 * time.Second}, {time.Minute, time.Second}, {0, 2 * time.Second},
 	} {
 		testkit.Equal(testkit.In(t, i, tt.ran), tt.want, b.next(tt.ran))
 	}
 	at := Backoff{Min: time.Second, Well: time.Minute, AtOnce: true}
 	for i, tt := range []struct{ ran, want time.Duration }{
-		{time.Minute, 0},
-		{0, time.Second},
-		{0, 2 * time.Second},
-		{time.Minute, 0},
-		{0, time.Second},
+		{time.Minute, 0}, {0, time.Second}, {0, 2 * time.Second}, {time.Minute, 0}, {0, time.Second},
 	} {
 		testkit.Equal(testkit.In(t, i, tt.ran), tt.want, at.next(tt.ran))
 	}
@@ -54,9 +45,7 @@ func run(t *testing.T, s *Supervisor) (stop func()) {
 func TestSupervisor(t *testing.T) {
 	var asked atomic.Int32
 	s := &Supervisor{
-		Command: Command{Path: "sleep", Args: []string{"1000"}},
-		Backoff: Backoff{Min: time.Millisecond},
-		Log:     slog.New(slog.DiscardHandler),
+		Command: Command{Path: "sleep", Args: []string{"1000"}}, Backoff: Backoff{Min: time.Millisecond}, Log: slog.New(slog.DiscardHandler),
 		Before: func(context.Context) error {
 			if asked.Add(1) == 1 {
 				return errors.New("not yet")
@@ -64,9 +53,7 @@ func TestSupervisor(t *testing.T) {
 			return nil
 		},
 	}
-	if err := s.Signal(syscall.SIGHUP); !errors.Is(err, ErrNotRunning) {
-		t.Errorf("signal before the start: %v", err)
-	}
+	testkit.Is(testkit.In(t, "signal before the start"), s.Signal(syscall.SIGHUP), ErrNotRunning)
 	stop := run(t, s)
 	testkit.Await(t, "the daemon to start", func() bool { return s.PID() != 0 })
 	first := s.PID()
@@ -100,8 +87,7 @@ func TestEndsAreLoggedOnce(t *testing.T) {
 	var out testkit.Log
 	var starts atomic.Int32
 	s := &Supervisor{
-		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: time.Hour},
-		Log:     slog.New(slog.NewTextHandler(&out, nil)),
+		Backoff: Backoff{Min: time.Millisecond, Max: time.Millisecond, Well: time.Hour}, Log: slog.New(slog.NewTextHandler(&out, nil)),
 		Command: Command{Path: "sh", Args: []string{"-c", `test -e "$0" && exec sleep 1000; exit 7`, filepath.Join(t.TempDir(), "well")}},
 	}
 	s.Before = func(context.Context) error {
@@ -125,8 +111,7 @@ func TestHardCase38AfterTheEnd(t *testing.T) {
 	var starts, ends atomic.Int32
 	s := &Supervisor{
 		Command: Command{Path: "false"}, Log: slog.New(slog.DiscardHandler), Backoff: Backoff{Min: time.Hour},
-		Before: func(context.Context) error { starts.Add(1); return nil },
-		After:  func(context.Context) error { ends.Add(1); return nil },
+		Before: func(context.Context) error { starts.Add(1); return nil }, After: func(context.Context) error { ends.Add(1); return nil },
 	}
 	run(t, s)
 	testkit.Await(t, "the end", func() bool { return ends.Load() == 1 })
