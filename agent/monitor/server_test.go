@@ -127,13 +127,11 @@ func TestHealthAndMetrics(t *testing.T) {
 	why := "haproxy does not run"
 	wrong.Store(&why)
 	r.awaitCode(number, "/healthz", http.StatusServiceUnavailable)
-	if _, body, _ := get(t, "127.0.0.1", number, "/healthz"); body != why+"\n" {
-		t.Errorf("%q", body)
-	}
+	_, body, _ = get(t, "127.0.0.1", number, "/healthz")
+	testkit.Equal(t, why+"\n", body)
 	for path, want := range map[string]int{"/": http.StatusNotFound, "/debug/pprof/": http.StatusNotFound, "/healthz": http.StatusServiceUnavailable} {
-		if code, _, _ := get(t, "127.0.0.1", number, path); code != want {
-			t.Errorf("%s: %d, want %d", path, code, want)
-		}
+		code, _, _ := get(t, "127.0.0.1", number, path)
+		testkit.Equal(testkit.In(t, path), want, code)
 	}
 	r.logged("level=", 1)
 }
@@ -190,22 +188,18 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("%d %v\n%s", code, err, body)
 	}
 	for _, path := range []string{"/healthz", "/", "/debug/pprof/"} {
-		if code, _, err := get(t, "127.0.0.2", number, path); code != http.StatusNotFound {
-			t.Errorf("%s: %d %v", path, code, err)
-		}
+		code, _, _ := get(t, "127.0.0.2", number, path)
+		testkit.Equal(testkit.In(t, path), http.StatusNotFound, code)
 	}
-	if _, _, err := get(t, "127.0.0.3", number, "/metrics"); err == nil {
-		t.Error("another address answers too")
-	}
+	_, _, err := get(t, "127.0.0.3", number, "/metrics")
+	testkit.Fails(testkit.In(t, "another address"), err, "")
 	other := []netip.Addr{netip.MustParseAddr("192.0.2.10")} // not on this machine
 	outside.Store(&other)
 	r.logged("cannot assign requested address", 1)
-	if _, _, err := get(t, "127.0.0.2", number, "/metrics"); err == nil {
-		t.Error("the address of before still answers")
-	}
-	if code, _, err := get(t, "127.0.0.1", number, "/healthz"); code != http.StatusOK {
-		t.Errorf("loopback: %d %v", code, err)
-	}
+	_, _, err = get(t, "127.0.0.2", number, "/metrics")
+	testkit.Fails(testkit.In(t, "the address of before"), err, "")
+	code, _, _ := get(t, "127.0.0.1", number, "/healthz")
+	testkit.Equal(testkit.In(t, "loopback"), http.StatusOK, code)
 	outside.Store(new([]netip.Addr))
 	r.logged("health served", 2)
 }

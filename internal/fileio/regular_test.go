@@ -38,9 +38,7 @@ func TestOpen(t *testing.T) {
 		{at("fifo"), swapped{file: at("file")}, ErrOther},
 	} {
 		f, err := Open(c.root, c.name)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		testkit.Is(testkit.In(t, c.name), err, c.want)
 		if err != nil {
 			continue
 		}

@@ -95,9 +95,8 @@ func TestWriteKeepsOwnerAndLabel(t *testing.T) {
 	label := []byte("system_u:object_r:net_conf_t:s0\x00")
 	// A kernel without SELinux accepts any label, or none at all.
 	labelled := unix.Lsetxattr(path, "security.selinux", label, 0) == nil
-	if _, err := Write(path, []byte("b"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Write(path, []byte("b"), 0o600)
+	testkit.Must(t, err)
 	expect(t, path, "b", 0o644)
 	info, err := os.Stat(path)
 	testkit.Must(t, err)
@@ -118,9 +117,7 @@ func TestInstall(t *testing.T) {
 		write(t, path, data, 0o600) // the next write sets the mode again
 	}
 	err := Install(filepath.Dir(path), strings.NewReader("x"), 0o755)
-	if !errors.Is(err, syscall.EISDIR) {
-		t.Errorf("onto a directory: error %v, want %v", err, syscall.EISDIR)
-	}
+	testkit.Is(testkit.In(t, "onto a directory"), err, syscall.EISDIR)
 }
 
 func TestRemove(t *testing.T) {
@@ -188,9 +185,8 @@ func TestConcurrentWritersNeverMix(t *testing.T) {
 		group.Go(func() {
 			for j := range 20 {
 				line := fmt.Sprintf("%d.%d ", i, j)
-				if _, err := Write(path, []byte(strings.Repeat(line, 500)), 0o644); err != nil {
-					t.Error(err)
-				}
+				_, err := Write(path, []byte(strings.Repeat(line, 500)), 0o644)
+				testkit.Check(t, err)
 				got, err := os.ReadFile(path)
 				if err != nil {
 					t.Error(err)

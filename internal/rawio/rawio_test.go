@@ -2,7 +2,6 @@ package rawio
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -34,9 +33,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("written %d, error %v", n, err)
 		}
 		testkit.Check(t, f.Close())
-		if err := f.Close(); !errors.Is(err, unix.EBADF) {
-			t.Errorf("closed again: %v", err)
-		}
+		testkit.Is(testkit.In(t, "closed again"), f.Close(), unix.EBADF)
 	}
 	f, err := Open(path, unix.O_RDONLY, 0)
 	testkit.Must(t, err)
@@ -45,15 +42,13 @@ func TestFile(t *testing.T) {
 	if n, err := f.Read(p[:]); string(p[:n]) != "otherwords" || err != nil {
 		t.Errorf("read %q, error %v", p[:n], err)
 	}
-	if _, err := f.Write(p[:]); !errors.Is(err, unix.EBADF) {
-		t.Errorf("written to a file opened for reading: %v", err)
-	}
+	_, err = f.Write(p[:])
+	testkit.Is(testkit.In(t, "written to a file opened for reading"), err, unix.EBADF)
 	link := filepath.Join(dir, "link")
 	testkit.Must(t, os.Symlink("file", link))
 	for path, want := range map[string]error{link: unix.ELOOP, filepath.Join(dir, "none"): os.ErrNotExist, "a\x00b": unix.EINVAL} {
-		if _, err := Open(path, unix.O_RDONLY, 0); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", path, err, want)
-		}
+		_, err := Open(path, unix.O_RDONLY, 0)
+		testkit.Is(testkit.In(t, path), err, want)
 	}
 }
 
@@ -94,22 +89,18 @@ func TestConn(t *testing.T) {
 func TestConnFails(t *testing.T) {
 	a, b := pair(t)
 	a.SetDeadline(time.Now().Add(10 * time.Millisecond))
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("nothing came: %v", err)
-	}
+	_, err := a.Read(make([]byte, 1))
+	testkit.Is(testkit.In(t, "nothing came"), err, os.ErrDeadlineExceeded)
 	a.SetDeadline(time.Time{})
 	b.(*net.TCPConn).SetLinger(0)
 	b.Close()
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
-		t.Errorf("the other side reset it: %v", err)
-	}
-	if _, err := a.Write([]byte("word")); !errors.Is(err, unix.EPIPE) {
-		t.Errorf("written after that: %v", err)
-	}
+	_, err = a.Read(make([]byte, 1))
+	testkit.Is(testkit.In(t, "the other side reset it"), err, unix.ECONNRESET)
+	_, err = a.Write([]byte("word"))
+	testkit.Is(testkit.In(t, "written after that"), err, unix.EPIPE)
 	a.Close()
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("read after it was closed: %v", err)
-	}
+	_, err = a.Read(make([]byte, 1))
+	testkit.Is(testkit.In(t, "read after it was closed"), err, net.ErrClosed)
 }
 
 // A connection without a file descriptor is returned unchanged.

@@ -2,7 +2,6 @@ package ticker
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,26 +113,20 @@ func TestTimeout(t *testing.T) {
 			use(t)
 			ended, cancel := WithTimeout(t.Context(), time.Millisecond)
 			<-ended.Done()
-			if err := context.Cause(ended); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("after its time: %v", err)
-			}
+			testkit.Is(testkit.In(t, "after its time"), context.Cause(ended), context.DeadlineExceeded)
 			cancel()
 			long, cancel := WithTimeout(t.Context(), time.Hour)
 			if long.Err() != nil {
 				t.Errorf("before its time: %v", long.Err())
 			}
 			cancel()
-			if err := context.Cause(long); !errors.Is(err, context.Canceled) {
-				t.Errorf("cancelled: %v", err)
-			}
+			testkit.Is(testkit.In(t, "cancelled"), context.Cause(long), context.Canceled)
 			parent, end := context.WithCancel(t.Context())
 			child, cancel := WithTimeout(parent, time.Hour)
 			defer cancel()
 			end()
 			<-child.Done()
-			if err := context.Cause(child); !errors.Is(err, context.Canceled) {
-				t.Errorf("its parent was cancelled: %v", err)
-			}
+			testkit.Is(testkit.In(t, "its parent was cancelled"), context.Cause(child), context.Canceled)
 			cancel()
 			if c := precise.Load(); c != nil {
 				c.nobodyWaits(t)

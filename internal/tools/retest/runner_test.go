@@ -189,9 +189,8 @@ func TestNothingRuns(t *testing.T) {
 	if status, err := run([]string{"-C", dir, "-vet=off", "./..."}, &out); err != nil || status != 1 || !strings.Contains(out.String(), "broken_test.go:3:13: cannot use") {
 		t.Errorf("does not build: status %d, %v\n%s", status, err, out.String())
 	}
-	if _, err := run([]string{"-C", dir, "-v"}, &out); err == nil {
-		t.Error("no package is named, and that is no error")
-	}
+	_, err := run([]string{"-C", dir, "-v"}, &out)
+	testkit.Fails(testkit.In(t, "no package is named"), err, "")
 }
 
 func TestParse(t *testing.T) {
@@ -221,9 +220,7 @@ test-e2e: ; @exec sleep 600
 	cmd := exec.Command("bash", ".ci/run")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env, "MAKEFLAGS=")
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("%v", err)
-	}
+	testkit.Equal(testkit.In(t, err), 1, cmd.ProcessState.ExitCode())
 	return string(out)
 }
 
@@ -234,9 +231,7 @@ func TestContinuousIntegration(t *testing.T) {
 		`\ntested 1\n`, `\nalive\n`, `\n== lint: .* exit status 2\n`, `\n== e2e: CUT OFF after 2 s\n`, `\nparts:\ntest `,
 		`\nlint +\d+ s, .* exit status 2\n`, `\nraces +\d+ s, .* exit status 0\n`, `\ne2e +\d+ s, .* cut off\n`, `\n\d+ s, RED\n$`,
 	} {
-		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
+		testkit.Equal(testkit.In(t, want, "is in", out), true, regexp.MustCompile(want).MatchString(out))
 	}
 	if got := strings.Count(out[strings.Index(out, "\nparts:\n"):], "exit status 0\n"); got != parts(t)-2 {
 		t.Errorf("%d parts are green\n%s", got, out)
