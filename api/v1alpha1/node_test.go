@@ -155,12 +155,10 @@ func TestNodeNetworks(t *testing.T) {
 		interfaces           []Interface
 		want, assumed        string
 	}{
-		{"VIPs inside", "192.0.2.0/24", "192.0.2.5 192.0.2.6", false, nic("192.0.2.10/24"),
-			"192.0.2.0/24", "192.0.2.0/24"},
+		{"VIPs inside", "192.0.2.0/24", "192.0.2.5 192.0.2.6", false, nic("192.0.2.10/24"), "192.0.2.0/24", "192.0.2.0/24"},
 		{"a remote worker, VIPs inside", "192.0.2.0/24 198.51.100.0/24", "192.0.2.5", false, nic("198.51.100.10/25"),
 			"192.0.2.0/24 198.51.100.0/24", "192.0.2.0/24 198.51.100.0/24"},
-		{"VIPs outside: the prefix is the interface's", "10.0.0.0/16", "192.0.2.5 192.0.2.6", false, nic("192.0.3.10/23"),
-			"192.0.2.0/23", "192.0.2.0/24"},
+		{"VIPs outside: the prefix is the interface's", "10.0.0.0/16", "192.0.2.5 192.0.2.6", false, nic("192.0.3.10/23"), "192.0.2.0/23", "192.0.2.0/24"},
 		{"the interface with the VIP's subnet, not that of the default route", "10.0.0.0/16", "192.0.2.5", false,
 			[]Interface{iface("a", true, true, "198.51.100.10/24"), iface("b", false, false, "192.0.2.10/24")},
 			"192.0.2.0/24", "192.0.2.0/24"},
@@ -172,8 +170,7 @@ func TestNodeNetworks(t *testing.T) {
 			"198.51.100.0/24", "192.0.2.0/24"},
 		{"neither: nothing is known yet", "10.0.0.0/16", "192.0.2.5", false, []Interface{iface("a", false, false, "10.0.1.10/24")},
 			"", "192.0.2.0/24"},
-		{"no interface", "10.0.0.0/16", "192.0.2.5", false, nil,
-			"", "192.0.2.0/24"},
+		{"no interface", "10.0.0.0/16", "192.0.2.5", false, nil, "", "192.0.2.0/24"},
 		{"one family outside", "192.0.2.0/24 fd00:10::/48", "192.0.2.5 2001:db8::5", false, nic("192.0.2.10/24", "2001:db8::10/56"),
 			"192.0.2.0/24 2001:db8::/56", "192.0.2.0/24 2001:db8::/64"},
 		{"both outside", "10.0.0.0/16 fd00:10::/48", "192.0.2.5 2001:db8::5 192.0.2.6 2001:db8::6", false, nic("192.0.2.10/24", "2001:db8::10/64", "10.0.1.10/16"),
@@ -182,10 +179,8 @@ func TestNodeNetworks(t *testing.T) {
 			"198.51.100.0/24 192.0.2.0/24", "198.51.100.0/24 192.0.2.0/24"},
 		{"a family without machine networks", "192.0.2.0/24", "192.0.2.5 2001:db8::5", false, nic("192.0.2.10/24", "2001:db8::10/64"),
 			"192.0.2.0/24 2001:db8::/64", "192.0.2.0/24 2001:db8::/64"},
-		{"a load balancer elsewhere", "192.0.2.0/24", "203.0.113.5", true, nic("192.0.2.10/24"),
-			"192.0.2.0/24", "192.0.2.0/24"},
-		{"a load balancer elsewhere, and nodes", "10.0.0.0/16", "203.0.113.5", true, nic("192.0.2.10/24"),
-			"10.0.0.0/16 192.0.2.0/24", "10.0.0.0/16"},
+		{"a load balancer elsewhere", "192.0.2.0/24", "203.0.113.5", true, nic("192.0.2.10/24"), "192.0.2.0/24", "192.0.2.0/24"},
+		{"a load balancer elsewhere, and nodes", "10.0.0.0/16", "203.0.113.5", true, nic("192.0.2.10/24"), "10.0.0.0/16 192.0.2.0/24", "10.0.0.0/16"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := ClusterConfigSpec{LoadBalancer: LoadBalancerInCluster, MachineNetworks: networkList(tt.machines)}

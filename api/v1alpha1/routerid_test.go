@@ -42,9 +42,7 @@ func TestDefault(t *testing.T) {
 	c := &VIPConfig{}
 	c.Default()
 	want := VIPConfigSpec{
-		LoadBalancer: LoadBalancer{Type: LoadBalancerInCluster},
-		VRRP:         VRRP{Profile: ProfileFast, Mode: ModeUnicast},
-		Ports:        DefaultPorts,
+		LoadBalancer: LoadBalancer{Type: LoadBalancerInCluster}, VRRP: VRRP{Profile: ProfileFast, Mode: ModeUnicast}, Ports: DefaultPorts,
 	}
 	testkit.Equal(t, want, c.Spec)
 	c.Spec.Ports = Ports{HAProxy: 1}
@@ -66,18 +64,10 @@ func TestAdvertInterval(t *testing.T) {
 		d       time.Duration
 		ok      bool
 	}{
-		{3, 0, false},
-		{3, -10 * time.Millisecond, false},
-		{3, 9 * time.Millisecond, false},
-		{3, 10 * time.Millisecond, true},
-		{3, 15 * time.Millisecond, false},
-		{3, 40950 * time.Millisecond, true},
-		{3, 40960 * time.Millisecond, false},
-		{2, 999 * time.Millisecond, false},
-		{2, time.Second, true},
-		{2, 1500 * time.Millisecond, false},
-		{2, 255 * time.Second, true},
-		{2, 256 * time.Second, false},
+		{3, 0, false}, {3, -10 * time.Millisecond, false}, {3, 9 * time.Millisecond, false},
+		{3, 10 * time.Millisecond, true}, {3, 15 * time.Millisecond, false}, {3, 40950 * time.Millisecond, true},
+		{3, 40960 * time.Millisecond, false}, {2, 999 * time.Millisecond, false}, {2, time.Second, true},
+		{2, 1500 * time.Millisecond, false}, {2, 255 * time.Second, true}, {2, 256 * time.Second, false},
 	} {
 		testkit.Equal(testkit.In(t, tt.version, tt.d), tt.ok, AdvertInterval(tt.version, tt.d) == "")
 	}
