@@ -140,9 +140,8 @@ func TestSteps(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```(sh|text)\n(.*?)\n```").FindAllStringSubmatch(read(t, adopt.StepsName), -1) {
 		if block[1] == "text" {
 			for want := range strings.SplitSeq(block[2], "\n") {
-				if checked++; !strings.Contains(out, "\n"+want+"\n") {
-					t.Errorf("no line %q in\n%s", want, out)
-				}
+				checked++
+				testkit.Contains(t, out, "\n"+want+"\n")
 			}
 			continue
 		}
@@ -221,9 +220,7 @@ func TestRemove(t *testing.T) {
 	must(t, "render", "demo/install-config.yaml", "--dir", "demo/rendered")
 	lay(t, map[string]string{"split.yaml": live + "---\n" + read(t, "demo/rendered/machineconfigs/99-master-vipgen.yaml") + node("fast/unicast/v3/40ms")})
 	split := exits(t, command.Finding, "remove", "split.yaml").has("SPLIT BRAIN: pool worker runs OpenShift's keepalived, pool master does not receive its advertisements: ").out
-	if !strings.HasSuffix(split, "\nSplit brain: put the deleted MachineConfigs back before anything else.\n") {
-		t.Error(split)
-	}
+	testkit.Equal(testkit.In(t, split), true, strings.HasSuffix(split, "\nSplit brain: put the deleted MachineConfigs back before anything else.\n"))
 	var got struct {
 		MayDelete bool
 		Steps     []struct{ State string }

@@ -113,9 +113,8 @@ func TestConfigMap(t *testing.T) {
 		t.Errorf("-openshift/ +ConfigMap\n%s", diff)
 	}
 	must(t, "render", "clusters/a.yaml", "--format", "configmap", "--dir", "tree", "--kustomization")
-	if text := read(t, "tree/kustomization.yaml"); !strings.HasSuffix(text, "resources:\n- configmaps/vipgen-extra-manifests.yaml\n") {
-		t.Errorf("kustomization.yaml:\n%s", text)
-	}
+	text := read(t, "tree/kustomization.yaml")
+	testkit.Equal(testkit.In(t, text), true, strings.HasSuffix(text, "resources:\n- configmaps/vipgen-extra-manifests.yaml\n"))
 	must(t, "render", "clusters/a.yaml", "--allow-default-image", "--dir", "whole", "--kustomization")
 	testkit.Contains(t, read(t, "whole/kustomization.yaml"), "- machineconfigs/", "- manifests/")
 	if n := len(snapshot(t, "tree")); n != 3 { // and the record
@@ -168,10 +167,9 @@ func TestSiteConfig(t *testing.T) {
 		"configmap":       "found --format configmap, expected --format extra-manifests",
 		"machineconfig":   "",
 	} {
-		code, _, report := run("", "render", "site.yaml", "--format", format)
-		if warned := strings.HasPrefix(report, "site.yaml:13:7: warning: spec.clusters[0].extraManifests.searchPaths: "+want); code != 0 || warned != (want != "") {
-			t.Errorf("%s: exit code %d\n%s", format, code, report)
-		}
+		report := exits(t, command.OK, "render", "site.yaml", "--format", format).report
+		warned := strings.HasPrefix(report, "site.yaml:13:7: warning: spec.clusters[0].extraManifests.searchPaths: "+want)
+		testkit.Equal(testkit.In(t, format, report), want != "", warned)
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -87,9 +86,8 @@ func TestDiff(t *testing.T) {
 	// A file against a file, standard input against a folder.
 	stream := must(t, "render")
 	lay(t, map[string]string{"stream.yaml": stream})
-	if code, out, errOut := run(stream, "diff", "-", "stream.yaml"); code != command.OK {
-		t.Errorf("exit code %d\n%s%s", code, out, errOut)
-	}
+	code, out, errOut := run(stream, "diff", "-", "stream.yaml")
+	testkit.Equal(testkit.In(t, out, errOut), command.OK, code)
 	exits(t, command.Finding, "diff", "a/machineconfigs/99-worker-vipgen.yaml", "b/machineconfigs/99-worker-vipgen.yaml").has("pool worker: reboot")
 	for args, want := range map[string]int{
 		"diff install-config.yaml a": command.Input, "diff a install-config.yaml": command.Input, "diff a": command.Input, "diff a b -o yaml": command.Input,
@@ -162,10 +160,7 @@ func TestDiffWithWhatRuns(t *testing.T) {
 	if len(c.Pools) != 1 || c.Pools[0].Name != "master" || len(c.Replaces) != 1 || c.Replaces[0].Owner != "the operator" || len(c.Shadowed) > 0 {
 		t.Errorf("%+v", c)
 	}
-	code, out, errOut := run("", "diff", "hidden.yaml", "rendered")
-	if code != command.Shadowed || !strings.Contains(errOut, "[shadowed]") || !strings.Contains(out, "shadowed: vipgen's files never reach the node") {
-		t.Errorf("exit code %d\n%s%s", code, out, errOut)
-	}
+	exits(t, command.Shadowed, "diff", "hidden.yaml", "rendered").has("shadowed: vipgen's files never reach the node").reports("[shadowed]")
 	for _, allowed := range []string{keepalived, "99-worker-zz"} {
 		exits(t, command.Finding, "diff", "hidden.yaml", "rendered", "--allow-shadow", allowed)
 	}
@@ -226,9 +221,8 @@ func TestHostileRepository(t *testing.T) {
 				if code, _, errOut := run("", "diff", path, "a"); code == command.OK {
 					t.Errorf("%s: %s", path, errOut)
 				}
-				if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) {
-					t.Fatalf("%s ran the repository's program", path)
-				}
+				_, err := os.Stat(ran)
+				testkit.Is(testkit.In(t, path), err, os.ErrNotExist)
 			}
 			_ = exec.Command("git", "cat-file", "-p", id).Run() // fails: Git fetches nothing
 			if _, err := os.Stat(ran); err != nil {
@@ -258,19 +252,14 @@ func TestRevisionOfBillions(t *testing.T) {
 		}
 		entry = "040000 tree " + made(tree.String(), "mktree")
 	}
-	code, _, errOut := run("", "diff", strings.Fields(entry)[2]+":", ".")
-	if code == command.OK || !strings.Contains(errOut, "MiB: name a folder with fewer files") {
-		t.Errorf("exit code %d\n%s", code, errOut)
-	}
+	exits(t, command.Failed, "diff", strings.Fields(entry)[2]+":", ".").reports("MiB: name a folder with fewer files")
 }
 
 // Links, other repositories and hidden files of a revision are left out.
 func TestListing(t *testing.T) {
 	r := &revision{blobs: map[string]string{}}
 	r.parse("100644 blob aa\tx.yaml\x00100755 blob bb\td/y z.yaml\x00120000 blob cc\tlink.yaml\x00160000 commit dd\tmodule\x00100644 blob ee\t.hidden/x.yaml\x00100644 blob ff\td/.git.yaml\x00")
-	if len(r.blobs) != 2 || r.blobs["x.yaml"] != "aa" || r.blobs["d/y z.yaml"] != "bb" {
-		t.Errorf("%v", r.blobs)
-	}
+	testkit.Equal(t, map[string]string{"x.yaml": "aa", "d/y z.yaml": "bb"}, r.blobs)
 }
 
 func FuzzListing(f *testing.F) {
@@ -310,9 +299,8 @@ func walk(t *testing.T, page, installConfig, vipConfig string) int {
 			lay(t, map[string]string{"vipgen.yaml": vipConfig + strings.TrimPrefix(block[2], "# vipgen.yaml\nspec:\n") + "\n"})
 		case "text":
 			for want := range strings.SplitSeq(block[2], "\n") {
-				if checked++; !strings.Contains(out, want+"\n") {
-					t.Errorf("no %q in\n%s", want, out)
-				}
+				checked++
+				testkit.Contains(t, out, want+"\n")
 			}
 		case "sh":
 			for line := range strings.SplitSeq(block[2], "\n") {
@@ -324,9 +312,8 @@ func walk(t *testing.T, page, installConfig, vipConfig string) int {
 					}
 					lay(t, map[string]string{"install-config.yaml": installConfig})
 				case "vipgen":
-					if out = step(t, words[1:]); strings.Contains(out, "split brain") {
-						t.Errorf("%s\n%s", line, out)
-					}
+					out = step(t, words[1:])
+					testkit.Lacks(testkit.In(t, line), out, "split brain")
 				}
 			}
 		}
@@ -375,9 +362,7 @@ func TestDiffOfClients(t *testing.T) {
 				got = append(got, s.What+": "+text)
 			}
 		}
-		if (len(got) > 0) != (want != nil) {
-			t.Errorf("%s: %q", change, got)
-		}
+		testkit.Equal(testkit.In(t, change, got), want != nil, len(got) > 0)
 		for _, w := range want {
 			what, text, _ := strings.Cut(w, ": ")
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, what+": ") && strings.Contains(s, text) }) {

@@ -100,9 +100,8 @@ func runDocumented(t *testing.T, line string) {
 		standIn(t, objects)
 		program, words = RunLive, words[1:]
 	}
-	if code := program(words, &in, &out, &errOut); code != want {
-		t.Errorf("%s: exit code %d, want %d\n%s", line, code, want, errOut.String())
-	}
+	code := program(words, &in, &out, &errOut)
+	testkit.Equal(testkit.In(t, line, errOut.String()), want, code)
 	if file != "" {
 		testkit.WriteFile(t, file, out.Bytes())
 	}
@@ -227,9 +226,8 @@ func TestReadme(t *testing.T) {
 	t.Chdir("../..")
 	exits(t, command.OK, append(strings.Fields(m[1]), "--dir", filepath.Join(dir, "rendered"))...)
 	for line := range strings.Lines(m[2]) {
-		if _, err := os.Stat(filepath.Join(dir, strings.Fields(line)[0])); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(dir, strings.Fields(line)[0]))
+		testkit.Check(t, err)
 	}
 }
 

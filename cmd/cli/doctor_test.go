@@ -101,12 +101,9 @@ func TestDoctorOfHostileText(t *testing.T) {
 	_, text, _ := run("", "doctor", file)
 	_, page, _ := run("", "doctor", file, "-o", "html")
 	testkit.Contains(t, text, "fails", "<img")
-	if strings.ContainsAny(text, "\x1b\u202e") {
-		t.Errorf("text for a terminal: %q", text)
-	}
-	if strings.ContainsAny(page, "\x1b\u202e") || strings.Contains(page, "<script>a") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script") {
-		t.Errorf("page:\n%s", page)
-	}
+	testkit.Lacks(t, text, "\x1b", "\u202e")
+	testkit.Lacks(t, page, "\x1b", "\u202e", "<script>a", "<img")
+	testkit.Contains(t, page, "&lt;script")
 }
 
 func TestStatus(t *testing.T) {
@@ -131,9 +128,8 @@ No findings, but 2 checks fail (see above).
 	testkit.Equal(t, well, must(t, "status", "nodes"))
 	testkit.Contains(t, must(t, "status", "nodes", "-o", "json"), `"findings": []`)
 	lay(t, map[string]string{"healthy/a.json": `{"node": "a", "mdns": {"name": "a.local", "announced": true}}`})
-	if out := must(t, "status", "healthy"); !strings.HasSuffix(out, "\n\nNothing is wrong.\n") {
-		t.Errorf("got\n%s", out)
-	}
+	out := must(t, "status", "healthy")
+	testkit.Equal(testkit.In(t, out), true, strings.HasSuffix(out, "\n\nNothing is wrong.\n"))
 	lay(t, map[string]string{
 		"bgp/a.json": `{"node": "a", "bgp": {"vips": [{"group": "API", "vip": "198.51.100.5", "announced": true}]}}`,
 		"bgp/b.json": `{"node": "b", "bgp": {"vips": [{"group": "API", "vip": "198.51.100.5", "announced": true, "preference": 1}]}}`,
@@ -146,15 +142,11 @@ No findings, but 2 checks fail (see above).
 		"nodes/worker-3.json": "{\"keepalived\": {\"wan",
 		"more/master-3.json":  `{"node": "master-3", "version": "v1.3.0", "keepalived": {"wanted": true, "pid": 1, "guard": {"inPlace": true}, "instances": [{"name": "demo_API_0\u001b[31m", "vip": "192.0.2.5", "holds": true, "peers": ["192.0.2.1", "192.0.2.2"]}]}}`,
 	})
-	code, out, stderr := run("", "status", "nodes", "more/master-3.json")
-	testkit.Contains(t, out,
+	exits(t, command.Finding, "status", "nodes", "more/master-3.json").cleanly().has(
 		"192.0.2.5  demo_API_0      master-0 68, master-3 0  master-1 68, ", "\nworker-2  -       -  ", "\n4 findings\n  split-brain: 192.0.2.5: master-0, master-3 hold demo_API_0\n",
 		"  versions-differ: agents of several versions: v1.2.0 on master-0, master-1, master-2, worker-0, worker-1; v1.3.0 on master-3\n",
 		"  missing-state: worker-2: ", "  unreadable-state: nodes/worker-3.json cannot be read: unexpected EOF\n",
 	)
-	if code != command.Finding || stderr != "" {
-		t.Errorf("exit code %d\n%s", code, stderr)
-	}
 	var got struct {
 		VIPs     []struct{ Holders []string }
 		Findings []struct{ Code string }
@@ -163,9 +155,7 @@ No findings, but 2 checks fail (see above).
 		t.Errorf("%+v\n%s", got, out)
 	}
 	// Output of a node reaches the terminal as text.
-	if _, out, _ := run("", "status", "more/master-3.json"); strings.Contains(out, "\x1b") || !strings.Contains(out, `demo_API_0\x1b[31m`) {
-		t.Errorf("got %q", out)
-	}
+	exits(t, command.Finding, "status", "more/master-3.json").has(`demo_API_0\x1b[31m`).lacks("\x1b")
 	lay(t, map[string]string{"other.json": `{"hello": 1}`, "none/other.json": `{"hello": 1}`})
 	for args, want := range map[string]int{
 		"status": command.Input, "status no-such": command.Failed, "status other.json": command.Input, "status none": command.Input, "status nodes -o yaml": command.Input,

@@ -21,9 +21,7 @@ func TestPages(t *testing.T) {
 	testkit.Must(t, err)
 	good(t)
 	must(t, "render", "--dir", "a")
-	lay(t, map[string]string{
-		"before.yaml": machineConfigs("1"), "after.yaml": machineConfigs("2"),
-	})
+	lay(t, map[string]string{"before.yaml": machineConfigs("1"), "after.yaml": machineConfigs("2")})
 	for _, tt := range []struct {
 		name, args string
 		code       int
@@ -35,9 +33,8 @@ func TestPages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append(strings.Fields(tt.args), "-o", "html")
 			out := exits(t, tt.code, args...).out
-			if _, again, _ := run("", args...); again != out {
-				t.Error("made again it differs")
-			}
+			_, again, _ := run("", args...)
+			testkit.Equal(testkit.In(t, "made again"), out, again)
 			text := testkit.CheckPage(t, []byte(out))
 			for _, want := range tt.wants {
 				testkit.Contains(t, text, want+"\n")

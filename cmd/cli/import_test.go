@@ -77,9 +77,8 @@ func TestImportRefuses(t *testing.T) {
 	for _, file := range []string{"baremetal/master-0/etc/keepalived/keepalived.conf", "baremetal/master-0/etc/kubernetes/manifests/keepalived.yaml"} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 		testkit.Must(t, err)
-		if _, err := f.WriteString("x {\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = f.WriteString("x {\n")
+		testkit.Must(t, err)
 		f.Close()
 	}
 	lay(t, map[string]string{"full/mine": "mine"})

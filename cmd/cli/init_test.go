@@ -75,10 +75,8 @@ func TestInitRefuses(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		lay(t, map[string]string{"install-config.yaml": goodInstallConfig})
-		code, out, report := run("", append([]string{"init"}, strings.Fields(args)...)...)
-		if code != command.Input || out != "" || input.IsFile(input.VIPConfigName) || !strings.Contains(report, want) {
-			t.Errorf("%s: exit code %d, %q\n%s", args, code, out, report)
-		}
+		exits(t, command.Input, append([]string{"init"}, strings.Fields(args)...)...).silently().reports(want)
+		testkit.Equal(testkit.In(t, args), false, input.IsFile(input.VIPConfigName))
 	}
 }
 

@@ -17,20 +17,15 @@ func TestMigratePlan(t *testing.T) {
 		"from  fast (VRRPv3, 40ms, unicast)", "to    fast (VRRPv3, 40ms, multicast)", "do not answer for 160ms at most", "vipgen diff live.yaml DIR/machineconfigs",
 		"mode: multicast", "99-master-vipgen.mode, 99-worker-vipgen.mode", "vipgen-agent status",
 	)
-	if out := must(t, "migrate", "plan", "--profile", "fast"); !strings.Contains(out, "nothing to do, the input has fast (VRRPv3, 40ms, unicast) already") || strings.Contains(out, "Steps") {
-		t.Error(out)
-	}
-	if out := must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00"); !strings.Contains(out, "at    2026-05-02T03:00:00Z, if every node is ready") {
-		t.Error(out)
-	}
-	if short := must(t, "migrate", "install-config.yaml", "--mode", "multicast"); short != must(t, "migrate", "plan", "install-config.yaml", "--mode", "multicast") {
-		t.Errorf("a file alone is not planned:\n%s", short)
-	}
+	exits(t, command.OK, "migrate", "plan", "--profile", "fast").has("nothing to do, the input has fast (VRRPv3, 40ms, unicast) already").lacks("Steps")
+	out = must(t, "migrate", "plan", "--profile", "classic", "--at", "2026-05-02T05:00:00+02:00")
+	testkit.Contains(t, out, "at    2026-05-02T03:00:00Z, if every node is ready")
+	short := must(t, "migrate", "install-config.yaml", "--mode", "multicast")
+	testkit.Equal(testkit.In(t, "a file alone"), must(t, "migrate", "plan", "install-config.yaml", "--mode", "multicast"), short)
 	out = must(t, "migrate", "plan", "--mode", "multicast", "--without", "worker-3,worker-4")
 	testkit.Contains(t, out, "  without:\n  - worker-3\n  - worker-4\n", "Left out: worker-3, worker-4.", "Power off a node")
-	if entries, _ := os.ReadDir("."); len(entries) != 1 {
-		t.Errorf("plan wrote %v", entries)
-	}
+	entries, _ := os.ReadDir(".")
+	testkit.Equal(t, 1, len(entries))
 }
 
 func TestMigrateWrite(t *testing.T) {
@@ -38,9 +33,7 @@ func TestMigrateWrite(t *testing.T) {
 	must(t, "migrate", "write", "--profile", "custom", "--advert-interval", "100ms", "--at", "2026-05-02T03:00:00Z", "--dir", "migration")
 	text := testkit.ReadFile(t, "migration/files/etc/keepalived/monitor-user.conf")
 	m, err := v1alpha1.ParseModeFile(text)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	testkit.Must(testkit.In(t, string(text)), err)
 	if m.Profile != v1alpha1.ProfileCustom || m.AdvertInterval.Milliseconds() != 100 || m.Time == nil {
 		t.Errorf("%s", text)
 	}

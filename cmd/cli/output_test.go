@@ -83,10 +83,7 @@ func TestWrittenFilesAreReported(t *testing.T) {
 		{"init --openshift-version 4.18", "wrote vipgen.yaml\n"},
 		{"render --dir rendered --format machineconfig", "wrote 7 files to rendered (3 changed)\n"},
 	} {
-		code, out, stderr := run("", strings.Fields(step.args)...)
-		if code != command.OK || out != "" || stderr != step.want {
-			t.Errorf("%s: exit code %d\n%s%s", step.args, code, out, stderr)
-		}
+		testkit.Equal(testkit.In(t, step.args), step.want, exits(t, command.OK, strings.Fields(step.args)...).silently().report)
 	}
 }
 
@@ -94,10 +91,7 @@ func TestWrittenFilesAreReported(t *testing.T) {
 func TestRefusesRoots(t *testing.T) {
 	good(t)
 	for _, dir := range []string{"/", "//", "/.", "/proc/..", strings.Repeat("../", 40), "/proc/self/root"} {
-		code, out, stderr := run("", "render", "--dir", dir)
-		if code != command.Input || out != "" || !strings.HasPrefix(stderr, dir+": error: found the root of a file system, expected a directory") {
-			t.Errorf("%s: exit code %d\n%s%s", dir, code, out, stderr)
-		}
+		exits(t, command.Input, "render", "--dir", dir).silently().begins(dir + ": error: found the root of a file system, expected a directory")
 	}
 }
 

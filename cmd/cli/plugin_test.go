@@ -82,33 +82,24 @@ func TestPlugins(t *testing.T) {
 	self, err := os.Executable()
 	testkit.Must(t, err)
 	testkit.Must(t, process.WriteProgram(filepath.Join(dir, "vipgen"), testkit.ReadFile(t, self)))
-	run := func(stdin string, args ...string) (string, int) {
+	run := func(code int, stdin string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(dir, "vipgen"), args...)
 		cmd.Env = append(os.Environ(), "PATH="+path)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, _ := cmd.CombinedOutput()
-		return string(out), cmd.ProcessState.ExitCode()
+		testkit.Equal(testkit.In(t, args, string(out)), code, cmd.ProcessState.ExitCode())
+		return string(out)
 	}
-	if out, code := run("", "lab", "up"); code != command.Failed || strings.Count(out, "\n") != 1 || !strings.Contains(out, "run 'make build' in a checkout of vipgen") {
-		t.Errorf("without its program: exit code %d\n%s", code, out)
-	}
-	if out, code := run("", "lab", "up", "--help"); code != command.OK || !strings.Contains(out, "vipgen-lab") {
-		t.Errorf("help without its program: exit code %d\n%s", code, out)
-	}
+	out := run(command.Failed, "", "lab", "up") // without its program
+	testkit.Contains(t, out, "run 'make build' in a checkout of vipgen")
+	testkit.Equal(testkit.In(t, out), 1, strings.Count(out, "\n"))
+	testkit.Contains(t, run(command.OK, "", "lab", "up", "--help"), "vipgen-lab")
 	script(t, path, "vipgen-two", `echo "PATH: $*"; read line; echo "$line"; exit 7`)
-	if out, code := run("through\n", "two", "a b", "--dir", "x"); out != "PATH: a b --dir x\nthrough\n" || code != 7 {
-		t.Errorf("exit code %d, %q", code, out)
-	}
+	testkit.Equal(t, "PATH: a b --dir x\nthrough\n", run(7, "through\n", "two", "a b", "--dir", "x"))
 	script(t, dir, "vipgen-two", `echo next to; exit 1`)
-	if out, code := run("", "two"); out != "next to\n" || code != 1 {
-		t.Errorf("exit code %d, %q", code, out)
-	}
-	if out, code := run("", "rendr"); code != command.Input || !strings.Contains(out, "did you mean render?") {
-		t.Errorf("exit code %d, %q", code, out)
-	}
+	testkit.Equal(t, "next to\n", run(1, "", "two"))
+	testkit.Contains(t, run(command.Input, "", "rendr"), "did you mean render?")
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "vipgen-bad"), []byte("no program"), 0o755))
-	if out, code := run("", "bad"); code != command.Failed || !strings.Contains(out, "vipgen-bad: exec format error") {
-		t.Errorf("exit code %d, %q", code, out)
-	}
+	testkit.Contains(t, run(command.Failed, "", "bad"), "vipgen-bad: exec format error")
 }

@@ -102,21 +102,19 @@ func TestFleetWithABadCluster(t *testing.T) {
 	})
 	const report = "clusters/bad/install-config.yaml:10:15: error: platform.baremetal.apiVIPs[0]: found 198.51.100.2, expected an address in 192.0.2.0/24 [vip-outside-network]\n"
 	exits(t, command.Input, "render", "clusters", "--dir", "out", "--all-or-nothing").reports(report).ends("vipgen: 2 of 5 clusters failed; nothing was written\n")
-	if _, err := os.Stat("out"); err == nil {
-		t.Error("something was written")
-	}
+	_, err := os.Stat("out")
+	testkit.Fails(testkit.In(t, "nothing is written"), err, "")
 	exits(t, command.Input, "render", "clusters", "--dir", "out").reports(report, "clusters/worse/install-config.yaml:1:1: error: baseDomain").
 		ends("vipgen: 2 of 5 clusters failed; the others were written\n")
 	for name, want := range map[string]bool{"a": true, "eu/b": true, "eu/c": true, "bad": false, "worse": false} {
-		if _, err := os.Stat("out/" + name); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := os.Stat("out/" + name)
+		testkit.Equal(testkit.In(t, name, err), want, err == nil)
 	}
 	exits(t, command.Input, "render", "clusters", "--dir", "out", "--check").reports("of the others 0 differ")
 	// A cluster that cannot be written.
 	lay(t, map[string]string{"blocked/a": "a file"})
 	exits(t, command.Failed, "render", "clusters/a", "clusters/eu/b", "--dir", "blocked").reports("1 of 2 clusters failed")
-	_, err := os.Stat("blocked/b")
+	_, err = os.Stat("blocked/b")
 	testkit.Must(t, err)
 	// Defaults that cannot be read are reported once.
 	lay(t, map[string]string{"clusters/fleet.yaml": fleetHead + "spec:\n  vrpp: {}\n"})
@@ -154,13 +152,11 @@ func TestFleetForgetsClusters(t *testing.T) {
 	testkit.Must(t, os.RemoveAll("clusters/eu"))
 	exits(t, command.Finding, "render", "clusters", "--dir", "out", "--check").has("out/eu/c/machineconfigs/99-master-vipgen.yaml: no longer rendered")
 	must(t, "render", "clusters/a", "clusters/a/install-config.yaml", "--dir", "out") // some of the fleet: the others stay
-	if _, err := os.Stat("out/eu/c/manifests"); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat("out/eu/c/manifests")
+	testkit.Check(t, err)
 	must(t, "render", "clusters", "--dir", "out")
-	if _, err := os.Stat("out/eu/c"); err == nil {
-		t.Error("the tree of a cluster that is gone is still there")
-	}
+	_, err = os.Stat("out/eu/c")
+	testkit.Fails(testkit.In(t, "the tree of a cluster that is gone"), err, "")
 	testkit.Equal(t, map[string]string{"out/eu/b/notes": "mine"}, snapshot(t, "out/eu/b"))
 }
 
@@ -215,9 +211,8 @@ func TestVRIDsOfMoreAPIVIPs(t *testing.T) {
 	})
 	exits(t, command.Finding, "vr-ids", "clusters").has("50  a's api-mgmt, b's api-mgmt  192.0.2.0/24\n")
 	must(t, "vr-ids", "clusters", "--fix", "--reserve", "51")
-	if got := read(t, "clusters/b/vipgen.yaml"); !strings.HasSuffix(got, "    virtualRouterID: 52\n") {
-		t.Error(got)
-	}
+	got := read(t, "clusters/b/vipgen.yaml")
+	testkit.Equal(testkit.In(t, got), true, strings.HasSuffix(got, "    virtualRouterID: 52\n"))
 }
 
 func TestReservedVRIDs(t *testing.T) {
@@ -247,9 +242,8 @@ func TestReservedVRIDs(t *testing.T) {
 	}
 	must(t, "vr-ids", "install-config.yaml", "--scan", "own.json", "--fix")
 	must(t, "validate")
-	if _, err := os.Stat("vipgen.yaml"); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat("vipgen.yaml")
+	testkit.Check(t, err)
 	exits(t, command.Finding, "vr-ids", "managed", "--fix").has("cannot be removed: ", "OpenShift's own keepalived has it")
 	for _, args := range []string{"vr-ids a --fix", "vr-ids . --reserve 300", "vr-ids . --scan not-a-scan.json", "vr-ids flat/*.yaml --fix", "vr-ids Bad_Name"} {
 		exits(t, command.Input, strings.Fields(args)...)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/input"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -33,9 +31,8 @@ func TestValidateListsFiles(t *testing.T) {
 			t.Errorf("exit code %d, %q: %d times %q in\n%s", code, stderr, strings.Count(out, want), want, out)
 		}
 	}
-	if _, out, _ := run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml"); !strings.Contains(out, "\nRead: standard input, vipgen.yaml\nNot read, as standard input has no folder: cluster-ingress-02-config.yml.") {
-		t.Errorf("with a file that is named:\n%s", out)
-	}
+	_, out, _ = run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml")
+	testkit.Contains(t, out, "\nRead: standard input, vipgen.yaml\nNot read, as standard input has no folder: cluster-ingress-02-config.yml.")
 	code, out, _ = run(goodInstallConfig, "validate", "-", "-c", "vipgen.yaml", "-o", "json")
 	var got validation
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.OK || strings.Join(got.Files, " ") != "- vipgen.yaml" {
@@ -58,17 +55,11 @@ func TestDefaultImage(t *testing.T) {
 		"own.yaml": ownImage,
 	})
 	before := snapshot(t, ".")
-	if code, _, stderr := run("", "validate"); code != command.OK || stderr != "install-config.yaml: warning: "+told {
-		t.Errorf("exit code %d\n%s", code, stderr)
-	}
+	testkit.Equal(t, "install-config.yaml: warning: "+told, exits(t, command.OK, "validate").report)
 	for _, args := range []string{"render --install-dir ocp", "render --merge master.ign"} {
-		code, _, stderr := run("", strings.Fields(args)...)
-		if code != command.Input || stderr != "install-config.yaml: error: "+told+"vipgen: 1 problem; nothing was written\n" {
-			t.Errorf("%s: exit code %d\n%s", args, code, stderr)
-		}
-		if diff := cmp.Diff(before, snapshot(t, ".")); diff != "" {
-			t.Fatal(diff)
-		}
+		report := exits(t, command.Input, strings.Fields(args)...).report
+		testkit.Equal(testkit.In(t, args), "install-config.yaml: error: "+told+"vipgen: 1 problem; nothing was written\n", report)
+		testkit.Equal(testkit.In(t, args), before, snapshot(t, "."))
 	}
 	must(t, "validate", "--strict", "-c", "own.yaml")
 	must(t, "render", "--install-dir", "ocp", "-c", "own.yaml")
@@ -134,9 +125,8 @@ hosts:
 	} {
 		words, last, _ := strings.Cut(line, "|")
 		out := must(t, append(append([]string{"__complete"}, strings.Fields(words)...), last)...)
-		if got, _, _ := strings.Cut(out, ":4"); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		got, _, _ := strings.Cut(out, ":4")
+		testkit.Equal(testkit.In(t, line), want, got)
 	}
 	preview := strings.Fields("preview --node cp-a --interface ens3 --peer cp-b=192.0.2.11 --role")
 	for role, want := range map[string]string{"worker": "--role worker: the input says that cp-a is a master", "arbiter": "is a master", "infra": "is a master"} {
@@ -217,13 +207,11 @@ func TestUnpinnedImagesComeLast(t *testing.T) {
 		{"validate two/a --openshift-version 4.12", command.Input, "two/a/install-config.yaml unknown-field, two/a/install-config.yaml needs-version"},
 		{"metallb install-config.yaml --address 203.0.113.9 --selector app=api --namespace apis", command.OK, " vip-outside-network, install-config.yaml unpinned-image"},
 	} {
-		code, _, report := run("", strings.Fields(tt.args)...)
+		report := exits(t, tt.code, strings.Fields(tt.args)...).report
 		var got []string
 		for _, m := range fileAndCode.FindAllStringSubmatch(report, -1) {
 			got = append(got, m[1]+" "+m[2])
 		}
-		if s := strings.Join(got, ", "); s != tt.want || code != tt.code {
-			t.Errorf("%s: exit code %d, %q, want %q\n%s", tt.args, code, s, tt.want, report)
-		}
+		testkit.Equal(testkit.In(t, tt.args, report), tt.want, strings.Join(got, ", "))
 	}
 }

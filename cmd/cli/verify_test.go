@@ -33,11 +33,9 @@ func TestVerify(t *testing.T) {
 		"No counterexample.",
 	)
 	testkit.Contains(t, must(t, "verify", "--nodes", "2"), "in the running cluster: master-0, master-1\n", "note: 2 of 3 nodes\n")
-	code, out, _ := run("", "verify", "--template", "-")
-	if code != command.Finding || !strings.Contains(out, "note: master-0 has no VRRP instance for this VIP, and takes no part\n") ||
-		!strings.Contains(out, "It is held by no node.\n  It should be held by some node: no node has a VRRP instance for it.\n") {
-		t.Errorf("an empty template: exit code %d\n%s", code, out)
-	}
+	exits(t, command.Finding, "verify", "--template", "-").has( // an empty template
+		"note: master-0 has no VRRP instance for this VIP, and takes no part\n",
+		"It is held by no node.\n  It should be held by some node: no node has a VRRP instance for it.\n")
 }
 
 func TestVerifyJSON(t *testing.T) {
@@ -57,10 +55,7 @@ func TestVerifyJSON(t *testing.T) {
 func TestCounterexample(t *testing.T) {
 	good(t)
 	lay(t, map[string]string{"own.tmpl": broken(t, "state BACKUP", "state MASTER")})
-	code, out, stderr := run("", "verify", "--template", "own.tmpl", "--nodes", "2")
-	if code != command.Finding || stderr != "" {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
+	out := exits(t, command.Finding, "verify", "--template", "own.tmpl", "--nodes", "2").cleanly().out
 	_, out, _ = strings.Cut(out, "in the running cluster: master-0, master-1\n")
 	out, _, _ = strings.Cut(out, "\n\n\n")
 	out, _, _ = strings.Cut(out, "ingress 192")
