@@ -51,9 +51,8 @@ func previousNode(n int, settings v1alpha1.VRRPSettings) *v1alpha1.Node {
 // fields, accept it. New fields are in the file only where the user sets them.
 func TestPreviousClusterConfig(t *testing.T) {
 	before := testkit.Previous(t, "rendered/vipgen/cluster.yaml")
-	if _, err := v1alpha1.LoadClusterConfig("cluster.yaml", before); err != nil {
-		t.Error(err)
-	}
+	_, err := v1alpha1.LoadClusterConfig("cluster.yaml", before)
+	testkit.Check(t, err)
 	now, err := previousCluster(t).Config.Marshal()
 	testkit.Must(t, err)
 	testkit.Equal(t, string(before), string(now))
@@ -112,8 +111,6 @@ func TestPreviousAdvertisements(t *testing.T) {
 func instancesOf(t *testing.T, conf []byte) []keepalivedconf.Instance {
 	t.Helper()
 	c, problems := keepalivedconf.Read(conf)
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
+	testkit.Empty(t, problems)
 	return c.Instances
 }

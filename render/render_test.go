@@ -43,9 +43,7 @@ const (
 func mustLoad(t *testing.T, s Sources, o Options) *Cluster {
 	t.Helper()
 	c, list, err := Load(s, o)
-	if err != nil {
-		t.Fatal(list)
-	}
+	testkit.Must(testkit.In(t, list), err)
 	return c
 }
 
@@ -211,13 +209,8 @@ func TestInstallDir(t *testing.T) {
 func TestRefused(t *testing.T) {
 	list := problem.List{{Severity: problem.Error, Field: "spec.vrrp.profile"}, {Severity: problem.Warning, Field: "spec.ports"}}
 	for field, want := range map[string]bool{
-		"spec.vrrp.profile":   true,
-		"spec.vrrp.profile.x": true,
-		"spec.vrrp":           true,
-		"spec":                true,
-		"spec.vrrp.profiles":  false,
-		"spec.vrrp.mode":      false,
-		"spec.ports.api":      false,
+		"spec.vrrp.profile": true, "spec.vrrp.profile.x": true, "spec.vrrp": true, "spec": true,
+		"spec.vrrp.profiles": false, "spec.vrrp.mode": false, "spec.ports.api": false,
 	} {
 		testkit.Equal(testkit.In(t, field), want, refused(list, field))
 	}
@@ -263,9 +256,7 @@ func TestOtherSystems(t *testing.T) {
 			}
 		}
 		_, err = c.Tree(Want{Formats: []Format{FormatMachineConfig}})
-		if (err == nil) != want {
-			t.Errorf("%s: MachineConfigs: %v", os, err)
-		}
+		testkit.Equal(testkit.In(t, os, "has MachineConfigs", err), want, err == nil)
 	}
 }
 
@@ -387,9 +378,7 @@ func TestPreviewOfOpenShift(t *testing.T) {
 	for _, b := range bundles {
 		for _, f := range b.Files {
 			seen[f.Path] = true
-			if bytes.Contains(f.Contents, []byte("hush")) {
-				t.Errorf("%s has the password", f.Path)
-			}
+			testkit.Equal(testkit.In(t, f.Path, "has the password"), false, bytes.Contains(f.Contents, []byte("hush")))
 		}
 	}
 	for _, path := range []string{"/etc/kubernetes/manifests/bgp.yaml", "/etc/kubernetes/manifests/keepalived.yaml"} { // the latter instead of OpenShift's
