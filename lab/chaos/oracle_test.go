@@ -169,22 +169,28 @@ func TestGoodStories(t *testing.T) {
 func TestBadStories(t *testing.T) {
 	for _, s := range badStories {
 		t.Run(s.name, func(t *testing.T) {
-			found, _ := judgeHistory(s.history(), testBounds)
-			var got []string
-			for _, v := range found {
-				got = append(got, string(v.Rule)+" "+v.Happened)
-				if v.To-v.From <= v.Allowed && v.Rule != logFlood {
-					t.Errorf("%v was allowed", v)
-				}
-			}
-			slices.Sort(got)
-			if len(got) != len(s.want) {
-				t.Fatalf("found %q, want %q", got, s.want)
-			}
-			for i, want := range s.want {
-				testkit.Contains(t, got[i], want)
-			}
+			s.judge(t, s.history(), testBounds)
 		})
+	}
+}
+
+// judge compares the violations of a history with those that the story wants.
+func (s *story) judge(t *testing.T, h history, b Bounds) {
+	t.Helper()
+	found, _ := judgeHistory(h, b)
+	var got []string
+	for _, v := range found {
+		got = append(got, string(v.Rule)+" "+v.Happened)
+		if v.To-v.From <= v.Allowed && v.Rule != logFlood {
+			t.Errorf("%v was allowed", v)
+		}
+	}
+	slices.Sort(got)
+	if len(got) != len(s.want) {
+		t.Fatalf("found %q, want %q", got, s.want)
+	}
+	for i, want := range s.want {
+		testkit.Contains(t, got[i], want)
 	}
 }
 
