@@ -264,7 +264,7 @@ func (j *judge) allowed(k spellKey, r *spell) time.Duration {
 	case notWithdrawn:
 		return slices.Max(slices.Collect(maps.Values(r.bad))) + extra
 	case noAnswer:
-		return j.bounds.silent() + extra
+		return j.unanswered(k, r) + extra
 	}
 	if len(r.bad) == 0 {
 		return j.bounds.silent() + extra

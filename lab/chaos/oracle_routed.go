@@ -103,6 +103,24 @@ func (j *judge) lostRequests() {
 	}
 }
 
+// unanswered returns the longest time without an answer. While routers send packets to nodes that cannot
+// serve, or a daemon of a router is dead, any number of requests in a row can meet these by their hash.
+func (j *judge) unanswered(k spellKey, r *spell) time.Duration {
+	most := j.bounds.silent()
+	for _, c := range j.Conditions {
+		if c.From >= r.to || c.To <= r.from {
+			continue
+		}
+		switch {
+		case c.withdraws(j.VIPs[k.vip].Group):
+			most = max(most, j.withdrawn(c)+askTimeout)
+		case c.Effect == effectUnwatched:
+			most = max(most, j.bounds.Hold+j.bounds.Slack+askTimeout)
+		}
+	}
+	return most
+}
+
 // count returns the number of requests, and how many of them were lost.
 func count(list []request) (all, lost int) {
 	for _, r := range list {

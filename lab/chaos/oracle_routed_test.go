@@ -64,6 +64,7 @@ var routedStories = []routedStory{
 		lost: []span{during(2*second, 2100*ms)}},
 	{name: "no request is answered for too long", conditions: []condition{is("b", effectUnsure, 2*second, 5*second)}, lost: []span{during(2*second, 3*second)},
 		want: []string{"no-answer no request to 192.0.2.5 is answered"}},
+	{name: "requests in a row meet a dead router", conditions: []condition{is("b", effectUnwatched, 2*second, 5*second)}, lost: []span{during(2*second, 3*second)}},
 	{name: "a request is lost, and nothing happened", lost: []span{during(2*second, 2100*ms)}, want: []string{"lost-request"}},
 	{name: "no API server: nodes announce nevertheless", conditions: []condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, forever), is("c", effectNoAPI, second, forever)},
 		lost: []span{during(second, 8*second)}},
