@@ -241,9 +241,15 @@ func (r *Router) Control(bird, frr string) error {
 	return r.run("vtysh", "--vty_socket", r.dir, "-c", frr)
 }
 
-// Log returns what the daemons have logged.
+// Log returns what the daemons have logged, and the state of BFD.
 func (r *Router) Log() string {
 	var b strings.Builder
+	show := r.Command(context.Background(), "vtysh", "--vty_socket", r.dir, "-d", "bfdd", "-c", "show bfd peers", "-c", "show bfd peers counters")
+	if r.BIRD() {
+		show = r.Command(context.Background(), "birdc", "-s", r.path("bird.vty"), "show bfd sessions all")
+	}
+	out, _ := show.CombinedOutput() // it holds the error
+	fmt.Fprintf(&b, "--- BFD of %s\n%s\n", r.Name, out)
 	for _, d := range r.Daemons {
 		fmt.Fprintf(&b, "--- %s of %s\n%s\n", d, r.Name, r.running[d].Output())
 	}

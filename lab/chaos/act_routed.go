@@ -34,7 +34,8 @@ func (a *act) unsureRack() (end func()) {
 	}
 }
 
-// killDaemon kills a daemon of a rack's router, and starts it again; BIRD is one for all.
+// killDaemon kills a daemon of a rack's router, and starts it again; BIRD is one for all. With zebra
+// FRR's watchfrr starts all (phased restart): bgpd alone would not name its sessions to bfdd again.
 func (a *act) killDaemon(context.Context) (undo, error) {
 	r, name := a.rackRouter(), a.fault.What
 	if r.BIRD() {
@@ -44,7 +45,17 @@ func (a *act) killDaemon(context.Context) (undo, error) {
 	r.KillDaemon(name)
 	return func(ctx context.Context) error {
 		defer end()
-		return r.Start(ctx, name)
+		again := []string{name}
+		if name == "zebra" {
+			again = r.Daemons
+		}
+		for _, d := range again {
+			r.KillDaemon(d)
+			if err := r.Start(ctx, d); err != nil {
+				return err
+			}
+		}
+		return nil
 	}, nil
 }
 

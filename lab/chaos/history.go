@@ -107,6 +107,8 @@ type node struct {
 	API bool
 	// Groups are the groups whose VIPs the node can hold.
 	Groups []v1alpha1.GroupRole
+	// Rack is the number of the router that VIPs by BGP are announced to.
+	Rack int
 }
 
 // logged is the number of bytes that a container has logged up to a time.

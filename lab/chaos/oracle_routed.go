@@ -58,7 +58,7 @@ func (j *judge) checkRouted(v int, nodes []nodeState, held []int, from, to time.
 		}
 		for _, c := range s.conditions {
 			// Without any API server, nodes announce nevertheless (hard case 45).
-			if has && can == unable && c.withdraws(group) {
+			if has && can == unable && c.withdraws(group) && !j.lastResort(c, n, nodes, held) {
 				r := j.extend(spellKey{notWithdrawn, v, n, -1}, from, to)
 				r.bad[c.Why] = max(r.bad[c.Why], j.withdrawn(c))
 			}
@@ -67,6 +67,15 @@ func (j *judge) checkRouted(v int, nodes []nodeState, held []int, from, to time.
 	if serves && slices.ContainsFunc(j.silences, func(s span) bool { return s.VIP == j.VIPs[v].Addr && s.From <= from && from < s.To }) {
 		j.extend(spellKey{noAnswer, v, -1, -1}, from, to)
 	}
+}
+
+// lastResort reports whether a node without HAProxy may have the API VIP: its own API server serves, and
+// no other node of its rack is better.
+func (j *judge) lastResort(c condition, node int, nodes []nodeState, held []int) bool {
+	return c.Effect == effectUnfit && c.Group == v1alpha1.GroupAPI && !nodes[node].has(effectNoAPI, "") &&
+		!slices.ContainsFunc(held, func(n int) bool {
+			return n != node && j.Nodes[n].Rack == j.Nodes[node].Rack && nodes[n].ability(c.Group) == able
+		})
 }
 
 // silence returns the times between two answered requests to a VIP that are longer than usual.

@@ -53,7 +53,7 @@ func (s *story) history() history {
 	api, ingress := []v1alpha1.GroupRole{v1alpha1.GroupAPI}, []v1alpha1.GroupRole{v1alpha1.GroupIngress}
 	h := history{
 		Now:        s.now,
-		Nodes:      []node{{"a", true, api}, {"b", true, api}, {"c", true, api}, {"r", false, ingress}, {"s", false, ingress}},
+		Nodes:      []node{{"a", true, api, 0}, {"b", true, api, 0}, {"c", true, api, 1}, {"r", false, ingress, 0}, {"s", false, ingress, 1}},
 		VIPs:       []vip{{Addr: apiVIP, Group: v1alpha1.GroupAPI, Wants: s.wants}, {Addr: ingressVIP, Group: v1alpha1.GroupIngress, Wants: []want{{0, wantHeld}}}},
 		Conditions: s.conditions, Topologies: s.topologies, Stalls: s.stalls,
 	}

@@ -156,8 +156,8 @@ func (r *run) err() error {
 // describe records nodes and VIPs, and the nodes without a router.
 func (r *run) describe() {
 	spec := r.cluster.Spec()
-	for _, n := range r.cluster.Nodes() {
-		node := node{Name: n.Name, API: n.API != nil}
+	for i, n := range r.cluster.Nodes() {
+		node := node{Name: n.Name, API: n.API != nil, Rack: lab.RackOf(i)}
 		for i := range spec.Groups {
 			if g := &spec.Groups[i]; spec.Hosts(g, n.Role, nil) {
 				node.Groups = append(node.Groups, g.Role)
