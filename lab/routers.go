@@ -162,11 +162,14 @@ func (c *Cluster) addRouter(ctx context.Context, name string, daemons []string, 
 	}
 	c.onClose(r.close)
 	// All are on one link: a redirect would send the client past the core, to one rack alone. And two routers in a row
-	// must not choose by the same hash: the core's is by ports, the others' by ports and addresses of their own packets.
-	settings := []string{"net.ipv4.ip_forward=1", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf." + node.Link + ".send_redirects=0", "net.ipv4.fib_multipath_hash_policy=1"}
-	if name != "core" {
-		settings = append(settings, "net.ipv4.fib_multipath_hash_policy=3", "net.ipv4.fib_multipath_hash_fields=16")
+	// must not choose by the same hash: the core's is by ports and addresses, the others' by the port of the client. Policy 1
+	// takes the hash that the client's socket has on the same machine, and which changes when it retransmits.
+	fields := "net.ipv4.fib_multipath_hash_fields=16"
+	if name == "core" {
+		fields = "net.ipv4.fib_multipath_hash_fields=55"
 	}
+	settings := []string{"net.ipv4.ip_forward=1", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf." + node.Link + ".send_redirects=0",
+		"net.ipv4.fib_multipath_hash_policy=3", fields}
 	err = errors.Join(os.Chmod(r.dir, 0o777), os.WriteFile(r.path("conf"), []byte(conf), 0o644), r.run("sysctl", append([]string{"-qw"}, settings...)...))
 	for _, to := range routes {
 		err = errors.Join(err, r.run("ip", "route", "replace", to[0], "via", to[1]))
