@@ -57,8 +57,10 @@ func (b *bench) playAll(ctx context.Context) error {
 	}
 	b.pace = pace{began: b.now()}
 	for _, s := range b.cfg.Scenarios {
-		if s.missing(b.cfg.Cluster) == "" {
-			b.pace.total += b.runs(&s) * len(b.cfg.Profiles)
+		for _, p := range b.cfg.Profiles {
+			if s.missing(b.cfg, p) == "" {
+				b.pace.total += b.runs(&s)
+			}
 		}
 	}
 	for number, s := range b.cfg.Scenarios {
@@ -91,17 +93,16 @@ type bench struct {
 
 // play runs a scenario with all profiles. It only returns ctx's error.
 func (b *bench) play(ctx context.Context, number int, s *Scenario) error {
-	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim, VIP: s.vip(b.cfg.Cluster)}
-	without := s.missing(b.cfg.Cluster)
+	out := report.Scenario{Name: s.Name, Title: s.Title, What: s.What, Aim: s.Aim, VIP: s.vip(b.cfg.cluster(b.cfg.Profiles[0]))}
 	for _, p := range b.cfg.Profiles {
-		out.Results = append(out.Results, report.Result{Profile: p.Name, NotApplicable: without})
+		out.Results = append(out.Results, report.Result{Profile: p.Name, NotApplicable: s.missing(b.cfg, p)})
 	}
 	b.report.Scenarios = append(b.report.Scenarios, out)
-	if without != "" {
-		return nil
-	}
 	runs := b.runs(s)
 	for _, t := range b.turns(runs) {
+		if out.Results[t.profile].NotApplicable != "" {
+			continue
+		}
 		step := Step{Scenario: number + 1, Scenarios: len(b.cfg.Scenarios), Name: s.Name, Profile: b.cfg.Profiles[t.profile].Name, Run: t.run + 1, Runs: runs}
 		step.Left = b.pace.left(b.now())
 		b.cfg.Step(step)
@@ -202,6 +203,9 @@ func summary(run report.Run) string {
 		return "failed: " + run.Error
 	}
 	what := fmt.Sprintf("%v %s, %d of %d requests lost", round(run.Outage), vrrp.WithoutAnswer, run.Lost, run.Asked)
+	if o := run.Others; o != nil {
+		what += fmt.Sprintf("; to other nodes %d of %d in %v", o.Lost, o.Asked, round(o.Outage))
+	}
 	if run.SplitBrain > 0 {
 		what += fmt.Sprintf(", split brain for %v", round(run.SplitBrain))
 	}

@@ -126,3 +126,45 @@ func config(t *testing.T) *Config {
 		Progress: func(line string) { t.Log(line) },
 	}
 }
+
+// TestRunRouted measures power loss and planned stop of a node whose routers know the VIPs by BGP: the figures
+// are those of connections to this node, and others are asked at the same time.
+func TestRunRouted(t *testing.T) {
+	testkit.Live(t)
+	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
+		if _, err := os.Stat(program); err != nil {
+			testkit.CannotRun(t, "it takes Debian's packages frr and bird2")
+		}
+	}
+	scenarios, err := Choose(Scenarios(time.Second), []string{"power-loss", "keepalived-crash", "planned-stop"})
+	testkit.Must(t, err)
+	cfg := config(t)
+	cfg.Programs.Speaker = testkit.Speaker(t)
+	cfg.Racks, err = lab.Racks()
+	testkit.Must(t, err)
+	cfg.Runs, cfg.Scenarios = 1, scenarios
+	cfg.Profiles = slices.DeleteFunc(Profiles(), func(p Profile) bool { return p.Name != RoutedName })
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	r, err := Run(ctx, *cfg)
+	testkit.Must(t, err)
+	for _, s := range r.Scenarios {
+		result := s.Results[0]
+		if s.Name == "keepalived-crash" {
+			if result.NotApplicable == "" || len(result.Runs) > 0 {
+				t.Errorf("%s ran: %+v", s.Name, result)
+			}
+			continue
+		}
+		if len(result.Runs) != 1 || result.Runs[0].Error != "" {
+			t.Fatalf("%s: %+v", s.Name, result)
+		}
+		run := result.Runs[0]
+		if run.Others == nil || run.Others.Asked < warm || run.Asked < warm+enough {
+			t.Errorf("%s: %d requests to the affected node, to others %+v", s.Name, run.Asked, run.Others)
+		}
+		if s.Name == "power-loss" && run.Lost == 0 {
+			t.Errorf("power loss of the node lost no request of those to it: %+v", run.Others)
+		}
+	}
+}

@@ -10,7 +10,9 @@ import (
 
 // Config configures a benchmark.
 type Config struct {
-	Cluster  *render.Cluster
+	Cluster *render.Cluster
+	// Racks is the cluster of profiles whose VIPs routers know by BGP ([lab.Racks]).
+	Racks    *render.Cluster
 	Programs lab.Programs
 	// Dir is a directory for temporary files of the clusters.
 	Dir       string
@@ -33,6 +35,14 @@ type Config struct {
 	Progress func(string)
 	// Step is called before each run of a scenario; it may be nil.
 	Step func(Step)
+}
+
+// cluster returns the cluster of a profile.
+func (c *Config) cluster(p Profile) *render.Cluster {
+	if p.Routed {
+		return c.Racks
+	}
+	return c.Cluster
 }
 
 func (c *Config) logger() *slog.Logger {

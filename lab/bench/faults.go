@@ -131,7 +131,11 @@ func podsGone(ctx context.Context, r *run) error {
 }
 
 func plannedStop(ctx context.Context, r *run) error {
-	c, err := r.holder.Container(ctx, manifest.Keepalived, "keepalived")
+	name := manifest.Keepalived
+	if r.Routed {
+		name = manifest.BGP
+	}
+	c, err := r.holder.Container(ctx, name, name)
 	if err != nil {
 		return err
 	}
@@ -140,8 +144,7 @@ func plannedStop(ctx context.Context, r *run) error {
 
 // nodeGone powers off a node that held the VIP and may try to take it back later.
 func nodeGone(ctx context.Context, r *run) error {
-	vip := r.vip
-	gone, err := r.Holder(ctx, vip)
+	gone, err := r.affected(ctx, r.scenario.VIP, 0)
 	if err != nil {
 		return err
 	}
@@ -155,8 +158,19 @@ func nodeGone(ctx context.Context, r *run) error {
 		}
 		return gone.Heal(ctx)
 	})
-	_, err = r.Holder(ctx, vip)
-	return err
+	return r.awaitWithdrawn(ctx)
+}
+
+// awaitWithdrawn waits until another node has the VIP than the one that is gone, or routers send it
+// nothing.
+func (r *run) awaitWithdrawn(ctx context.Context) error {
+	if !r.Routed {
+		_, err := r.Holder(ctx, r.vip)
+		return err
+	}
+	return lab.AwaitEvery(ctx, costlyPollEvery, "the routes to "+r.gone.Name+" to go", func() (bool, error) {
+		return len(r.portsTo(r.group(r.scenario.VIP), r.gone.Address(), 256)) == 0, nil
+	})
 }
 
 func nodeReturns(ctx context.Context, r *run) error { return r.heal(ctx, r.gone) }

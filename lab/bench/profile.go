@@ -19,6 +19,8 @@ type Profile struct {
 	Local v1alpha1.LocalAPI
 	// OnRequest is set for a profile that is only measured if it is named.
 	OnRequest bool
+	// Routed is set for a cluster whose VIPs routers know by BGP, in place of the VRRP settings.
+	Routed bool
 	// Reference is set for what clusters run today, in place of vipgen's files.
 	Reference bool
 }
@@ -29,14 +31,18 @@ const referenceName = "reference"
 // allNodesName is the name of the fast profile with HAProxy on compute nodes.
 const allNodesName = "all-nodes"
 
+// RoutedName is the name of the profile of [lab.Racks], whose nodes announce VIPs by BGP.
+const RoutedName = "bgp"
+
 // Profiles returns all named profiles.
 func Profiles() []Profile {
 	var out []Profile
 	for _, p := range []v1alpha1.Profile{v1alpha1.ProfileFast, v1alpha1.ProfileVirtual, v1alpha1.ProfileClassic} {
 		out = append(out, Profile{Name: string(p), VRRP: v1alpha1.VRRP{Profile: p, Mode: v1alpha1.ModeUnicast}.Settings()})
 	}
+	routed := Profile{Name: RoutedName, Routed: true, OnRequest: true}
 	local := Profile{Name: allNodesName, VRRP: out[0].VRRP, Local: v1alpha1.LocalAPIAllNodes, OnRequest: true}
-	return append(out, local, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
+	return append(out, local, routed, Profile{Name: referenceName, VRRP: v1alpha1.ClassicSettings(v1alpha1.ModeUnicast), Reference: true})
 }
 
 // Custom returns vipgen's profile with another advertisement interval, in VRRPv3.
@@ -51,11 +57,22 @@ func Custom(interval time.Duration) (Profile, error) {
 
 // apply returns the cluster with the settings of the profile.
 func (p Profile) apply(c *render.Cluster) *render.Cluster {
+	if p.Routed {
+		return c
+	}
 	c = lab.WithVRRP(c, p.VRRP)
 	if p.Local != "" {
 		c.Config.Spec.APIServer.Local = p.Local
 	}
 	return c
+}
+
+// plan returns the machines of the lab.
+func (p Profile) plan(c *render.Cluster, bootstrap bool) (*lab.Plan, error) {
+	if p.Routed {
+		return lab.RacksPlan(c)
+	}
+	return lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
 }
 
 // install returns the function that writes a node's files while the lab is built; nil for vipgen's

@@ -26,7 +26,7 @@ func (r *run) result() report.Run {
 		}
 	}
 	out := report.Measured(seen, mine, r.fault, crossing)
-	out.Events, out.Clients = r.events, r.clientsReport()
+	out.Events, out.Clients, out.Others = r.events, r.clientsReport(), r.othersReport()
 	if r.scenario.NewVIP {
 		out.Outage = max(out.Outage, firstAnswer(seen)-out.Fault)
 	}

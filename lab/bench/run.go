@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/client"
 	"github.com/vipgen/vipgen/lab/report"
@@ -34,19 +35,21 @@ type run struct {
 	*subject
 	scenario *Scenario
 	vip      netip.Addr
-	holder   *lab.Node // at the time of the fault
+	holder   *lab.Node // at the time of the fault; with VIPs by BGP, the affected node
 	gone     *lab.Node // powered off before
 	since    time.Time
 	fault    time.Duration // relative to since
 	healed   time.Duration // end of a partition, relative to since
 	probe    *probe.Probe
-	watch    *watch.Watch
-	held     *probe.Held
-	others   *client.Clients // nil if there are none
-	seen     []client.Result // results of others, after they have ended
-	events   []report.Event
-	undo     []func(context.Context) error
-	removals []chan error
+	// elsewhere asks nodes that are not affected; nil unless several nodes have the VIP.
+	elsewhere *probe.Probe
+	watch     *watch.Watch
+	held      *probe.Held
+	others    *client.Clients // nil if there are none
+	seen      []client.Result // results of others, after they have ended
+	events    []report.Event
+	undo      []func(context.Context) error
+	removals  []chan error
 }
 
 // once runs a scenario on a cluster, which it makes healthy first. The fault starts at a phase of
@@ -63,7 +66,7 @@ func once(ctx context.Context, s *subject, scenario *Scenario, phase float64) (o
 			return report.Run{}, err
 		}
 	}
-	if r.holder, err = s.Holder(ctx, r.vip); err != nil {
+	if r.holder, err = s.affected(ctx, scenario.VIP, phase); err != nil {
 		return report.Run{}, err
 	}
 	if err := r.observe(ctx); err != nil {
@@ -109,6 +112,9 @@ func (r *run) observe(ctx context.Context) (err error) {
 }
 
 func (r *run) ask(vip netip.Addr) (err error) {
+	if r.Routed {
+		return r.askRouted(vip)
+	}
 	r.probe, err = probe.Start(probe.Config{Target: r.target(vip), Since: r.since})
 	return err
 }
@@ -117,13 +123,22 @@ func (r *run) ask(vip netip.Addr) (err error) {
 // during its shutdown, or a page that is routed by its name.
 func (r *run) target(vip netip.Addr) probe.Target {
 	t := probe.Target{Dial: r.Client.DialContext}
+	to := r.at(r.scenario.VIP, vip).String()
 	if r.scenario.VIP == ingress {
-		t.URL = "http://" + netip.AddrPortFrom(vip, 80).String() + "/"
+		t.URL = "http://" + to + "/"
 		t.Host = "console.apps." + r.Spec().Domain
 		return t
 	}
-	t.URL = "https://" + netip.AddrPortFrom(vip, uint16(r.Spec().Ports.API)).String() + "/livez"
+	t.URL = "https://" + to + "/livez"
 	return t
+}
+
+// at returns the address and port of the client's requests to a VIP.
+func (s *subject) at(role v1alpha1.GroupRole, vip netip.Addr) netip.AddrPort {
+	if role == ingress {
+		return netip.AddrPortFrom(vip, v1alpha1.HTTPPort)
+	}
+	return netip.AddrPortFrom(vip, uint16(s.Spec().Ports.API))
 }
 
 // align waits for a phase of the holder's advertisement interval.
@@ -162,7 +177,7 @@ func (r *run) execute(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	r.fault = r.mark(fmt.Sprintf("%s; %s has the VIP", r.scenario.Title, r.holder.Name))
+	r.fault = r.mark(fmt.Sprintf("%s; %s %s the VIP", r.scenario.Title, r.holder.Name, r.has()))
 	err := r.scenario.happens(limited, r)
 	if err == nil {
 		over := r.scenario.over
@@ -182,6 +197,14 @@ func (r *run) execute(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// has describes what the affected node does with the VIP.
+func (r *run) has() string {
+	if r.Routed {
+		return "announces"
+	}
+	return "has"
 }
 
 func (r *run) now() time.Duration { return time.Since(r.since) }
@@ -214,8 +237,10 @@ func (r *run) heal(ctx context.Context, n *lab.Node) error {
 
 // close stops what an error has left running.
 func (r *run) close() (err error) {
-	if r.probe != nil {
-		r.probe.End()
+	for _, p := range []*probe.Probe{r.probe, r.elsewhere} {
+		if p != nil {
+			p.End()
+		}
 	}
 	if r.held != nil {
 		r.held.End()

@@ -29,6 +29,9 @@ type Scenario struct {
 	// Once is set if the scenario runs once with each profile, for any number of runs: it takes
 	// minutes and consists of many faults.
 	Once bool
+	// Routed is set if the scenario is also one of VIPs that routers know by BGP: the node that fails
+	// is one of those that announce the VIP.
+	Routed bool
 	// Limit is the time limit of a run, from the fault; 30 seconds if 0.
 	Limit time.Duration
 	// Aim is the aim for the default profile, as seen by the client; nil for none.
@@ -68,14 +71,14 @@ func Scenarios(saturate time.Duration) []Scenario {
 	return []Scenario{
 		{Name: "power-loss", Title: "power loss of the holder",
 			What: "The holder of the API VIP loses power: everything on it ends at once.",
-			VIP:  api, happens: powerLoss,
+			VIP:  api, Routed: true, happens: powerLoss,
 			Aim: aim(200*time.Millisecond, 400*time.Millisecond)},
 		{Name: "backend-power-loss", Title: "power loss of another control-plane node",
 			What: "A control-plane node that does not hold the VIP loses power, and HAProxy one of its API servers.",
 			VIP:  api, happens: backendPowerLoss, fails: backend},
 		{Name: "link-down", Title: "link of the holder down",
 			What: "The link of the holder goes down; the node itself keeps running.",
-			VIP:  api, happens: linkDown},
+			VIP:  api, Routed: true, happens: linkDown},
 		{Name: "keepalived-crash", Title: "keepalived crashes",
 			What: "All processes of keepalived on the holder are killed.",
 			VIP:  api, happens: keepalivedCrash},
@@ -87,39 +90,39 @@ func Scenarios(saturate time.Duration) []Scenario {
 			VIP:  api, happens: bothCrash},
 		{Name: "haproxy-crash", Title: "HAProxy crashes",
 			What: "All processes of HAProxy on the holder are killed, once it has run for 10 seconds.",
-			VIP:  api, before: haproxyRuns, happens: haproxyCrash, Aim: aim(30*time.Millisecond, 100*time.Millisecond)},
+			VIP:  api, Routed: true, before: haproxyRuns, happens: haproxyCrash, Aim: aim(30*time.Millisecond, 100*time.Millisecond)},
 		{Name: "haproxy-hang", Title: "HAProxy hangs",
 			What: "All processes of HAProxy on the holder are stopped (SIGSTOP): connections are accepted, and get no answer.",
-			VIP:  api, happens: haproxyHang, Aim: aim(300*time.Millisecond, 600*time.Millisecond)},
+			VIP:  api, Routed: true, happens: haproxyHang, Aim: aim(300*time.Millisecond, 600*time.Millisecond)},
 		{Name: "api-crash", Title: "API server of the holder is gone",
 			What: "The API server of the holder is killed with its connections; HAProxy has two others.",
-			VIP:  api, happens: apiCrash},
+			VIP:  api, Routed: true, happens: apiCrash},
 		{Name: "api-restart", Title: "API server of the holder restarts",
 			What: "The API server of the holder shuts down gracefully, serving for a few seconds more, and is started again.",
-			VIP:  api, happens: apiRestart, Limit: time.Minute,
+			VIP:  api, Routed: true, happens: apiRestart, Limit: time.Minute,
 			Aim: aim(0, 0)},
 		{Name: "no-haproxy", Title: "HAProxy is gone on every node",
 			What: "The manifest of HAProxy is removed from every control-plane node, and restored when all of its pods have ended.",
 			VIP:  api, happens: noHAProxy, over: podsGone, Limit: slowly},
 		{Name: "planned-stop", Title: "planned stop of keepalived (SIGTERM)",
-			What: "The first process of keepalived's container on the holder gets SIGTERM.",
-			VIP:  api, happens: plannedStop,
+			What: "The first process of keepalived's container on the holder gets SIGTERM, or of the bgp container on a node that announces the VIP.",
+			VIP:  api, Routed: true, happens: plannedStop,
 			Aim: aim(50*time.Millisecond, 150*time.Millisecond)},
 		{Name: "node-returns", Title: "a node returns",
 			What: "A node that lost power as the holder boots again; what clients see of its return is measured.",
-			VIP:  api, before: nodeGone, happens: nodeReturns, over: settles, Limit: slowly},
+			VIP:  api, Routed: true, before: nodeGone, happens: nodeReturns, over: settles, Limit: slowly},
 		{Name: "partition", Title: "the holder is cut off, then the network heals",
 			What: "The network cuts the holder off from the client and all other nodes, and heals once the client has had answers for a second. Each side must have a holder meanwhile; a split brain counts once the network has healed.",
 			VIP:  api, happens: partition, over: partitionHeals, Limit: time.Minute},
 		{Name: "router-gone", Title: "ingress router of the holder is gone",
 			What: "The router on the holder of the ingress VIP is killed. The client asks for a page over http.",
-			VIP:  ingress, happens: routerGone},
+			VIP:  ingress, Routed: true, happens: routerGone},
 		{Name: "bootstrap", Title: "the bootstrap host hands over",
 			What: "The bootstrap host holds the API VIP, leaves etcd, and its API server shuts down gracefully. Each run has its own cluster.",
 			VIP:  api, Bootstrap: true, happens: bootstrapEnds, over: bootstrapGone, Limit: time.Minute},
 		{Name: "rolling-restart", Title: "all nodes restart, one after the other",
 			What: "Each control-plane node is restarted as its operating system does: pods and API server shut down, and it boots again. The next one follows when the cluster is healthy. Outage is the longest of them.",
-			VIP:  api, Once: true, fails: controlPlane, happens: rollingRestart, over: settles, Limit: 3 * slowly},
+			VIP:  api, Routed: true, Once: true, fails: controlPlane, happens: rollingRestart, over: settles, Limit: 3 * slowly},
 		{Name: "vip-change", Title: "the API VIP changes",
 			What: "cluster.yaml on all nodes gets another API VIP, and a client requests the new one from then on.",
 			VIP:  api, NewVIP: true, happens: vipChange, Limit: slowly},
@@ -166,9 +169,14 @@ func (s *Scenario) vip(c *render.Cluster) string {
 	return ""
 }
 
-// missing returns what the cluster lacks for a scenario; empty if it has everything.
-func (s *Scenario) missing(c *render.Cluster) string {
+// missing returns what the cluster of a profile lacks for a scenario; empty if it has everything.
+func (s *Scenario) missing(cfg *Config, p Profile) string {
+	c := cfg.cluster(p)
 	switch {
+	case !p.Routed && c.Config.Spec.Routed():
+		return "VIPs of this cluster are announced to routers, which this lab lacks; profile bgp has a cluster with routers"
+	case p.Routed && !s.Routed:
+		return "with VIPs by BGP it is another failure, or none"
 	case c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster:
 		return "the cluster's load balancer is not its own"
 	case s.vip(c) == "":

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/testbed/watch"
 )
 
@@ -26,6 +28,25 @@ func TestChoose(t *testing.T) {
 	}
 	_, err = Choose(all, []string{"power-los"})
 	testkit.Fails(t, err, `"power-los": there are power-loss, backend-power-loss, link-down`)
+}
+
+// Scenarios of the holder are not those of nodes that announce, and VRRP's profiles have no routers.
+func TestMissing(t *testing.T) {
+	demo, err := lab.Demo()
+	testkit.Must(t, err)
+	racks, err := lab.Racks()
+	testkit.Must(t, err)
+	cfg := &Config{Cluster: demo, Racks: racks}
+	var some []string
+	for _, s := range Scenarios(time.Minute) {
+		testkit.Equal(testkit.In(t, s.Name), "", s.missing(&Config{Cluster: demo}, Profile{}))
+		if s.missing(cfg, Profile{Routed: true}) == "" {
+			some = append(some, s.Name)
+		}
+	}
+	testkit.Equal(t, "[power-loss link-down haproxy-crash haproxy-hang api-crash api-restart planned-stop node-returns router-gone rolling-restart]", fmt.Sprint(some))
+	power := Scenarios(time.Minute)[0]
+	testkit.Equal(t, true, strings.Contains(power.missing(&Config{Cluster: racks}, Profile{}), "announced to routers"))
 }
 
 // For any number of runs, their moments are spaced apart.

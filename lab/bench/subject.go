@@ -32,6 +32,8 @@ var backOff = pod.BackOff{Initial: 10 * time.Second, Max: 5 * time.Minute, Reset
 type subject struct {
 	Profile
 	*lab.Cluster
+	routers *lab.Routers // nil unless they know the VIPs by BGP
+	asked   int          // number of the client's next port, with routers
 	dir     string
 	clients int // of each kind at each place, during a scenario
 	// spare are unused addresses of the network.
@@ -42,8 +44,8 @@ type subject struct {
 
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
-	c := p.apply(cfg.Cluster)
-	plan, err := lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
+	c := p.apply(cfg.cluster(p))
+	plan, err := p.plan(c, bootstrap)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +62,11 @@ func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subjec
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", p.Name, err), os.RemoveAll(s.dir))
+	}
+	if p.Routed {
+		if s.routers, err = s.AddRouters(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }
@@ -112,29 +119,43 @@ func (s *subject) vips() (out []netip.Addr) {
 	return out
 }
 
-// settled waits until every VIP has one holder, every node the priority of a healthy one, and every
+// settled waits until every VIP has one holder or its routes, every node the priority of a healthy one, and every
 // HAProxy reaches every API server.
 func (s *subject) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	for _, n := range s.Nodes() {
-		for _, g := range s.Spec().Groups {
-			if err := s.awaitPriority(ctx, n, &g); err != nil {
-				return err
-			}
-		}
+	if err := s.awaitServing(ctx); err != nil {
+		return err
 	}
 	for _, n := range s.ControlPlane() {
 		if err := s.awaitBackends(ctx, n); err != nil {
 			return err
 		}
 	}
-	if err := s.awaitLocalAPI(ctx); err != nil {
+	if err := s.awaitLocalAPI(ctx); err != nil || s.Routed {
 		return err
 	}
 	for _, vip := range s.vips() {
 		if _, err := s.Holder(ctx, vip); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// awaitServing waits until every node has the priority of a healthy one, or announces its VIPs.
+func (s *subject) awaitServing(ctx context.Context) error {
+	for _, g := range s.Spec().Groups {
+		if s.Routed {
+			if err := s.awaitAnnounced(ctx, &g); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, n := range s.Nodes() {
+			if err := s.awaitPriority(ctx, n, &g); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -100,6 +100,7 @@ Documentation: ` + command.Pages + `lab.md#measure-failures-lab-bench`,
 		Example: `  sudo vipgen lab bench --html bench.html --json bench.json
   sudo vipgen lab bench --scenario power-loss,haproxy-hang --runs 9
   sudo vipgen lab bench --scenario power-loss --profile fast,reference --svg failover.svg
+  sudo vipgen lab bench --scenario power-loss,planned-stop --profile bgp,fast
   sudo vipgen lab bench --scenario power-loss,backend-power-loss --clients 6
   sudo vipgen lab bench install-config.yaml --profile fast --interval 50ms`,
 		Args:              command.Args(0, 1),
@@ -113,7 +114,7 @@ Documentation: ` + command.Pages + `lab.md#measure-failures-lab-bench`,
 	flags.IntVar(&f.runs, "runs", 5, "`number` of runs of each scenario with each profile")
 	flags.Uint64Var(&f.seed, "seed", 1, "`number` that the moments of failures between two advertisements follow from")
 	flags.StringSliceVar(&f.scenarios, "scenario", nil, "`names` of the scenarios to measure (default: all)")
-	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, all-nodes, reference (default: all but all-nodes)")
+	flags.StringSliceVar(&f.profiles, "profile", nil, "`names` of the profiles to measure: fast, virtual, classic, all-nodes, bgp, reference (default: all but all-nodes and bgp)")
 	flags.IntVar(&f.clients, "clients", 0, "`number` of watches, of leader elections and of heartbeats on the control plane, on workers and outside, which are measured as well")
 	addRealAPI(c, &f.realAPI, &f.programs)
 	flags.DurationSliceVar(&f.intervals, "interval", nil, "advertisement intervals to measure as additional profiles: `durations` such as 50ms")
@@ -160,6 +161,11 @@ func (f *benchFlags) chosenProfiles() (out []bench.Profile, err error) {
 	return out, nil
 }
 
+// routed reports whether a profile's VIPs are known to routers by BGP.
+func routed(profiles []bench.Profile) bool {
+	return slices.ContainsFunc(profiles, func(p bench.Profile) bool { return p.Routed })
+}
+
 // benchConfig returns the configuration of all benchmarks. remove removes the directory with the
 // clusters' files.
 func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remove func(), err error) {
@@ -170,6 +176,9 @@ func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remov
 		return cfg, nil, err
 	}
 	if cfg.Programs, err = findPrograms(f.programs, f.realAPI); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Racks, err = lab.Racks(); err != nil {
 		return cfg, nil, err
 	}
 	cfg.Progress = func(line string) { fmt.Fprintln(a.Err, command.SafeLine(line)) }
@@ -193,6 +202,9 @@ func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	scenarios, err := bench.Choose(bench.Scenarios(f.saturate), f.scenarios)
 	if err != nil {
 		return command.Usage(c, err)
+	}
+	if len(args) > 0 && routed(profiles) {
+		return command.Usagef(c, "--profile %s has a built-in cluster, without an install-config", bench.RoutedName)
 	}
 	if f.runs < 1 {
 		return command.Usagef(c, "--runs %d: expected at least 1", f.runs)

@@ -59,6 +59,9 @@ func (a *app) stall(c *cobra.Command, args []string, f *benchFlags, how bench.St
 	if err != nil {
 		return command.Usage(c, err)
 	}
+	if routed(profiles) {
+		return command.Usagef(c, "--profile %s: with VIPs by BGP there is no holder to pause", bench.RoutedName)
+	}
 	for _, length := range how.Lengths {
 		if length <= 0 {
 			return command.Usagef(c, "--lengths %v: expected positive durations", length)

@@ -71,6 +71,12 @@ type (
 		Answers    []jsonAnswer `json:"answers"`
 		Events     []jsonEvent  `json:"events"`
 		Clients    []jsonClient `json:"clients,omitempty"` // left out if there were none
+		Others     *jsonOthers  `json:"others,omitempty"`  // connections to nodes that the fault does not affect
+	}
+	jsonOthers struct {
+		Outage ms  `json:"outage_ms"`
+		Lost   int `json:"lost"`
+		Asked  int `json:"asked"`
 	}
 	jsonClient struct {
 		Kind    string `json:"kind"`
@@ -152,6 +158,9 @@ func (r Run) json() jsonRun {
 	}
 	for _, a := range r.Answers {
 		doc.Answers = append(doc.Answers, jsonAnswer{From: ms(a.From), To: ms(a.To), OK: a.OK})
+	}
+	if o := r.Others; o != nil {
+		doc.Others = &jsonOthers{ms(o.Outage), o.Lost, o.Asked}
 	}
 	for _, c := range r.Clients {
 		doc.Clients = append(doc.Clients, jsonClient{c.Kind, c.Place, c.Count, ms(c.Longest), c.Lost, c.Stuck})

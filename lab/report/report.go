@@ -64,6 +64,7 @@ type Run struct {
 	Slowest time.Duration // slowest answer
 	Pause   time.Duration // longest time between two requests, the precision of all figures
 	Clients []Client      // by kind and place, without the probe
+	Others  *Others       // nil unless several nodes have the VIP
 	Error   string        // why the run failed, empty if it did not
 }
 
@@ -73,6 +74,12 @@ type (
 	Answer = timeline.Answer
 	Event  = timeline.Event
 )
+
+// Others is the result of connections to nodes that the fault does not affect.
+type Others struct {
+	Outage      time.Duration
+	Lost, Asked int
+}
 
 // Client is the result of the clients of one kind at one place.
 type Client struct {
@@ -132,6 +139,16 @@ func (r Result) Lost() int {
 		lost = max(lost, run.Lost)
 	}
 	return lost
+}
+
+// others returns the worst result of connections to other nodes; nil if there is none.
+func (r Result) others() (worst *Others) {
+	for _, run := range r.good() {
+		if o := run.Others; o != nil && (worst == nil || o.Lost > worst.Lost) {
+			worst = o
+		}
+	}
+	return worst
 }
 
 // splitBrain returns the longest split brain of all runs.

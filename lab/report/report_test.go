@@ -43,6 +43,7 @@ func sample() *Report {
 	two.Spans[0].To, two.SplitBrain = time.Second+400*ms1, 288*ms1
 	slow[0].Clients = []Client{{"watch", "workers", 4, 30*time.Second + 49*ms1, 0, 0}, {"election", "workers", 4, 13 * time.Second, 3, 0}, {"watch", "outside", 4, 45 * time.Second, 0, 1}}
 	slow[1].Clients = []Client{{"watch", "workers", 4, 29 * time.Second, 0, 0}, {"election", "workers", 4, 9 * time.Second, 1, 0}, {"watch", "outside", 4, 31 * time.Second, 0, 0}}
+	quick[0].Others, quick[1].Others = &Others{0, 0, 433}, &Others{20 * ms1, 1, 436}
 	quick[0].Clients = []Client{{"watch", "workers", 4, 2500 * ms1, 0, 0}, {"election", "workers", 4, 0, 0, 0}}
 	evil := "<script>alert('x')</script> \x1b[2J & \"quoted\"\nnext"
 	return &Report{

@@ -74,9 +74,13 @@ func (a *Aim) words() string {
 // tolerated is the longest pause of a client that needs no remark.
 const tolerated = 50 * time.Millisecond
 
-// remarks returns the reasons to doubt the figures of a result.
+// remarks returns the result of other nodes, and the reasons to doubt the figures of a result.
 func (r Result) remarks() []string {
 	var remarks []string
+	if o := r.others(); o != nil {
+		remarks = append(remarks, fmt.Sprintf("With %s the figures are those of connections to the affected node. Of those to other nodes at most %d of %d in a run were lost, in %s.",
+			plain(r.Profile), o.Lost, o.Asked, timeline.Milliseconds(o.Outage)))
+	}
 	if failed := r.failed(); failed != "" {
 		remarks = append(remarks, failed)
 	}

@@ -13,7 +13,12 @@ import (
 //
 // A socket stays in the namespace that it was opened in. So a thread is inside only while
 // opening, and any number of connections can wait at once.
-func (n *Node) DialContext(ctx context.Context, network, address string) (conn net.Conn, err error) {
+func (n *Node) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return n.DialFrom(ctx, 0, network, address)
+}
+
+// DialFrom is DialContext from a TCP port of the node's, or from any if it is 0.
+func (n *Node) DialFrom(ctx context.Context, port uint16, network, address string) (conn net.Conn, err error) {
 	if err := checkNumeric(address); err != nil {
 		return nil, fmt.Errorf("connecting from %s to %q: %w", n.Name, address, err)
 	}
@@ -28,6 +33,9 @@ func (n *Node) DialContext(ctx context.Context, network, address string) (conn n
 			opened = true
 			return leave()
 		}}
+		if port != 0 {
+			dialer.LocalAddr = &net.TCPAddr{Port: int(port)}
+		}
 		conn, err = dialer.DialContext(ctx, network, address)
 		return err
 	})
