@@ -233,7 +233,8 @@ func (l *racks) startAgent(n *rackNode, conf string) {
 	for _, dir := range []string{v1alpha1.JobDir("bgp"), filepath.Dir(v1alpha1.BGPKept)} {
 		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
 	}
-	args := []string{"NODE_NAME=" + n.Name, program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
+	// As in its pod, with sessions by interface.
+	args := []string{"NODE_NAME=" + n.Name, "setpriv", "--bounding-set=-all,+net_admin,+net_raw,+sys_nice", program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
 	n.agent = l.start(n.Node, &n.log, "env", args...)
 	l.t.Cleanup(func() {
 		if l.t.Failed() {

@@ -77,6 +77,11 @@ type BGP struct {
 // OnePath reports whether nodes differ in preference also while all of them serve.
 func (b *BGP) OnePath() bool { return b.ECMP != nil && !*b.ECMP }
 
+// ByInterface reports whether there are sessions by interface.
+func (b *BGP) ByInterface() bool {
+	return slices.ContainsFunc(b.Peers, func(p BGPPeer) bool { return p.Interface != "" })
+}
+
 // BGPPeer is a router.
 type BGPPeer struct {
 	// Its address, IPv4 for the IPv4 VIPs, IPv6 for the IPv6 VIPs.
