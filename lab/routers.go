@@ -74,7 +74,7 @@ func (c *Cluster) AddRouters(ctx context.Context) (*Routers, error) {
 // the nodes, and the session with the core.
 func (c *Cluster) rackConf(i int, daemons []string) (string, error) {
 	r := &racks[i]
-	list, err := network.Routers(c.Rendered(), r.router.Addr())
+	list, err := network.Routers(c.Rendered(), r.router.Addr().String())
 	if err != nil {
 		return "", err
 	}

@@ -91,6 +91,9 @@ func (r *resolver) checkPeers(vips, all []place) {
 		}
 	}
 	for i, p := range b.Peers {
+		if p.Interface != "" {
+			continue
+		}
 		field := fmt.Sprintf("spec.bgp.peers[%d].address", i)
 		if slices.ContainsFunc(all, func(v place) bool { return v.Addr == p.Address }) || r.hostWith(p.Address) != "" {
 			r.errorAt(r.in.vipDocs, problem.VIPTaken, field, p.Address.String(), "the address of a router, this is a VIP or the address of a host")

@@ -51,7 +51,7 @@ func (c *Cluster) bundle(role string, config []byte) (ignition.Bundle, error) {
 		case manifest.HAProxy:
 			add(v1alpha1.HAProxyTemplate, []byte(haproxy.Template))
 		}
-		text, err := manifest.RenderPod(name, manifest.PodParams{Role: role, Namespace: c.Namespace, Images: c.Images})
+		text, err := manifest.RenderPod(name, manifest.PodParams{Role: role, Namespace: c.Namespace, Images: c.Images, ByInterface: c.Config.Spec.BGP.ByInterface()})
 		if err != nil {
 			return b, err
 		}

@@ -11,10 +11,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/testbed/netns"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -132,6 +134,65 @@ func TestExtendedNextHop(t *testing.T) {
 	testkit.Contains(t, l.run(l.r2, "ip", "route", "show", vip4.String()), "via inet6 2001:db8:2::73")
 	testkit.Must(t, l.nodes["n1"].SetLink(false))
 	l.awaitAll(vip4, "n2", "n3")
+}
+
+// TestUnnumbered: sessions by interface carry the VIPs of both families, with a password in one rack. The
+// router's BFD finds a node whose agent is dead, and a router that comes back with another address has its
+// session again.
+func TestUnnumbered(t *testing.T) {
+	testkit.Live(t)
+	session := "{interface: up0, asn: 64601, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n1, n2]}, passwordFile: /etc/vipgen/bgp/word}"
+	other := strings.NewReplacer("up0, asn: 64601", "up0, asn: 64602", "n1, n2", "n3", ", passwordFile: /etc/vipgen/bgp/word", "").Replace(session)
+	conf := func(session string) string {
+		return regexp.MustCompile(`(?s)( +- )\{address:.*  # end`).ReplaceAllString(cluster, "$1"+session+"\n  # end")
+	}
+	frr := regexp.MustCompile(`(?m)^ +(no neighbor 2001:db8:1:|neighbor 2001:db8:1::1. peer-group ).*\n`).ReplaceAllString(frrRack, "")
+	for n, a := range map[string]string{"n1": "1", "n2": "2"} {
+		frr = strings.NewReplacer("192.0.2.1"+a+" peer", n+" interface peer", "192.0.2.1"+a, n, "2001:db8:1::1"+a, n).Replace(frr)
+	}
+	l := newRacks(t, conf(session), frr, birdLinks)
+	n3 := l.nodes["n3"]
+	n3.stop(t)
+	l.startAgent(n3, conf(other))
+	l.awaitBFD()
+	l.awaitAll(vip4, "n1", "n2", "n3")
+	l.awaitAll(vip6, "n1", "n2", "n3")
+	testkit.Contains(t, l.run(l.r2, "ip", "route", "show", vip4.String()), "via inet6 fe80::", "dev n3")
+	testkit.Contains(t, l.run(l.r1, "ip", "-6", "route", "show", vip6.String()), "via fe80::", "dev n1", "dev n2")
+	n1 := l.nodes["n1"]
+	testkit.Must(t, n1.agent.Process.Signal(syscall.SIGSTOP))
+	testkit.AwaitWithin(t, 3*time.Second, "BFD to find that the node is dead", func() bool {
+		return !strings.Contains(l.run(l.r1, "ip", "route", "show", vip4.String())+l.run(l.r1, "ip", "-6", "route", "show", vip6.String()), "dev n1")
+	})
+	testkit.Must(t, n1.agent.Process.Signal(syscall.SIGCONT))
+	testkit.Must(t, l.birdRun.Process.Kill())
+	l.birdRun.Wait()
+	l.readdress(l.r2, n3, "fe80::99")
+	l.bird(birdLinks)
+	l.awaitRouter(n3, "fe80::99")
+	l.readdress(l.r1, n1, "fe80::98")
+	l.awaitRouter(n1, "fe80::98")
+	l.awaitBFD()
+	l.awaitAll(vip4, "n1", "n2", "n3")
+	l.awaitAll(vip6, "n1", "n2", "n3")
+}
+
+// readdress replaces the link-local address of a router on its link to a node.
+func (l *racks) readdress(router *netns.Node, n *rackNode, address string) {
+	l.t.Helper()
+	l.run(router, "ip", "-6", "address", "flush", "dev", n.Name, "scope", "link")
+	l.run(router, "ip", "address", "add", address+"/64", "dev", n.Name)
+}
+
+// awaitRouter waits for the session of a node with the router of this link-local address.
+func (l *racks) awaitRouter(n *rackNode, address string) {
+	l.t.Helper()
+	began := time.Now()
+	testkit.AwaitWithin(l.t, 20*time.Second, "a session with "+address, func() bool {
+		s, err := state.Read[state.BGP](n.state)
+		return err == nil && s.Peers[0].Established() && s.Peers[0].Address.WithZone("").String() == address
+	}, l.states)
+	l.t.Logf("session with %s after %v", address, time.Since(began))
 }
 
 // awaitRoute waits until the second rack's router has a route to the VIP.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/bgp/unnumbered"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/health"
@@ -43,9 +44,11 @@ type Job struct {
 	facts     *facts.Facts   // nil before the first
 	leaving   bool
 
-	speaker   Speaker // nil while none runs
-	options   SpeakerOptions
-	announced map[netip.Addr]Route
+	speaker Speaker // nil while none runs
+	options SpeakerOptions
+	// unnumbered finds the routers of sessions by interface.
+	unnumbered *unnumbered.Interfaces
+	announced  map[netip.Addr]Route
 	// held are VIPs that stay local for a while after their withdrawal.
 	held map[netip.Addr]time.Time
 
@@ -66,6 +69,7 @@ func (j *Job) Run(ctx context.Context) error {
 	defer cancel()
 	j.wake = make(chan struct{}, 1)
 	j.announced, j.held = map[netip.Addr]Route{}, map[netip.Addr]time.Time{}
+	j.unnumbered = unnumbered.New(j.Log, j.trigger)
 	j.gate = gate.New(terms{j.trigger}, j.State, j.Checks, j.Log)
 	defer j.gate.Stop()
 	if j.Source.Role == v1alpha1.RoleBootstrap {

@@ -61,7 +61,10 @@ func rows(s *state.BGP) [][]string {
 		out = append(out, []string{"  " + v.VIP.String(), text, v.Why})
 	}
 	for _, p := range s.Peers {
-		row := []string{"  router " + p.Address.String(), p.State, fmt.Sprintf("AS %d", p.ASN)}
+		row := []string{"  router " + p.Name(), p.State, fmt.Sprintf("AS %d", p.ASN)}
+		if p.Interface != "" && p.Address.IsValid() {
+			row = append(row, p.Address.WithZone("").String())
+		}
 		if p.BFD != "" {
 			row = append(row, "BFD "+p.BFD)
 		}

@@ -34,11 +34,14 @@ var (
 //
 //	client - core (FRR) - r1 (FRR)  - n1, n2
 //	                    - r2 (BIRD) - n3
+//
+// Each node also has a link of its own to its router, up0, which is named after the node there.
 type racks struct {
-	t          *testing.T
-	client, r2 *netns.Node
-	nodes      map[string]*rackNode
-	birdctl    string // BIRD's control socket
+	t              *testing.T
+	client, r1, r2 *netns.Node
+	nodes          map[string]*rackNode
+	birdctl        string    // BIRD's control socket
+	birdRun        *exec.Cmd // BIRD itself
 }
 
 // rackNode is a node with services behind the VIPs, and the agent that announces these.
@@ -77,7 +80,7 @@ func newRacks(t *testing.T, conf, frr, bird string) *racks {
 		"net.ipv6.fib_multipath_hash_policy=3", "net.ipv6.fib_multipath_hash_fields=16")
 	l.frr(core, frrCore)
 	l.frr(r1, frr)
-	l.r2 = r2
+	l.r1, l.r2 = r1, r2
 	l.bird(bird)
 	for name, at := range map[string][3]string{
 		"n1": {"192.0.2.11/26", "2001:db8:1::11/64", "1"}, "n2": {"192.0.2.12/26", "2001:db8:1::12/64", "1"}, "n3": {"192.0.2.73/26", "2001:db8:2::73/64", "2"},
@@ -87,6 +90,7 @@ func newRacks(t *testing.T, conf, frr, bird string) *racks {
 		l.sysctl(n.Node, "net.ipv6.conf."+n.Link+".accept_ra=0")
 		l.route(n.Node, map[string]string{"1": "192.0.2.1", "2": "192.0.2.65"}[at[2]], "2001:db8:"+at[2]+"::1")
 		l.nodes[name] = n
+		l.connect(n, map[string]*netns.Node{"1": r1, "2": r2}[at[2]])
 		l.serve(n)
 		l.startAgent(n, conf)
 	}
@@ -96,6 +100,14 @@ func newRacks(t *testing.T, conf, frr, bird string) *racks {
 func (l *racks) run(n *netns.Node, command ...string) string {
 	l.t.Helper()
 	return string(testkit.Run(l.t, n.Command(l.t.Context(), command[0], command[1:]...)))
+}
+
+// connect adds a link between a node and its router, with link-local addresses alone.
+func (l *racks) connect(n *rackNode, router *netns.Node) {
+	l.t.Helper()
+	l.run(n.Node, "ip", "link", "add", "up0", "type", "veth", "peer", "name", n.Name, "netns", router.Namespace())
+	l.run(n.Node, "ip", "link", "set", "up0", "up")
+	l.run(router, "ip", "link", "set", n.Name, "up")
 }
 
 func (l *racks) sysctl(n *netns.Node, settings ...string) {
@@ -146,7 +158,7 @@ func (l *racks) bird(conf string) {
 	path := filepath.Join(dir, "bird.conf")
 	testkit.Must(l.t, os.WriteFile(path, []byte(conf), 0o644))
 	l.birdctl = filepath.Join(dir, "bird.ctl")
-	l.start(l.r2, nil, "chrt", "-r", "1", "bird", "-f", "-c", path, "-s", l.birdctl)
+	l.birdRun = l.start(l.r2, nil, "chrt", "-r", "1", "bird", "-f", "-c", path, "-s", l.birdctl)
 }
 
 // start starts a program in a namespace, which is killed when the test ends.
@@ -221,7 +233,8 @@ func (l *racks) startAgent(n *rackNode, conf string) {
 	for _, dir := range []string{v1alpha1.JobDir("bgp"), filepath.Dir(v1alpha1.BGPKept)} {
 		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
 	}
-	args := []string{"NODE_NAME=" + n.Name, program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
+	// As in its pod, with sessions by interface.
+	args := []string{"NODE_NAME=" + n.Name, "setpriv", "--bounding-set=-all,+net_admin,+net_raw,+sys_nice", program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
 	n.agent = l.start(n.Node, &n.log, "env", args...)
 	l.t.Cleanup(func() {
 		if l.t.Failed() {

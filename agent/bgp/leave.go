@@ -31,6 +31,7 @@ func (j *Job) leave() {
 		time.Sleep(settleFor)
 	}
 	j.stopSpeaker()
+	j.unnumbered.Keep(nil)
 	j.held = map[netip.Addr]time.Time{}
 	j.apply(&state.BGP{})
 	j.publish(&state.BGP{})

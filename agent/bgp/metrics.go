@@ -33,9 +33,9 @@ func (j *Job) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for _, p := range s.Peers {
-		established.PutBool(to, p.Established(), p.Address.String())
+		established.PutBool(to, p.Established(), p.Name())
 		if p.BFD != "" {
-			bfdUp.PutBool(to, p.BFD == "up", p.Address.String())
+			bfdUp.PutBool(to, p.BFD == "up", p.Name())
 		}
 	}
 }

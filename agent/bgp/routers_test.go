@@ -1,5 +1,7 @@
 package bgp_test
 
+import "strings"
+
 // frrCore is the configuration of the router in front of the racks.
 const frrCore = `frr defaults datacenter
 router bgp 64700
@@ -84,6 +86,13 @@ bfd
  profile fast
   receive-interval 50
   transmit-interval 50
+`
+
+// birdLinks is the same for sessions by interface.
+var birdLinks = birdRack[:strings.Index(birdRack, "protocol bgp nodes ")] + `protocol radv { interface "n3" { max ra interval 10; default lifetime 0; }; }
+protocol bgp nodes { local as 64602; neighbor range fe80::/10 as 64512; interface "n3"; dynamic name "n"; passive; bfd on; error wait time 1, 2;
+  ipv4 { import where net ~ [198.51.100.0/24{32,32}]; export none; extended next hop on; };
+  ipv6 { import where net ~ [2001:db8:100::/64{128,128}]; export none; }; }
 `
 
 // birdRack is the configuration of the second rack's router.

@@ -17,8 +17,12 @@ import (
 
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/internal/netdump"
 )
+
+// noRouter is why an interface has no session.
+const noRouter = "no router has advertised itself: does it send router advertisements (RFC 4861)?"
 
 // maxPassword is the longest password of TCP MD5 (tcp_md5sig of linux/tcp.h).
 const maxPassword = 80
@@ -89,16 +93,33 @@ func (j *Job) stopSpeaker() {
 	}
 }
 
-// peers returns the routers with their passwords. Those whose password cannot be read are
-// left out.
+// peers returns the routers with their passwords, and those of interfaces with their addresses. Without
+// either, they are left out.
 func (j *Job) peers(s *state.BGP, list []v1alpha1.BGPPeer) (out []Peer, failed error) {
+	j.unnumbered.Keep(lists.Map(list, func(p v1alpha1.BGPPeer) string { return p.Interface }))
+	idle := func(p *v1alpha1.BGPPeer, why string) {
+		s.Peers = append(s.Peers, state.BGPPeer{Address: p.Address, Interface: p.Interface, ASN: p.ASN, State: "idle", Problem: why})
+	}
 	for _, p := range list {
+		if p.Interface != "" {
+			router, err := j.unnumbered.Router(p.Interface, j.established(&p))
+			switch {
+			case err != nil:
+				failed = errors.Join(failed, fmt.Errorf("no session with %s: %w", p.Name(), err))
+				idle(&p, err.Error())
+				continue
+			case !router.IsValid():
+				idle(&p, noRouter)
+				continue
+			}
+			p.Address = router
+		}
 		peer := Peer{BGPPeer: p, LocalASN: j.facts.Cluster.Spec.BGP.Local(&p)}
 		if p.PasswordFile != "" {
 			word, err := password(filepath.Join(j.Root, p.PasswordFile))
 			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("no session with %s: %w", p.Address, err))
-				s.Peers = append(s.Peers, state.BGPPeer{Address: p.Address, ASN: p.ASN, State: "idle", Problem: err.Error()})
+				failed = errors.Join(failed, fmt.Errorf("no session with %s: %w", p.Name(), err))
+				idle(&p, err.Error())
 				continue
 			}
 			peer.Password = word
@@ -106,6 +127,12 @@ func (j *Job) peers(s *state.BGP, list []v1alpha1.BGPPeer) (out []Peer, failed e
 		out = append(out, peer)
 	}
 	return out, failed
+}
+
+// established reports whether the session with a router was established at the end of the last turn.
+func (j *Job) established(p *v1alpha1.BGPPeer) bool {
+	s := j.last.Load()
+	return s != nil && slices.ContainsFunc(s.Peers, func(now state.BGPPeer) bool { return now.Name() == p.Name() && now.Established() })
 }
 
 // password reads a password from the first line of a file.
@@ -148,7 +175,9 @@ func (j *Job) otherSpeaker(routers []v1alpha1.BGPPeer) string {
 func sessionOf(open []netdump.Connection, routers []v1alpha1.BGPPeer) string {
 	for _, c := range open {
 		if (c.Own.Port() == v1alpha1.BGPPort || c.Peer.Port() == v1alpha1.BGPPort) &&
-			slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool { return p.Address == c.Peer.Addr() }) {
+			slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool {
+				return p.Address == c.Peer.Addr() || p.Interface != "" && c.Peer.Addr().IsLinkLocalUnicast() // of any interface
+			}) {
 			return fmt.Sprintf("a session with %s", c.Peer.Addr())
 		}
 	}

@@ -139,6 +139,7 @@ func (j *Job) apply(s *state.BGP) {
 func (j *Job) announce(s *state.BGP, routes []Route) error {
 	if s.Mode != v1alpha1.AnnounceBGP {
 		j.stopSpeaker()
+		j.unnumbered.Keep(nil)
 		return setTable(routes)
 	}
 	if err := setTable(nil); err != nil {
@@ -183,16 +184,16 @@ func (j *Job) publish(s *state.BGP) {
 		}
 	}
 	for _, p := range s.Peers {
-		was := slices.IndexFunc(before.Peers, func(b state.BGPPeer) bool { return b.Address == p.Address })
+		was := slices.IndexFunc(before.Peers, func(b state.BGPPeer) bool { return b.Name() == p.Name() })
 		established := was >= 0 && before.Peers[was].Established()
 		switch {
 		case p.Established() && !established:
-			j.Log.Info("BGP session established", "peer", p.Address, "asn", p.ASN)
+			j.Log.Info("BGP session established", "peer", p.Name(), "asn", p.ASN)
 		case !p.Established() && established:
-			j.Log.Warn("BGP session lost", "peer", p.Address, "asn", p.ASN, "state", p.State, "error", p.Problem)
+			j.Log.Warn("BGP session lost", "peer", p.Name(), "asn", p.ASN, "state", p.State, "error", p.Problem)
 		}
 		if p.BFD == "up" && (was < 0 || before.Peers[was].BFD != "up") {
-			j.Log.Info("BFD with the router up", "peer", p.Address)
+			j.Log.Info("BFD with the router up", "peer", p.Name())
 		}
 	}
 	j.publishing.Error(j.Log, j.State.Publish(*s), "cannot publish the state of announcements", "state published again")

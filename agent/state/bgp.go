@@ -38,14 +38,22 @@ type AnnouncedVIP struct {
 
 // BGPPeer is a router.
 type BGPPeer struct {
-	Address netip.Addr `json:"address"`
-	ASN     uint32     `json:"asn"`
+	// Address is none where the router of an interface has not been found.
+	Address netip.Addr `json:"address,omitzero"`
+	// Interface is set for a session by interface.
+	Interface string `json:"interface,omitempty"`
+	ASN       uint32 `json:"asn"`
 	// State is the state of the session (RFC 4271 section 8.2.2), in lower case.
 	State string `json:"state"`
 	// BFD is up, down or init (RFC 5880 section 6.2); empty without BFD.
 	BFD string `json:"bfd,omitempty"`
 	// Problem is why there is no session, or what is wrong with BFD.
 	Problem string `json:"problem,omitempty"`
+}
+
+// Name returns the name of the router in texts: its address, or the interface that leads to it.
+func (p *BGPPeer) Name() string {
+	return (&v1alpha1.BGPPeer{Address: p.Address, Interface: p.Interface}).Name()
 }
 
 // Established reports whether the session carries routes.

@@ -77,10 +77,18 @@ type BGP struct {
 // OnePath reports whether nodes differ in preference also while all of them serve.
 func (b *BGP) OnePath() bool { return b.ECMP != nil && !*b.ECMP }
 
+// ByInterface reports whether there are sessions by interface.
+func (b *BGP) ByInterface() bool {
+	return slices.ContainsFunc(b.Peers, func(p BGPPeer) bool { return p.Interface != "" })
+}
+
 // BGPPeer is a router.
 type BGPPeer struct {
 	// Its address, IPv4 for the IPv4 VIPs, IPv6 for the IPv6 VIPs.
-	Address netip.Addr `json:"address"`
+	Address netip.Addr `json:"address,omitzero"`
+	// Instead of "address": interface of the nodes that leads to the router (unnumbered). They find it by its
+	// router advertisements, and the session between IPv6 link-local addresses carries the VIPs of both families.
+	Interface string `json:"interface,omitempty"`
 	// true: the session with an IPv6 address carries the IPv4 VIPs as well, by way of the node's IPv6 address
 	// (RFC 8950). The router needs the same.
 	ExtendedNextHop bool `json:"extendedNextHop,omitempty"`
@@ -171,10 +179,18 @@ func (b *BGP) Local(p *BGPPeer) uint32 {
 	return b.LocalASN
 }
 
+// Name returns the name of the router in texts: its address, or the interface that leads to it.
+func (p *BGPPeer) Name() string {
+	if p.Interface != "" {
+		return p.Interface
+	}
+	return p.Address.String()
+}
+
 // Carries reports whether the session carries the routes of a VIP: those of its own address family, and
 // IPv4 ones with an IPv6 next hop.
 func (p *BGPPeer) Carries(vip netip.Addr) bool {
-	return vip.Is4() == p.Address.Is4() || p.ExtendedNextHop && vip.Is4()
+	return p.Interface != "" || vip.Is4() == p.Address.Is4() || p.ExtendedNextHop && vip.Is4()
 }
 
 // On reports whether the session has BFD.

@@ -57,9 +57,17 @@ func Community(s string) (uint32, bool) {
 }
 
 func (c *checker) bgpPeer(at string, b *BGP, p *BGPPeer, seen map[string]bool) {
-	if what := UsableAddress(p.Address); what != "" {
-		c.add(problem.BadAddress, at+".address", what, "the unicast address of a router")
-	} else {
+	what := UsableAddress(p.Address)
+	switch {
+	case p.Interface != "" && p.Address.IsValid():
+		c.add(problem.ConflictingFields, at+".interface", problem.Quote(p.Interface), "address or interface")
+	case p.Interface != "" && !ValidInterface(p.Interface):
+		c.add(problem.BadName, at+".interface", problem.Quote(p.Interface), "the name of an interface, at most 15 letters, digits and marks")
+	case p.Interface != "":
+		c.once(seen, at+".interface", p.Interface, "each router once")
+	case what != "":
+		c.add(problem.BadAddress, at+".address", what, "the unicast address of a router, or interface instead")
+	default:
 		c.once(seen, at+".address", p.Address.String(), "each router once")
 	}
 	if p.ASN == 0 {
@@ -73,6 +81,9 @@ func (c *checker) bgpPeer(at string, b *BGP, p *BGPPeer, seen map[string]bool) {
 	}
 	if p.Multihop != 0 && (p.Multihop < 2 || p.Multihop > 255) {
 		c.add(problem.BadValue, at+".multihop", fmt.Sprint(p.Multihop), "2 to 255")
+	}
+	if p.Multihop != 0 && p.Interface != "" {
+		c.add(problem.ConflictingFields, at+".multihop", fmt.Sprint(p.Multihop), "a router with an address: one at an interface is a single hop away")
 	}
 	if p.Multihop != 0 && p.TTLSecurity {
 		c.add(problem.ConflictingFields, at+".ttlSecurity", "true", "a router on a subnet of the nodes, without multihop")

@@ -43,12 +43,8 @@ Documentation: ` + command.Pages + `bgp.md`,
   vipgen bgp peer-config install-config.yaml --for bird --router 192.0.2.1`,
 	}
 	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
-		var only netip.Addr
-		if router != "" {
-			var err error
-			if only, err = netip.ParseAddr(router); err != nil {
-				return command.Usagef(c, "--router %s: expected an address", router)
-			}
+		if address, err := netip.ParseAddr(router); err == nil {
+			router = address.String()
 		}
 		if !slices.Contains(network.RouterKinds, kind) {
 			return command.Usagef(c, "--for %q: expected %s", kind, strings.Join(network.RouterKinds, " or "))
@@ -57,7 +53,7 @@ Documentation: ` + command.Pages + `bgp.md`,
 		if err != nil {
 			return err
 		}
-		list, err := network.Routers(cluster, only)
+		list, err := network.Routers(cluster, router)
 		if err != nil {
 			return err
 		}
@@ -81,7 +77,7 @@ Documentation: ` + command.Pages + `bgp.md`,
 	f.Add(c)
 	o.Add(c, "text", "json")
 	c.Flags().StringVar(&kind, "for", network.RouterKinds[0], "`program` of the router: "+strings.Join(network.RouterKinds, " or "))
-	c.Flags().StringVar(&router, "router", "", "only the router with this `address`")
+	c.Flags().StringVar(&router, "router", "", "only the router with this `address`, or at this interface")
 	command.Complete(c, "for", network.RouterKinds...)
 	return c
 }

@@ -15,6 +15,9 @@ type PodParams struct {
 	Namespace string
 	// Images must be complete.
 	Images v1alpha1.Images
+	// ByInterface reports that the pod bgp has sessions by interface, for which it sends router
+	// advertisements.
+	ByInterface bool
 }
 
 // Names of the pods, in the order of all lists.
@@ -67,7 +70,7 @@ func (p PodParams) Credentials() []Volume {
 
 // RenderPod renders the static pod manifest of a pod by name, without blank lines, which shared
 // parts would leave. It contains nothing that changes with VIPs, peers, timing or DNS: those are
-// in cluster.yaml, so that changing them restarts no pod.
+// in cluster.yaml, so that changing them restarts no pod, except for the first session by interface.
 func RenderPod(name string, p PodParams) ([]byte, error) {
 	text, err := parsed.Run(name+".yaml", p)
 	return bytes.ReplaceAll(text, []byte("\n\n"), []byte("\n")), err

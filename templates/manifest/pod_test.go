@@ -64,6 +64,15 @@ func TestRenderPod(t *testing.T) {
 	}
 }
 
+// TestByInterface: the pod bgp can open raw sockets where it sends router advertisements, and nowhere else.
+func TestByInterface(t *testing.T) {
+	for with, want := range map[bool]string{true: "add: [NET_ADMIN, NET_RAW, SYS_NICE]", false: "add: [NET_ADMIN, SYS_NICE]"} {
+		text, err := RenderPod(BGP, PodParams{Role: v1alpha1.RoleMaster, Images: images, ByInterface: with})
+		testkit.Must(t, err)
+		testkit.Contains(t, string(text), want)
+	}
+}
+
 // security is the page with the table of privileges.
 const security = "../../docs/security.md"
 

@@ -56,6 +56,12 @@ func (s *Speaker) hold(router netip.Addr) {
 	if p := s.peers[router]; !p.BFD.On() {
 		return
 	}
+	for other := range s.peers {
+		if other != router && prefix(other) == prefix(router) { // link-local, at another interface: GoBGP cannot tell them apart
+			s.forget(other)
+			return
+		}
+	}
 	now := s.sessions[router]
 	if now == nil {
 		now = &session{cancel: func() {}}

@@ -70,6 +70,11 @@ func TestHold(t *testing.T) {
 		s.set(silent, nil)
 		s.set(lost, nil)
 		expect()
+		for _, r := range []string{"fe80::1%ens3", "fe80::1%ens4"} { // one would be held for the other
+			s.set(netip.MustParseAddr(r), &vip.Peer{BGPPeer: v1alpha1.BGPPeer{BFD: v1alpha1.BFD{Enabled: &on}}})
+			s.hold(netip.MustParseAddr(r))
+		}
+		expect()
 		s.server.Stop()
 	})
 }

@@ -111,7 +111,7 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 		s.hold(address)
 		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer(&p, false)}); err != nil {
 			s.set(address, nil)
-			failed = errors.Join(failed, fmt.Errorf("session with %s: %w", address, err))
+			failed = errors.Join(failed, fmt.Errorf("session with %s: %w", p.Name(), err))
 		}
 	}
 	if s.internal() != internal { // attributes depend on it
@@ -189,7 +189,7 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 		if err != nil {
 			return
 		}
-		peer := state.BGPPeer{Address: address, ASN: p.GetConf().GetPeerAsn(), State: word(p.GetState().GetSessionState().String())}
+		peer := state.BGPPeer{Address: address, Interface: s.peers[address].Interface, ASN: p.GetConf().GetPeerAsn(), State: word(p.GetState().GetSessionState().String())}
 		if s.peers[address].BFD.On() {
 			peer.BFD = word(p.GetState().GetBfdState().GetSessionState().String())
 		}

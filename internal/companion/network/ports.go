@@ -13,9 +13,10 @@ import (
 
 // Protocols, as in nftables.
 const (
-	tcp  = "tcp"
-	udp  = "udp"
-	VRRP = "vrrp" // vrrp.Protocol
+	tcp   = "tcp"
+	udp   = "udp"
+	VRRP  = "vrrp" // vrrp.Protocol
+	icmp6 = "ipv6-icmp"
 )
 
 // Rule is traffic that a node must accept.
@@ -91,8 +92,8 @@ func Rules(c *render.Cluster, role string) []Rule {
 				b.add(tcp, cmp.Or(g.HealthPort, s.Ports.RouterHealth), balancer, nil, "the router's health")
 			}
 		}
-		if has(manifest.BGP) && s.AnnounceOf(g) == v1alpha1.AnnounceBGP && slices.ContainsFunc(s.BGP.Peers, func(p v1alpha1.BGPPeer) bool { return p.BFD.On() }) {
-			b.add(udp, v1alpha1.BFDPort, neighbor, nil, "BFD of the routers; nodes open the BGP sessions themselves")
+		if has(manifest.BGP) && s.AnnounceOf(g) == v1alpha1.AnnounceBGP {
+			b.routers(s.BGP.Peers)
 		}
 		if has(manifest.Keepalived) && !s.AnnounceOf(g).Routed() {
 			b.vrrp(s.VRRP)
@@ -137,6 +138,17 @@ func (b *builder) add(protocol string, port int, from string, to []netip.Addr, w
 	}
 	if !slices.ContainsFunc(b.rules, same) {
 		b.rules = append(b.rules, r)
+	}
+}
+
+func (b *builder) routers(list []v1alpha1.BGPPeer) {
+	for i := range list {
+		if list[i].BFD.On() {
+			b.add(udp, v1alpha1.BFDPort, neighbor, nil, "BFD of the routers; nodes open the BGP sessions themselves")
+		}
+		if list[i].Interface != "" {
+			b.add(icmp6, 0, neighbor, nil, "router advertisements and solicitations, for sessions by interface")
+		}
 	}
 }
 

@@ -60,6 +60,20 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestRulesForRouters: BFD and router advertisements of routers, where a session has them.
+func TestRulesForRouters(t *testing.T) {
+	for peer, want := range map[string]string{
+		"address: 192.0.2.1, asn: 64601":                     "udp dport 3784",
+		"interface: ens3, asn: 64601, bfd: {enabled: false}": "meta l4proto ipv6-icmp",
+	} {
+		var text bytes.Buffer
+		c := clusters.Load(t, install, strings.ReplaceAll(vips, `, "2001`, `] #`)+"  announce: bgp\n  bgp: {localASN: 64512, peers: [{"+peer+"}]}\n")
+		testkit.Must(t, NFT(&text, Rules(c, v1alpha1.RoleMaster)))
+		testkit.Contains(t, text.String(), "input "+want+" accept")
+		testkit.Equal(t, 1, strings.Count(text.String(), "3784")+strings.Count(text.String(), "icmp"))
+	}
+}
+
 // Nodes may be in other networks than the machine networks suggest if the VIPs are (hard case
 // 44).
 func TestNetworks(t *testing.T) {

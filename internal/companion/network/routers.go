@@ -24,8 +24,10 @@ var RouterKinds = []string{"frr", "bird"}
 // Router is the side of a router of its sessions with the nodes.
 type Router struct {
 	Cluster string     `json:"cluster"`
-	Address netip.Addr `json:"address"`
-	ASN     uint32     `json:"asn"`
+	Address netip.Addr `json:"address,omitzero"`
+	// Interface is the nodes' interface that leads to it, instead of an address.
+	Interface string `json:"interface,omitempty"`
+	ASN       uint32 `json:"asn"`
 	// NodeASN is the AS number of the nodes.
 	NodeASN uint32 `json:"nodeASN"`
 	// Nodes are the known addresses of nodes; empty where the input has none.
@@ -71,21 +73,30 @@ func (r *Router) Families() (out []Family) {
 	return out
 }
 
+// Name returns what the router is called.
+func (r *Router) Name() string {
+	if r.Interface != "" {
+		return "Router at " + r.Interface + " of the nodes"
+	}
+	return r.Address.String()
+}
+
 // Single reports whether the sessions are in one AS.
 func (r *Router) Single() bool { return r.ASN == r.NodeASN }
 
-// Routers returns the routers of a cluster; only the one with that address, if it is valid.
-func Routers(c *render.Cluster, only netip.Addr) (out []Router, err error) {
+// Routers returns the routers of a cluster; only the one with that address, or at that interface, unless it
+// is empty.
+func Routers(c *render.Cluster, only string) (out []Router, err error) {
 	s := c.Config.Spec.Announced()
 	if s.RoutedBy() != v1alpha1.AnnounceBGP {
 		return nil, fmt.Errorf("the nodes of %s have no BGP sessions: announce: bgp in vipgen.yaml gives them some", c.Config.Metadata.Name)
 	}
 	for i := range s.BGP.Peers {
 		p := &s.BGP.Peers[i]
-		if only.IsValid() && p.Address != only {
+		if only != "" && p.Name() != only {
 			continue
 		}
-		r := Router{Cluster: c.Config.Metadata.Name, Address: p.Address, ASN: p.ASN, NodeASN: s.BGP.Local(p), Password: p.PasswordFile != "",
+		r := Router{Cluster: c.Config.Metadata.Name, Address: p.Address, Interface: p.Interface, ASN: p.ASN, NodeASN: s.BGP.Local(p), Password: p.PasswordFile != "",
 			Multihop: p.Multihop, TTLSecurity: p.TTLSecurity, NextHop6: p.ExtendedNextHop}
 		if p.BFD.On() {
 			r.BFDMS, r.BFDMultiplier = int(time.Duration(p.BFD.Interval)/time.Millisecond), p.BFD.Multiplier
@@ -95,13 +106,16 @@ func Routers(c *render.Cluster, only netip.Addr) (out []Router, err error) {
 			r.VIPs = append(r.VIPs, lists.Filter(g.VIPs, p.Carries)...)
 		}
 		for _, n := range s.Peers {
-			if announces(s, &n) && p.Nodes.Selects(n.Name, n.Addresses) {
+			if p.Interface == "" && announces(s, &n) && p.Nodes.Selects(n.Name, n.Addresses) {
 				r.Nodes = append(r.Nodes, lists.Filter(n.Addresses, family)...)
 			}
 		}
 		subnets := p.Nodes.Subnets
 		if len(subnets) == 0 {
 			subnets = s.MachineNetworks
+		}
+		if p.Interface != "" {
+			subnets = []netip.Prefix{netip.MustParsePrefix("fe80::/10")}
 		}
 		for _, n := range subnets {
 			if family(n.Addr()) {

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -31,10 +30,11 @@ func TestConf(t *testing.T) {
     - {address: 192.0.2.1, asn: 64601, passwordFile: /etc/vipgen/bgp/word, ttlSecurity: true}
     - {address: "2001:db8:1::1", asn: 64512, bfd: {enabled: false}}
     - {address: "2001:db8:1::2", asn: 64601, extendedNextHop: true}
+    - {interface: ens3, asn: 64601}
 `)
-	list, err := Routers(c, netip.Addr{})
+	list, err := Routers(c, "")
 	testkit.Must(t, err)
-	testkit.Equal(t, 3, len(list))
+	testkit.Equal(t, 4, len(list))
 	for _, tt := range []struct {
 		router   int
 		kind     string
@@ -47,14 +47,16 @@ func TestConf(t *testing.T) {
 		{1, "bird", []string{"neighbor range 2001:db8:1::/64 as 64512", "ipv6 { export all; }"}, []string{"bfd on", "password", "extended"}},
 		{2, "frr", []string{"capability extended-nexthop", "ip prefix-list vipgen permit 198.51.100.5/32", "address-family ipv4 unicast", "address-family ipv6 unicast"}, nil},
 		{2, "bird", []string{"ipv4 { export all; }", "net ~ [198.51.100.5/32, 198.51.100.6/32]", "extended next hop on", "ipv6 { export all; }"}, nil},
+		{3, "frr", []string{"Router at ens3 of the nodes, AS 64601", "neighbor PORT interface peer-group vipgen", "address-family ipv4 unicast", "address-family ipv6 unicast"}, []string{"ADDRESS"}},
+		{3, "bird", []string{"local as 64601", "neighbor range fe80::/10 as 64512", "max ra interval 10; default lifetime 0", "extended next hop on", "2001:db8:100::5/128"}, []string{"192.0.2", "2001:db8:1:"}},
 	} {
 		text, err := list[tt.router].Conf(tt.kind)
 		testkit.Must(t, err)
 		testkit.Contains(t, string(text), tt.has...)
 		testkit.Lacks(t, string(text), tt.not...)
 	}
-	_, err = Routers(c, netip.MustParseAddr("192.0.2.9"))
+	_, err = Routers(c, "192.0.2.9")
 	testkit.Fails(t, err, "no router 192.0.2.9")
-	_, err = Routers(clusters.Load(t, install, vips), netip.Addr{})
+	_, err = Routers(clusters.Load(t, install, vips), "")
 	testkit.Fails(t, err, "no BGP sessions")
 }

@@ -112,8 +112,11 @@ func families(r Rule) (out []family) {
 }
 
 func protocol(r Rule) string {
-	if r.Protocol == VRRP {
+	switch r.Protocol {
+	case VRRP:
 		return fmt.Sprint("meta l4proto ", vrrp.Protocol) // /etc/protocols may be missing
+	case icmp6:
+		return "meta l4proto " + icmp6 // nftables knows it
 	}
 	return fmt.Sprintf("%s dport %d", r.Protocol, r.Port)
 }

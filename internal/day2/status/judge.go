@@ -161,9 +161,9 @@ func (c *Cluster) judgeBGP(n *Node) {
 	for _, p := range b.Peers {
 		switch {
 		case !p.Established():
-			c.find(sessionDown, n.Name, "", "no BGP session with %s (AS %d): %s%s", p.Address, p.ASN, p.State, reasonSuffix(p.Problem))
+			c.find(sessionDown, n.Name, "", "no BGP session with %s (AS %d): %s%s", p.Name(), p.ASN, p.State, reasonSuffix(p.Problem))
 		case p.BFD != "" && p.BFD != "up":
-			c.find(bfdDown, n.Name, "", "BFD with %s (AS %d) is not up: a dead link is noticed after the hold time of BGP%s", p.Address, p.ASN, reasonSuffix(p.Problem))
+			c.find(bfdDown, n.Name, "", "BFD with %s (AS %d) is not up: a dead link is noticed after the hold time of BGP%s", p.Name(), p.ASN, reasonSuffix(p.Problem))
 		}
 	}
 	if b.Problem != "" {
