@@ -13,10 +13,12 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
@@ -41,6 +43,7 @@ type Job struct {
 	gate      *gate.Checks
 	bootstrap *gate.Lifetime // nil except on the bootstrap
 	facts     *facts.Facts   // nil before the first
+	record    *events.Ring   // for `vipgen doctor`
 	leaving   bool
 
 	speaker   Speaker // nil while none runs
@@ -68,6 +71,10 @@ func (j *Job) Run(ctx context.Context) error {
 	j.announced, j.held = map[netip.Addr]Route{}, map[netip.Addr]time.Time{}
 	j.gate = gate.New(terms{j.trigger}, j.State, j.Checks, j.Log)
 	defer j.gate.Stop()
+	j.record = events.Open(filepath.Join(j.Root, filepath.Dir(v1alpha1.BGPKept)), j.Source.Name, name, j.Log)
+	defer j.record.Close()
+	j.record.Record(events.Event{Kind: events.AgentStarted, Role: j.Source.Role})
+	j.gate.Board.Notify = j.checked
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.bootstrap = gate.NewLifetime(filepath.Join(j.Root, keptEnd), j.Log)
 	}
@@ -84,8 +91,14 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	j.loop(ctx)
+	j.record.Record(events.Event{Kind: events.AgentStopping})
 	j.leave()
 	watching.Wait()
+	stopped := events.Event{Kind: events.AgentStopped}
+	if failed != nil {
+		stopped.Why = job.FirstLine(failed.Error())
+	}
+	j.record.Record(stopped)
 	return failed
 }
 

@@ -171,6 +171,9 @@ func (j *Job) publish(s *state.BGP) {
 	if before == nil {
 		before = &state.BGP{}
 	}
+	for _, e := range changes(before, s) {
+		j.record.Record(e)
+	}
 	for _, v := range s.VIPs {
 		was := slices.IndexFunc(before.VIPs, func(b state.AnnouncedVIP) bool { return b.VIP == v.VIP })
 		switch {
