@@ -20,6 +20,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -49,6 +50,7 @@ type Job struct {
 	speaker   Speaker // nil while none runs
 	options   SpeakerOptions
 	announced map[netip.Addr]Route
+	others    []netdump.Connection // with routers that had no session with this job in the last turn
 	// held are VIPs that stay local for a while after their withdrawal.
 	held map[netip.Addr]time.Time
 
