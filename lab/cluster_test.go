@@ -141,7 +141,7 @@ func loadWith(t testing.TB, install, vipgen string) *render.Cluster {
 		InstallConfig: render.File{Name: "install-config.yaml", Data: []byte(install)},
 		VIPConfig:     &render.File{Name: "vipgen.yaml", Data: []byte(vipgen)},
 	}, render.Options{})
-	if err != nil || len(problems) > 0 {
+	if err != nil || len(problems.Errors()) > 0 {
 		t.Fatal(problems, err)
 	}
 	return c

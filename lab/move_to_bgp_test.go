@@ -20,9 +20,8 @@ import (
 
 // The demo's input during the steps of docs/move-to-bgp.md.
 var (
-	routedInstall = strings.NewReplacer(`192.0.2.5, "2001:db8::5"`, `198.51.100.5, "2001:db8:100::5"`,
-		`192.0.2.6, "2001:db8::6"`, `198.51.100.6, "2001:db8:100::6"`).Replace(demo)
-	routers = vipgenYAML + `  bgp:
+	routedInstall = routedFrom(demo)
+	routers       = vipgenYAML + `  bgp:
     localASN: 64512
     peers:
     - {address: 192.0.2.254, asn: 64601}
@@ -52,6 +51,12 @@ var (
     virtualRouterID: %d
 `
 )
+
+// routedFrom returns an install-config with the VIPs by BGP.
+func routedFrom(config string) string {
+	return strings.NewReplacer(`192.0.2.5, "2001:db8::5"`, `198.51.100.5, "2001:db8:100::5"`,
+		`192.0.2.6, "2001:db8::6"`, `198.51.100.6, "2001:db8:100::6"`).Replace(config)
+}
 
 // birdOfNodes is the router's configuration: the VIPs alone are accepted. By default, BIRD refuses
 // sessions for a minute after BFD went down.

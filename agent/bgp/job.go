@@ -14,11 +14,14 @@ import (
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/health"
+	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/agent/supervise"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/liveness"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -42,6 +45,7 @@ type Job struct {
 	gate      *gate.Checks
 	bootstrap *gate.Lifetime // nil except on the bootstrap
 	facts     *facts.Facts   // nil before the first
+	record    *events.Ring   // for `vipgen doctor`
 	leaving   bool
 
 	speaker Speaker // nil while none runs
@@ -49,6 +53,7 @@ type Job struct {
 	// unnumbered finds the routers of sessions by interface.
 	unnumbered *unnumbered.Interfaces
 	announced  map[netip.Addr]Route
+	others     []netdump.Connection // with routers that had no session with this job in the last turn
 	// held are VIPs that stay local for a while after their withdrawal.
 	held map[netip.Addr]time.Time
 
@@ -72,6 +77,10 @@ func (j *Job) Run(ctx context.Context) error {
 	j.unnumbered = unnumbered.New(j.Log, j.trigger)
 	j.gate = gate.New(terms{j.trigger}, j.State, j.Checks, j.Log)
 	defer j.gate.Stop()
+	j.record = events.Open(filepath.Join(j.Root, filepath.Dir(v1alpha1.BGPKept)), j.Source.Name, name, j.Log)
+	defer j.record.Close()
+	j.record.Record(events.Event{Kind: events.AgentStarted, Role: j.Source.Role})
+	j.gate.Board.Notify = j.checked
 	if j.Source.Role == v1alpha1.RoleBootstrap {
 		j.bootstrap = gate.NewLifetime(filepath.Join(j.Root, keptEnd), j.Log)
 	}
@@ -88,8 +97,14 @@ func (j *Job) Run(ctx context.Context) error {
 		})
 	})
 	j.loop(ctx)
+	j.record.Record(events.Event{Kind: events.AgentStopping})
 	j.leave()
 	watching.Wait()
+	stopped := events.Event{Kind: events.AgentStopped}
+	if failed != nil {
+		stopped.Why = job.FirstLine(failed.Error())
+	}
+	j.record.Record(stopped)
 	return failed
 }
 

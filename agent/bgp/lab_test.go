@@ -48,7 +48,9 @@ type racks struct {
 type rackNode struct {
 	*netns.Node
 	root  string
+	role  string
 	agent *exec.Cmd
+	api   *httptest.Server // the stand-in for the API server
 	log   testkit.Log
 	// haproxy holds the listeners of the stand-in for HAProxy.
 	haproxy []net.Listener
@@ -85,7 +87,7 @@ func newRacks(t *testing.T, conf, frr, bird string) *racks {
 	for name, at := range map[string][3]string{
 		"n1": {"192.0.2.11/26", "2001:db8:1::11/64", "1"}, "n2": {"192.0.2.12/26", "2001:db8:1::12/64", "1"}, "n3": {"192.0.2.73/26", "2001:db8:2::73/64", "2"},
 	} {
-		n := &rackNode{Node: daemon.AddNode(t, network, name, at[0], at[1]), root: t.TempDir()}
+		n := &rackNode{Node: daemon.AddNode(t, network, name, at[0], at[1]), root: t.TempDir(), role: v1alpha1.RoleMaster}
 		// FRR advertises its prefix where it has extended next hops: BFD would leave by another address than BGP.
 		l.sysctl(n.Node, "net.ipv6.conf."+n.Link+".accept_ra=0")
 		l.route(n.Node, map[string]string{"1": "192.0.2.1", "2": "192.0.2.65"}[at[2]], "2001:db8:"+at[2]+"::1")
@@ -186,6 +188,9 @@ func (l *racks) serve(n *rackNode) {
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 		s.TLS = &tls.Config{NextProtos: []string{"http/1.1"}}
 		s.StartTLS()
+		if port == 6443 {
+			n.api = s
+		}
 	}
 	run := filepath.Join(n.root, v1alpha1.RunDir)
 	testkit.Must(l.t, os.MkdirAll(run, 0o755))
@@ -234,7 +239,7 @@ func (l *racks) startAgent(n *rackNode, conf string) {
 		testkit.Must(l.t, os.MkdirAll(filepath.Join(n.root, dir), 0o755))
 	}
 	// As in its pod, with sessions by interface.
-	args := []string{"NODE_NAME=" + n.Name, "setpriv", "--bounding-set=-all,+net_admin,+net_raw,+sys_nice", program, "bgp", "--role", "master", "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
+	args := []string{"NODE_NAME=" + n.Name, "setpriv", "--bounding-set=-all,+net_admin,+net_raw,+sys_nice", program, "bgp", "--role", n.role, "--root", n.root, "--nodes", filepath.Join(n.root, "nodes.yaml")}
 	n.agent = l.start(n.Node, &n.log, "env", args...)
 	l.t.Cleanup(func() {
 		if l.t.Failed() {

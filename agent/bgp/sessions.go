@@ -167,21 +167,53 @@ func (j *Job) otherSpeaker(routers []v1alpha1.BGPPeer) string {
 	if err != nil {
 		j.Log.Warn("cannot list connections: sessions of another speaker remain unnoticed", "error", err)
 	}
-	return sessionOf(open, routers)
+	found := sessionsWith(open, anyOf(routers))
+	if len(found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a session with %s", found[0].Peer.Addr())
 }
 
-// sessionOf returns the session of another speaker among all connections of the node. It shows
-// those that do not listen, as MetalLB's FRR does not (bgpd -p 0), and those without BFD.
-func sessionOf(open []netdump.Connection, routers []v1alpha1.BGPPeer) string {
-	for _, c := range open {
-		if (c.Own.Port() == v1alpha1.BGPPort || c.Peer.Port() == v1alpha1.BGPPort) &&
-			slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool {
-				return p.Address == c.Peer.Addr() || p.Interface != "" && c.Peer.Addr().IsLinkLocalUnicast() // of any interface
-			}) {
-			return fmt.Sprintf("a session with %s", c.Peer.Addr())
+// anyOf tells addresses that routers may have.
+func anyOf(routers []v1alpha1.BGPPeer) func(netip.Addr) bool {
+	return func(a netip.Addr) bool {
+		return slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool {
+			return p.Address == a || p.Interface != "" && a.IsLinkLocalUnicast() // of any interface
+		})
+	}
+}
+
+// sessionsWith returns the sessions with routers among all connections of the node, whose addresses
+// have no zones. It shows those of speakers that do not listen, as MetalLB's FRR does not
+// (bgpd -p 0), and those without BFD.
+func sessionsWith(open []netdump.Connection, router func(netip.Addr) bool) []netdump.Connection {
+	return lists.Filter(open, func(c netdump.Connection) bool {
+		return (c.Own.Port() == v1alpha1.BGPPort || c.Peer.Port() == v1alpha1.BGPPort) && router(c.Peer.Addr())
+	})
+}
+
+// laterSpeaker returns an error if another speaker has taken the session with a router. The
+// connections of the node are read only while a router has no session with this job: its own ones
+// with that router do not last until the next turn.
+func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.Connection, error)) error {
+	var without []netip.Addr
+	for i := range peers {
+		if p := &peers[i]; p.State == "idle" || p.State == "active" {
+			without = append(without, p.Address.WithZone(""))
 		}
 	}
-	return ""
+	before := j.others
+	if j.others = nil; len(without) == 0 {
+		return nil
+	}
+	open, _ := connections() // logged at the start
+	j.others = sessionsWith(open, func(a netip.Addr) bool { return slices.Contains(without, a) })
+	for _, c := range j.others {
+		if slices.Contains(before, c) {
+			return fmt.Errorf("another speaker on this node has the session with %s: stop it, or hand it the routes with spec.announce: table", c.Peer.Addr())
+		}
+	}
+	return nil
 }
 
 // routerID returns the BGP identifier of a node: its first IPv4 address, else one from its

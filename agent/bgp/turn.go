@@ -1,6 +1,7 @@
 package bgp
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
@@ -152,8 +154,9 @@ func (j *Job) announce(s *state.BGP, routes []Route) error {
 	if failed := j.speaker.Announce(routes); failed != nil {
 		return failed
 	}
-	s.Peers = append(s.Peers, j.speaker.Sessions()...)
-	return err
+	sessions := j.speaker.Sessions()
+	s.Peers = append(s.Peers, sessions...)
+	return errors.Join(err, j.laterSpeaker(sessions, netdump.Established))
 }
 
 // holdExisting holds VIPs that an earlier process of the job left local, until the first
@@ -171,6 +174,9 @@ func (j *Job) publish(s *state.BGP) {
 	before := j.last.Swap(s)
 	if before == nil {
 		before = &state.BGP{}
+	}
+	for _, e := range changes(before, s) {
+		j.record.Record(e)
 	}
 	for _, v := range s.VIPs {
 		was := slices.IndexFunc(before.VIPs, func(b state.AnnouncedVIP) bool { return b.VIP == v.VIP })

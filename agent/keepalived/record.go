@@ -24,7 +24,7 @@ type record struct {
 
 // openRecord opens the record in a directory. first is true for the first run after a boot.
 func openRecord(dir, node, role string, first bool, log *slog.Logger) *record {
-	r := &record{ring: events.Open(dir, node, log)}
+	r := &record{ring: events.Open(dir, node, "", log)}
 	r.ring.Record(events.Event{Kind: events.AgentStarted, Role: role, First: first})
 	return r
 }

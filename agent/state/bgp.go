@@ -56,5 +56,23 @@ func (p *BGPPeer) Name() string {
 	return (&v1alpha1.BGPPeer{Address: p.Address, Interface: p.Interface}).Name()
 }
 
-// Established reports whether the session carries routes.
+// Problems of sessions. RouterRefused and SessionEnded end with the NOTIFICATION (RFC 4271 section
+// 4.5). `vipgen doctor` tells causes by them.
+const (
+	HoldTimeExpired = "the hold time expired: the router sent nothing"
+	RouterRefused   = "the router ended the session: "
+	SessionEnded    = "this node ended the session: "
+	ConnectionLost  = "the connection with the router was lost"
+	BFDDown         = "BFD with the router went down"
+	BFDPending      = "VIPs are announced once BFD is up"
+	BFDMissing      = "BFD with the router does not come up: is it configured there? VIPs are announced without BFD"
+)
+
+// Carries reports whether the router has the VIPs: sessions with BFD carry routes once it is up,
+// or does not come up.
+func (p *BGPPeer) Carries() bool {
+	return p.Established() && (p.BFD == "" || p.BFD == "up" || p.Problem == BFDMissing)
+}
+
+// Established reports whether the session is established.
 func (p *BGPPeer) Established() bool { return p.State == "established" }

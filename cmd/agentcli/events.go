@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/internal/events"
 )
@@ -18,8 +19,9 @@ func (a *app) eventsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "events",
 		Short: "Print the record of what happened to this node's VIPs",
-		Long: `Print the record that the job keepalived keeps in /etc/keepalived: JSON, an event a line,
-the oldest first. 'vipgen doctor' reads it. Images of keepalived may have no other program
+		Long: `Print the records that the jobs keepalived and bgp keep in /etc/keepalived and
+/var/lib/vipgen/bgp: JSON, an event a line, the oldest of each first. 'vipgen doctor' reads
+them. Each pod has the record of its job. Images of keepalived may have no other program
 that prints a file.`,
 		Example: "  vipgen-agent events > master-0-vipgen-events.jsonl",
 		Args:    command.Args(0, 0),
@@ -27,10 +29,19 @@ that prints a file.`,
 	}
 }
 
+// Folders with records.
+var (
+	keepalivedDir = filepath.Dir(v1alpha1.KeepalivedConf)
+	bgpDir        = filepath.Dir(v1alpha1.BGPKept)
+)
+
 func (a *app) events() error {
 	found := false
-	for _, name := range []string{events.OlderName, events.FileName} {
-		f, err := os.Open(filepath.Join(a.below("/etc/keepalived"), name))
+	for _, path := range []string{
+		filepath.Join(keepalivedDir, events.OlderName), filepath.Join(keepalivedDir, events.FileName),
+		filepath.Join(bgpDir, events.OlderName), filepath.Join(bgpDir, events.FileName),
+	} {
+		f, err := os.Open(a.below(path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -44,7 +55,7 @@ func (a *app) events() error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("no record in %s: the job keepalived has not run on this node", a.below("/etc/keepalived"))
+		return fmt.Errorf("no record in %s or %s: neither the job keepalived nor bgp has run on this node", a.below(keepalivedDir), a.below(bgpDir))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestStatus(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	root := t.TempDir()
-	if code, out, errOut := run(t, "events", "--root", root); code != command.Failed || out != "" || !strings.Contains(errOut, "no record in "+root+"/etc/keepalived: the job keepalived has not run on this node") {
+	if code, out, errOut := run(t, "events", "--root", root); code != command.Failed || out != "" || !strings.Contains(errOut, "no record in "+root+"/etc/keepalived or "+root+"/var/lib/vipgen/bgp: ") {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 	testkit.WriteFile(t, filepath.Join(root, "etc/keepalived", events.FileName), []byte("{\"seq\":2}\n"))
@@ -97,7 +97,8 @@ func TestEvents(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 	testkit.WriteFile(t, filepath.Join(root, "etc/keepalived", events.OlderName), []byte("{\"seq\":1}\n"))
-	if code, out, errOut := run(t, "events", "--root", root); code != command.OK || out != "{\"seq\":1}\n{\"seq\":2}\n" {
+	testkit.WriteFile(t, filepath.Join(root, "var/lib/vipgen/bgp", events.FileName), []byte("{\"seq\":3}\n"))
+	if code, out, errOut := run(t, "events", "--root", root); code != command.OK || out != "{\"seq\":1}\n{\"seq\":2}\n{\"seq\":3}\n" {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 }

@@ -29,10 +29,12 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Find out why VIPs moved, from the records of the nodes",
 		Long: `Read the records of events that vipgen-agent keeps on each node, and print for each move
 of a VIP: from which node to which, the cause and how sure it is, for how long the VIP had
-no holder or two, and the events it is based on.
+no holder or two, and the events it is based on. Of VIPs by BGP, holders are the nodes that
+routers use, and a session that is lost or refused counts as well.
 
 A record is two files, ` + events.FileName + ` and ` + events.OlderName + `
-in /etc/keepalived of each node that can hold VIPs. In a DIR, files that are named like
+in /etc/keepalived of each node that can hold VIPs, and in /var/lib/vipgen/bgp of those that
+announce some by BGP. In a DIR, files that are named like
 them are found at any depth. Some nodes may be missing; truncated lines are skipped; clock
 skew is corrected by advertisements.
 
@@ -43,7 +45,8 @@ Documentation: ` + command.Pages + `troubleshoot.md#doctor`,
 		Example: `  # Collect the records of all nodes
   mkdir -p records
   for n in $(oc get nodes -o name); do
-    oc debug -q $n -- sh -c 'cat /host/etc/keepalived/.vipgen-events*.jsonl' \
+    oc debug -q $n -- sh -c \
+      'cd /host; cat etc/keepalived/.vipgen-ev* var/lib/vipgen/bgp/.vipgen-ev*' \
       > records/${n#node/}-vipgen-events.jsonl
   done
 

@@ -1,5 +1,6 @@
 // Package events is a node's record of events around its VIPs: lines of JSON in two files that
-// replace each other, which the agent's keepalived job writes and `vipgen doctor` reads.
+// replace each other, which the agent's jobs keepalived and bgp write, each in a folder of its
+// own, and `vipgen doctor` reads.
 package events
 
 import (
@@ -86,6 +87,14 @@ const (
 	// throttled the container [For].
 	Late      Kind = "late"
 	Throttled Kind = "throttled"
+
+	// Announced: whether the job bgp announces a VIP [VIP, Instance: the VIP, OK, Priority: the
+	// preference, State: bgp or table, Why]. Session: whether a router has the announcements [Peer,
+	// Name: the router, OK, State: of the session, Why: the problem, package state]. Problem: what
+	// prevents announcements [Why]; without Why: nothing does.
+	Announced Kind = "announced"
+	Session   Kind = "bgp-session"
+	Problem   Kind = "bgp-problem"
 )
 
 // States of instances, of links, and of migrations.
@@ -113,7 +122,9 @@ type Event struct {
 	Up   Millis    `json:"up"`
 	Time time.Time `json:"time"`
 	Node string    `json:"node"`
-	Kind Kind      `json:"kind"`
+	// Job is the job that wrote it; empty for keepalived.
+	Job  string `json:"job,omitempty"`
+	Kind Kind   `json:"kind"`
 
 	Instance  string                 `json:"instance,omitempty"`
 	VIP       netip.Addr             `json:"vip,omitzero"`
@@ -179,7 +190,7 @@ func (e *Event) subject() string {
 // VIPs and their reasons are recorded each time.
 func (e *Event) noisy() bool {
 	switch e.Kind {
-	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerReceived:
+	case Check, Late, Throttled, Strangers, Guard, Refused, Holder, LowerReceived, Problem:
 		return true
 	}
 	return false
@@ -188,7 +199,7 @@ func (e *Event) noisy() bool {
 // isState reports whether the last event of its subject is a state until the next.
 func (e *Event) isState() bool {
 	switch e.Kind {
-	case AgentStarted, State, Check, Priority, Effective, Instance, LeftOut, Settings, Guard:
+	case AgentStarted, State, Check, Priority, Effective, Instance, LeftOut, Settings, Guard, Announced, Session, Problem:
 		return true
 	}
 	return false
@@ -201,7 +212,7 @@ const (
 
 // bound truncates an event to fit a line.
 func (e *Event) bound() {
-	for _, s := range []*string{&e.Instance, &e.Interface, &e.Name, &e.State, &e.Why, &e.Node, &e.Boot, &e.Role} {
+	for _, s := range []*string{&e.Instance, &e.Interface, &e.Name, &e.State, &e.Why, &e.Node, &e.Job, &e.Boot, &e.Role} {
 		*s = truncate(*s)
 	}
 	e.Peers, e.Terms, e.Reasons = truncateList(e.Peers), truncateList(e.Terms), truncateList(e.Reasons)

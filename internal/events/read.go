@@ -97,6 +97,7 @@ func parse(line []byte) (e Event, ok bool) {
 	case !named(e.Node) || e.Kind == "":
 	case !length(e.Up) || !length(e.For) || !length(e.OnTime) || !length(e.Delay):
 	case !possible(e.Time) || !e.At.IsZero() && !possible(e.At):
+	case e.Kind == Announced && !e.VIP.IsValid(), e.Kind == Session && !e.Peer.IsValid():
 	case e.Kind == State && e.State == "", e.Settings == nil && (e.Kind == Settings || e.Kind == Migration):
 	default:
 		return e, true
@@ -112,5 +113,5 @@ func named(s string) bool {
 var kinds = []Kind{
 	AgentStarted, AgentStopping, AgentStopped, KeepalivedStarting, KeepalivedDied, KeepalivedStopped, KeepalivedReload,
 	State, SilentHolder, HolderStops, HigherReceived, LowerReceived, StoppedSending, Link, Held, Lost, Check, Priority, Effective,
-	Instance, LeftOut, Settings, Migration, Refused, Holder, Strangers, Guard, Late, Throttled,
+	Instance, LeftOut, Settings, Migration, Refused, Holder, Strangers, Guard, Late, Throttled, Announced, Session, Problem,
 }

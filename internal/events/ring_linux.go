@@ -17,10 +17,10 @@ import (
 // Events that cannot be written, as to a full or read-only one, are kept in memory and written
 // later; beyond a limit they are counted. The zero value, and nil, record nothing.
 type Ring struct {
-	node, boot string
-	on         onTime
-	wake       chan struct{} // signals a new event
-	stop, done chan struct{}
+	node, boot, job string
+	on              onTime
+	wake            chan struct{} // signals a new event
+	stop, done      chan struct{}
 
 	mu       sync.Mutex
 	closed   bool
@@ -72,12 +72,12 @@ func (b *backlog) drain() (list []Event) {
 	return list
 }
 
-// Open continues the record in a directory, of a node. It never fails. The caller must Close
-// it.
-func Open(dir, node string, log *slog.Logger) *Ring {
+// Open continues the record of a job in a directory, of a node; job is empty for keepalived. It
+// never fails. The caller must Close it.
+func Open(dir, node, job string, log *slog.Logger) *Ring {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	r := &Ring{
-		node: truncate(node), boot: truncate(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
+		node: truncate(node), job: job, boot: truncate(string(bytes.TrimSpace(boot))), log: log, file: file{dir: dir},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.on.begin(sinceBoot())
@@ -102,7 +102,7 @@ func (r *Ring) Record(e Event) {
 	}
 	up := sinceBoot() // in the order in which events are recorded
 	on, late := r.on.at(up)
-	e.Node, e.Boot, e.Up, e.Time = r.node, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
+	e.Node, e.Job, e.Boot, e.Up, e.Time = r.node, r.job, r.boot, MillisOf(up), time.Now().UTC().Round(time.Microsecond)
 	e.OnTime, e.Delay = MillisOf(on), MillisOf(late)
 	r.recorded.add(e)
 	select {

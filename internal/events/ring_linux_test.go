@@ -24,7 +24,7 @@ import (
 func record(t *testing.T, dir string, list ...Event) (logged string) {
 	t.Helper()
 	var log bytes.Buffer
-	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
+	r := Open(dir, "master-0", "", slog.New(slog.NewTextHandler(&log, nil)))
 	for _, e := range list {
 		for r.waiting() > maxBacklog/2 { // a test writes more at once than a node does
 			time.Sleep(time.Millisecond)
@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 // Events of several goroutines are recorded in the order of their times.
 func TestOrder(t *testing.T) {
 	dir := t.TempDir()
-	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	r := Open(dir, "master-0", "", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -265,7 +265,7 @@ func TestFullDisk(t *testing.T) {
 		return err == nil && strings.Contains(string(data), `"`+name+`"`)
 	}
 	var log bytes.Buffer
-	r := Open(dir, "master-0", slog.New(slog.NewTextHandler(&log, nil)))
+	r := Open(dir, "master-0", "", slog.New(slog.NewTextHandler(&log, nil)))
 	const n = 100
 	for i, e := range check(n) {
 		r.Record(e)

@@ -15,7 +15,7 @@ import (
 
 // fileBGP is bgpVIPConfig, of OpenShift 5.0: names and values as pkg/asset/manifests/bgpvipconfig.go
 // of openshift/installer (toFRRPeers; pull request 10718) reads them, and names of the draft before
-// (openshift/enhancements pull request 1982). Passwords are not declared: they are never decoded.
+// (openshift/enhancements pull request 1982). Values of passwords are not kept.
 type fileBGP struct {
 	LocalASN    uint32        `json:"localASN"`
 	Peers       []fileBGPPeer `json:"peers"`
@@ -31,11 +31,21 @@ type fileBGPPeer struct {
 	FailureDetection string     `json:"failureDetection"`
 	PeerReachability string     `json:"peerReachability"`
 	HoldTimeSeconds  uint16     `json:"holdTimeSeconds"`
+	Password         present    `json:"password"`
 
 	// In the draft:
 	BFDEnabled   bool              `json:"bfdEnabled"`
 	EBGPMultiHop bool              `json:"ebgpMultiHop"`
 	HoldTime     v1alpha1.Duration `json:"holdTime"`
+}
+
+// present reports whether a field has a value, which is not kept.
+type present bool
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *present) UnmarshalText(text []byte) error {
+	*p = len(text) > 0
+	return nil
 }
 
 // BGP holds the routers to which OpenShift's preview would announce VIPs.
@@ -114,7 +124,7 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 		// The preview's FRR has its default, which routers that are set up for it expect.
 		p.BFD.Interval, p.BFD.Multiplier = v1alpha1.Duration(v1alpha1.Millis(300)), 3
 	}
-	if r.doc.Has(at + ".password") {
+	if in.Password {
 		p.PasswordFile = v1alpha1.BGPPasswordFile(p.Address)
 		out.Secrets = append(out.Secrets, Secret{at + ".password", p.PasswordFile})
 	}

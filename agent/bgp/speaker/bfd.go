@@ -40,6 +40,11 @@ func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Tim
 		return
 	}
 	address, established := e.Peer.State.NeighborAddress, e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
+	if e.Peer.State.SessionState == bgp.BGP_FSM_IDLE {
+		s.mu.Lock()
+		s.ended[address] = ending(e.Peer.State.DisconnectReason, e.Peer.State.DisconnectMessage)
+		s.mu.Unlock()
+	}
 	if err := s.setBFD(address, established); err != nil {
 		s.options.Log.Error("cannot change BFD of a session", "peer", address, "error", err)
 	}

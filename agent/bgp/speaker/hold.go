@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/osrg/gobgp/v4/api"
+
+	"github.com/vipgen/vipgen/agent/state"
 )
 
 // A router with BFD gets the routes of a new session once BFD is up: until then a dead link
@@ -17,9 +19,6 @@ const (
 	// 6.8.3).
 	bfdWait = 5 * time.Second
 	bfdPoll = 50 * time.Millisecond
-
-	waitsForBFD = "VIPs are announced once BFD is up"
-	noBFD       = "BFD with the router does not come up: is it configured there? VIPs are announced without BFD"
 )
 
 // held names the set of routers that do not get the routes. Its first entry is no router: an
@@ -118,7 +117,7 @@ func (s *Speaker) release(ctx context.Context, router netip.Addr, withoutBFD boo
 		return
 	}
 	if withoutBFD {
-		s.options.Log.Warn(noBFD, "peer", router, "waited", bfdWait)
+		s.options.Log.Warn(state.BFDMissing, "peer", router, "waited", bfdWait)
 	}
 	s.sessions[router].withoutBFD = withoutBFD
 	s.unhold(router)
@@ -157,9 +156,9 @@ func (s *Speaker) problem(router netip.Addr, bfd string) string {
 	case now == nil || bfd == "up":
 		return ""
 	case now.withoutBFD:
-		return noBFD
+		return state.BFDMissing
 	}
-	return waitsForBFD
+	return state.BFDPending
 }
 
 func prefix(a netip.Addr) string { return netip.PrefixFrom(a, a.BitLen()).String() }

@@ -11,6 +11,7 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 
 	vip "github.com/vipgen/vipgen/agent/bgp"
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -60,11 +61,11 @@ func TestHold(t *testing.T) {
 		}
 		s.hold(lost)
 		expect("192.0.2.2/32", "2001:db8::3/128")
-		testkit.Equal(t, waitsForBFD, s.problem(silent, "down"))
+		testkit.Equal(t, state.BFDPending, s.problem(silent, "down"))
 		time.Sleep(bfdWait + time.Millisecond)
 		expect("2001:db8::3/128")
-		testkit.Equal(t, []string{noBFD, ""}, []string{s.problem(silent, "init"), s.problem(silent, "up")})
-		testkit.Contains(t, log.String(), noBFD, "peer=192.0.2.2")
+		testkit.Equal(t, []string{state.BFDMissing, ""}, []string{s.problem(silent, "init"), s.problem(silent, "up")})
+		testkit.Contains(t, log.String(), state.BFDMissing, "peer=192.0.2.2")
 		s.hold(silent)
 		expect("2001:db8::3/128", "192.0.2.2/32")
 		s.set(silent, nil)

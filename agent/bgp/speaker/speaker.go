@@ -29,9 +29,10 @@ type Speaker struct {
 
 	changing sync.Mutex // held while BFD of a session is changed
 
-	mu       sync.Mutex // guards peers and sessions
+	mu       sync.Mutex // guards peers, sessions and ended
 	peers    map[netip.Addr]vip.Peer
 	sessions map[netip.Addr]*session // of peers with BFD
+	ended    map[netip.Addr]string   // why sessions ended last: GoBGP's list of peers has no reasons
 	routes   []vip.Route
 }
 
@@ -53,7 +54,7 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 // start starts a speaker that does not follow its sessions.
 func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
 	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(log), &slog.LevelVar{})),
-		unwatch: func() {}, peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}}
+		unwatch: func() {}, peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}, ended: map[netip.Addr]string{}}
 	go s.server.Serve()
 	ctx := context.Background()
 	// By default it has tables of all 25 families, which take 8 MiB.
@@ -128,6 +129,7 @@ func (s *Speaker) set(address netip.Addr, p *vip.Peer) {
 	defer s.mu.Unlock()
 	if p == nil {
 		delete(s.peers, address)
+		delete(s.ended, address)
 		s.forget(address)
 	} else {
 		s.peers[address] = *p
@@ -195,7 +197,9 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 		}
 		peer.Problem = s.problem(address, peer.BFD)
 		if !peer.Established() {
-			peer.Problem = p.GetState().GetDisconnectMessage()
+			s.mu.Lock()
+			peer.Problem = s.ended[address]
+			s.mu.Unlock()
 		}
 		out = append(out, peer)
 	})

@@ -37,11 +37,16 @@ const (
 	BetterNode      Code = "better-node"      // the priority of another node rose
 	SettingsChanged Code = "settings-changed" // VRRP settings, as in a migration
 	LeftOut         Code = "left-out"         // the node leaves the VIP out
-	AnotherHost     Code = "another-host"     // not a node of the cluster
-	ReceivedAgain   Code = "heard-again"      // both nodes that held it received an advertisement: one yields
-	FirstHolder     Code = "first-holder"     // no node held it before
-	NoRecord        Code = "no-record"        // of the previous holder
-	NotKnown        Code = "unknown"          // no records fit
+	SessionLost     Code = "session-lost"     // a node's session with a router, for another reason than these
+	HoldTimeExpired Code = "hold-time-expired"
+	RouterRefused   Code = "router-refused" // by a NOTIFICATION
+	BFDDown         Code = "bfd-down"       // of a session with a router
+	BFDMissing      Code = "bfd-missing"    // it does not come up
+	AnotherHost     Code = "another-host"   // not a node of the cluster
+	ReceivedAgain   Code = "heard-again"    // both nodes that held it received an advertisement: one yields
+	FirstHolder     Code = "first-holder"   // no node held it before
+	NoRecord        Code = "no-record"      // of the previous holder
+	NotKnown        Code = "unknown"        // no records fit
 )
 
 // Cause is why a VIP moved.
@@ -87,6 +92,7 @@ var or = map[Code]string{
 	RedirectMissing: "HAProxy ended, and its own check failed later than the record says",
 	CheckFailed:     "the weights of checks were changed",
 	BetterNode:      "the priority of the holder fell",
+	SessionLost:     "the router or the network ended it for a reason that the node does not see",
 	LeftOut:         "the cause concerns another VIP",
 	FirstHolder:     "a node held it whose record was not read",
 }
@@ -108,6 +114,11 @@ var next = map[Code]string{
 	RouterDown:      "see the router pods: oc get pods -n openshift-ingress -o wide",
 	DNSDown:         "see the log of the coredns container on the node",
 	CheckFailed:     "see the log of the keepalived container on the node: it names each check that fails",
+	SessionLost:     "see the router's log, and what lies between: sudo vipgen-agent status on the node shows the session",
+	HoldTimeExpired: "see whether the router was down, or the link to it: BFD notices that sooner",
+	RouterRefused:   "see the router's log, and compare its neighbor with vipgen bgp peer-config: AS numbers, password, source address, a second speaker on the node",
+	BFDDown:         "see whether the router or the link to it was down, or either side had no CPU time: vipgen.yaml can lengthen bfd.interval",
+	BFDMissing:      "configure BFD on the router (vipgen bgp peer-config), and open UDP port 3784",
 	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists the senders of VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
 	NoRecord:        "also read the record of that node",
 	NotKnown:        "see the logs of the keepalived containers around that time",

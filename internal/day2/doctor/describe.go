@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,9 @@ func describe(e *events.Event) string {
 	}
 	switch e.Kind {
 	case events.AgentStarted:
+		if e.Job != "" {
+			return "the agent starts"
+		}
 		if e.First {
 			return "the agent starts, the first time since the node booted"
 		}
@@ -21,6 +25,9 @@ func describe(e *events.Event) string {
 	case events.AgentStopping:
 		return "the agent is to end"
 	case events.AgentStopped:
+		if e.Job != "" && e.Why == "" {
+			return "the agent has withdrawn the VIPs, and ends"
+		}
 		if e.Why != "" {
 			return "the agent has failed, and ends: " + e.Why
 		}
@@ -74,10 +81,26 @@ func describe(e *events.Event) string {
 		return fmt.Sprintf("%d VRRP packets of other hosts were dropped", e.Count)
 	case events.Late:
 		return fmt.Sprintf("%s ran %v late", e.Name, e.For.Duration())
+	case events.Announced:
+		if !e.OK {
+			return on + "withdrawn: " + e.Why
+		}
+		return on + fmt.Sprintf("announced with preference %d: %s", e.Priority, e.Why)
+	case events.Session:
+		return "session with router " + e.Name + " is " + e.State + reason(e.Why)
+	case events.Problem:
+		return "announcements" + cmp.Or(reason(e.Why), " have no problem any more")
 	case events.Throttled:
 		return fmt.Sprintf("the kernel throttled the container for %v", e.For.Duration())
 	}
 	return string(e.Kind)
+}
+
+func reason(why string) string {
+	if why != "" {
+		return ": " + why
+	}
+	return ""
 }
 
 func missingTerms(e *events.Event) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/lists"
 )
@@ -78,6 +79,8 @@ type Move struct {
 	Evidence []Evidence `json:"evidence"`
 	// Holdings are the holders around the move, for a drawing.
 	Holdings []Holding `json:"holdings"`
+	// Routed is set for VIPs by BGP, which several nodes hold at once.
+	Routed bool `json:"bgp,omitempty"`
 }
 
 // noNode is the holder of a VIP without one.
@@ -135,17 +138,36 @@ type records struct {
 // Diagnose returns the diagnosis of events in any order.
 func Diagnose(list []events.Event) *Report {
 	r := &records{nodes: map[string][]event{}, at: map[netip.Addr]string{}, vips: map[string]netip.Addr{}}
-	r.sort(list)
+	routed := &records{nodes: map[string][]event{}}
+	r.sort(lists.Filter(list, func(e events.Event) bool { return e.Job == "" }))
+	routed.sort(lists.Filter(list, func(e events.Event) bool { return e.Job == jobBGP }))
 	report := &Report{Nodes: []Node{}, Moves: []Move{}}
 	r.addresses()
 	report.Clocks = r.correct()
-	for _, name := range r.names {
-		report.addNode(name, r.nodes[name])
+	routed.set(report.Clocks)
+	for _, records := range []*records{r, routed} {
+		for _, name := range records.names {
+			report.addNode(name, records.nodes[name])
+		}
 	}
+	slices.SortFunc(report.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	report.Missing = r.missing()
 	report.Moves = append(report.Moves, lists.FlatMap(r.instances(), r.movesOf)...)
-	report.Moves = join(report.Moves)
+	report.Moves = join(append(report.Moves, routed.routedMoves()...))
 	return report
+}
+
+// jobBGP is the job that writes the records of VIPs by BGP.
+var jobBGP = state.BGP{}.JobName()
+
+// set corrects the times of nodes whose clocks differ.
+func (r *records) set(clocks []Clock) {
+	for _, c := range clocks {
+		for i := range r.nodes[c.Node] {
+			e := &r.nodes[c.Node][i]
+			e.when = e.when.Add(-c.Ahead.Duration())
+		}
+	}
 }
 
 // sort stores the events of each node in the order in which they happened, without duplicates.
@@ -270,7 +292,13 @@ const (
 )
 
 func (p *Report) addNode(name string, list []event) {
-	n := Node{Name: name, Events: len(list), First: list[0].when, Last: list[0].when}
+	i := slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == name })
+	if i < 0 {
+		i = len(p.Nodes)
+		p.Nodes = append(p.Nodes, Node{Name: name, First: list[0].when, Last: list[0].when})
+	}
+	n := &p.Nodes[i]
+	n.Events += len(list)
 	for _, e := range list {
 		n.LeftOut, n.Missed = n.LeftOut+e.LeftOut, n.Missed+e.Missed
 		n.First, n.Last = earlier(n.First, e.when), later(n.Last, e.when)
@@ -282,7 +310,6 @@ func (p *Report) addNode(name string, list []event) {
 		p.From, p.To = n.First, n.Last
 	}
 	p.From, p.To = earlier(p.From, n.First), later(p.To, n.Last)
-	p.Nodes = append(p.Nodes, n)
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -131,6 +131,10 @@ func more(t testing.TB, e *events.Event, rest []string) {
 		e.Name, e.OK, e.Why = at(0), at(1) == "ok", strings.Join(rest[1:], " ")
 	case events.Link:
 		e.Interface, e.State = "eth0", at(0)
+	case events.Announced:
+		e.VIP, e.Instance, e.State, e.OK, e.Priority, e.Why = addresses["vip"], addresses["vip"].String(), "bgp", at(0) != "no", number(0), strings.Join(rest[min(1, len(rest)):], " ")
+	case events.Session:
+		e.Peer, e.Name, e.OK, e.State, e.Why = addresses["x"], addresses["x"].String(), at(0) == "established", at(0), strings.Join(rest[min(1, len(rest)):], " ")
 	case events.LeftOut:
 		e.Reasons = []string{strings.Join(rest, " ")}
 	case events.Late, events.Throttled:

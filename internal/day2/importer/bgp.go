@@ -28,14 +28,19 @@ func (i *importer) keepPreview(c *installconfig.InstallConfig, list problem.List
 // comment: they have none of the VIPs, and a VIPConfig without VIPs by BGP refuses routers.
 func (i *importer) settleBGP(vc *v1alpha1.VIPConfig) {
 	switch {
-	case i.preview != nil && (i.keepalivedRuns || len(i.confs) > 0):
+	case (i.preview != nil || i.routersNow != nil) && (i.keepalivedRuns || len(i.confs) > 0):
 		i.assume("announcement of VIPs", string(v1alpha1.AnnounceVRRP), "installed with bgpVIPConfig, but keepalived runs")
+	case i.routersNow != nil:
+		routers, list := installconfig.ReadBGPVIPConfig(i.routersNow, lists.Map(i.seen, func(n Node) string { return n.Name }))
+		i.list = append(i.list, list.Errors()...)
+		i.settlePreview(vc, routers, i.routersNow, "localASN")
 	case i.preview != nil:
-		i.settlePreview(vc)
+		i.assume("BGP routers", "those of the installation", "the source does not have the ConfigMap bgp-vip-config of openshift-network-operator, in which they can change later")
+		i.settlePreview(vc, i.preview.BGP, i.preview.Doc, installconfig.BGPField)
 	case i.managed.File != "":
 		vc.Spec.Announce = v1alpha1.AnnounceBGP
 		i.add(problem.Problem{File: i.managed.File, Line: i.managed.Line, Code: problem.MissingField, Field: installconfig.BGPField, Found: "VIPs that OpenShift announces by BGP, and no routers",
-			Expected: "the ConfigMap cluster-config-v1 of kube-system, whose install-config has them"})
+			Expected: "the ConfigMap cluster-config-v1 of kube-system, whose install-config has them, or bgp-vip-config of openshift-network-operator"})
 	}
 	if !vc.Spec.Announce.Routed() {
 		i.routers = i.metalLBRouters()
@@ -44,14 +49,14 @@ func (i *importer) settleBGP(vc *v1alpha1.VIPConfig) {
 	}
 }
 
-func (i *importer) settlePreview(vc *v1alpha1.VIPConfig) {
-	at := position(i.preview.Doc, installconfig.BGPField)
-	vc.Spec.Announce, vc.Spec.BGP = v1alpha1.AnnounceBGP, i.preview.BGP.BGP
-	i.assume("BGP routers", "those of the installation", "the ConfigMap bgp-vip-config of openshift-network-operator, in which they can change later, is not read")
+// settlePreview announces the VIPs to the preview's routers, of a field of a document.
+func (i *importer) settlePreview(vc *v1alpha1.VIPConfig, routers *installconfig.BGP, doc *source.Document, field string) {
+	at := position(doc, field)
+	vc.Spec.Announce, vc.Spec.BGP = v1alpha1.AnnounceBGP, routers.BGP
 	i.lose(at, "OpenShift's kube-vip and FRR, which announce the VIPs now",
 		"its own announcements: both on a node are a conflict, so the feature gate BGPBasedVIPManagement has to be off there")
-	for _, s := range i.preview.BGP.Secrets {
-		i.losePasswordFile(position(i.preview.Doc, s.Field), s.File)
+	for _, s := range routers.Secrets {
+		i.losePasswordFile(position(doc, s.Field), s.File)
 	}
 	for n := range vc.Spec.BGP.Peers {
 		i.carryRouter(&vc.Spec.BGP.Peers[n], at)

@@ -452,6 +452,31 @@ data:
 			t.Errorf("no %q in %+v", what, r.Lost)
 		}
 	}
+	for name, tt := range map[string]struct {
+		config string
+		want   []string
+		errors string
+	}{
+		"routers now": {`{"localASN":64513,"defaultPeers":[{"peerAddress":"192.0.2.3","peerASN":64602,"password":"hunter2","bfdEnabled":"true","holdTime":"90","keepaliveTime":"30"}],"communities":["64512:200"],"apiVIPs":["198.51.100.5"],"ingressVIPs":["198.51.100.6"]}`,
+			[]string{"  announce: bgp\n", "localASN: 64513\n", "192.0.2.3\n", "holdTime: 1m30s\n", "interval: 300ms\n", "/etc/vipgen/bgp/192.0.2.3\n", "64512:200\n"}, ""},
+		"of a host": {`{"localASN":64513,"defaultPeers":[{"peerAddress":"192.0.2.3","peerASN":64602}],"hostOverrides":{"a":[{"peerAddress":"192.0.2.4","peerASN":64602,"holdTime":"9s"}]}}`,
+			[]string{"192.0.2.3\n", "- b\n", "192.0.2.4\n", "- a.example.com\n", "holdTime: 9s\n"}, ""},
+		"of an unknown host": {`{"localASN":64513,"hostOverrides":{"c":[{"peerAddress":"192.0.2.4","peerASN":64602}]}}`, nil, `routers of "c", and no such node`},
+		"bad values":         {`{"defaultPeers":[{"peerAddress":"192.0.2.3","peerASN":64602,"bfdEnabled":"yes","holdTime":"soon","bfd":true}]}`, nil, "#bgp-vip-config:config.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := objects + "---\napiVersion: v1\nkind: Node\nmetadata: {name: a.example.com}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n" +
+				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bgp-vip-config, namespace: openshift-network-operator}\ndata:\n  config.json: '" + tt.config + "'\n"
+			if tt.errors != "" {
+				testkit.Contains(t, problemsOf(t, file(with), importer.Given{}).Error(), tt.errors)
+				return
+			}
+			r := read(t, file(with), importer.Given{})
+			testkit.Contains(t, string(r.VIPConfig), tt.want...)
+			testkit.Lacks(t, string(r.VIPConfig), "192.0.2.1\n")
+			testkit.Lacks(t, everything(t, r, nil), secret)
+		})
+	}
 	pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: keepalived-a, namespace: openshift-kni-infra}\nspec: {containers: [{env: [{name: ENABLE_UNICAST, value: 'yes'}]}]}\n"
 	r = read(t, file(strings.ReplaceAll(objects, "198.51.100.", "192.0.2.10")+pod), importer.Given{})
 	testkit.Lacks(t, string(r.VIPConfig), "announce")

@@ -13,6 +13,7 @@ import (
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/render"
 	"github.com/vipgen/vipgen/render/installconfig"
+	"github.com/vipgen/vipgen/render/source"
 )
 
 // Given are the settings of a command line that add to the source or override it. Empty fields
@@ -137,6 +138,7 @@ type evidence struct {
 	keepalivedPod                    bool
 	metallb                          []*metalLB
 	preview                          *installconfig.InstallConfig // with bgpVIPConfig
+	routersNow                       *source.Document             // config.json of bgp-vip-config
 	managed                          Place                        // vipManagement: BGP
 }
 

@@ -16,6 +16,11 @@ import (
 // secrets.
 func (i *importer) readConfigMap(doc *source.Document, h header) {
 	var m configMap
+	if h.Metadata.Name == "bgp-vip-config" && i.decode(doc, &m) {
+		config, list := source.Parse(doc.File+"#bgp-vip-config:config.json", []byte(m.Data.BGPVIPConfig))
+		i.routersNow, i.list = config, append(i.list, list...)
+		return
+	}
 	if h.Metadata.Name != "cluster-config-v1" || !i.decode(doc, &m) || m.Data.InstallConfig == "" {
 		return
 	}

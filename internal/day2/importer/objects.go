@@ -124,6 +124,7 @@ type configPool struct {
 type configMap struct {
 	Data struct {
 		InstallConfig string `json:"install-config"`
+		BGPVIPConfig  string `json:"config.json"`
 	} `json:"data"`
 }
 
