@@ -30,6 +30,8 @@ MEASURED_LAB := ./bench
 MEASURED     := ./cmd/cli
 # The packages with live tests, which testkit holds to be all (internal/testkit/live.txt).
 WITH_LIVE = $(shell cat internal/testkit/live.txt)
+# The packages whose tests are all live, or benchmarks, which testkit checks: `make unit` does not link them.
+NOT_UNIT = grep -v -f <(sed 's,.*,/&$$,' internal/testkit/notunit.txt)
 
 # Left out of test-race for the time that they take: whole command lines, of hundreds of
 # clusters. Packages that these call have tests of their own.
@@ -152,10 +154,10 @@ unit: ## Run the tests that need neither root nor daemons; two minutes from noth
 	@$(MAKE) --no-print-directory -k -j 2 unit-product unit-lab
 
 unit-product:
-	$(UNIT) go test $(NOVET) $(TIMEOUT) $(PARALLEL) -p $(PACKAGES) $(TESTFLAGS) ./...
+	$(UNIT) go test $(NOVET) $(TIMEOUT) $(PARALLEL) -p $(PACKAGES) $(TESTFLAGS) $$(go list ./... | $(NOT_UNIT))
 
 unit-lab:
-	$(UNIT) go -C lab test $(NOVET) $(TIMEOUT) $(PARALLEL) $(TESTFLAGS) $(LAB)
+	$(UNIT) go -C lab test $(NOVET) $(TIMEOUT) $(PARALLEL) $(TESTFLAGS) $$(go -C lab list ./... | grep -v /e2e/ | $(NOT_UNIT))
 
 test: setup $(BIN)/coredns ## Set up what is missing and run the deterministic tests and one smoke test; six minutes from nothing (needs root)
 	VIPGEN_TESTS=test go test $(NOVET) $(TIMEOUT) $(TESTFLAGS) ./...

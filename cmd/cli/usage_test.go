@@ -63,16 +63,17 @@ func TestColoursAtTerminal(t *testing.T) {
 	}
 }
 
-// openTerminal returns both ends of a pseudo-terminal, see pts(4).
+// openTerminal returns both ends of a pseudo-terminal, see pts(4). It must not become the
+// terminal of a test that leads a session, which SIGHUP would end.
 func openTerminal(t *testing.T) (master, terminal *os.File) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	testkit.Must(t, err)
 	t.Cleanup(func() { master.Close() })
 	testkit.Must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	testkit.Must(t, err)
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR, 0)
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	testkit.Must(t, err)
 	t.Cleanup(func() { terminal.Close() })
 	return master, terminal

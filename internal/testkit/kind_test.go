@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,38 @@ func TestListed(t *testing.T) {
 			t.Errorf("live.txt: %s has no tests", pkg)
 		}
 	}
+}
+
+// `make unit` omits no test that would run there.
+func TestNotUnit(t *testing.T) {
+	root := Root(t)
+	for pkg := range strings.Lines(string(ReadFile(t, "notunit.txt"))) {
+		dir := filepath.Join(root, strings.TrimSpace(pkg))
+		if names := unitTests(t, dir); len(names) > 0 {
+			t.Errorf("notunit.txt: %s has other tests than live ones: %v", dir, names)
+		}
+	}
+	if names := unitTests(t, "."); !slices.Contains(names, "TestNotUnit") {
+		t.Errorf("tests of this package that are not live: %v", names)
+	}
+}
+
+// unitTests returns the tests in a folder that do not begin as live ones.
+func unitTests(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no tests, %v", dir, err)
+	}
+	for _, file := range files {
+		source := string(ReadFile(t, file))
+		for _, test := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(.*\n(.*)`).FindAllStringSubmatch(source, -1) {
+			if test[2] != "\ttestkit.Live(t)" {
+				names = append(names, test[1])
+			}
+		}
+	}
+	return names
 }
 
 // recorder is a test that records its messages.

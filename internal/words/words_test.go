@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,16 +21,66 @@ import (
 
 // phrase is a private word or phrase, and what the field says.
 type phrase struct {
-	old     *regexp.Regexp
+	old *regexp.Regexp
+	// needles are texts of which each match has one, in lower case. Most texts have none, and
+	// need not be matched.
+	needles []string
 	instead string
 }
 
 func phrases(list [][2]string) (out []phrase) {
 	for _, p := range list {
 		// Also over the end of a line.
-		out = append(out, phrase{regexp.MustCompile(`(?i)` + strings.ReplaceAll(p[0], " ", `\s+`)), p[1]})
+		old := regexp.MustCompile(`(?i)` + strings.ReplaceAll(p[0], " ", `\s+`))
+		parsed, err := syntax.Parse(old.String(), syntax.Perl)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, phrase{old, needles(parsed), p[1]})
 	}
 	return out
+}
+
+// needles returns texts of which each match of a pattern has one, or none if it may have others:
+// of parts in a row, those of the part whose shortest one is the longest.
+func needles(re *syntax.Regexp) (out []string) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(re.Rune))}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needles(re.Sub[0])
+	case syntax.OpAlternate:
+		for _, sub := range re.Sub {
+			more := needles(sub)
+			if more == nil {
+				return nil
+			}
+			out = append(out, more...)
+		}
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			if other := needles(sub); shortest(other) > shortest(out) {
+				out = other
+			}
+		}
+	}
+	return out
+}
+
+func shortest(texts []string) int {
+	if len(texts) == 0 {
+		return 0
+	}
+	return len(slices.MinFunc(texts, func(a, b string) int { return len(a) - len(b) }))
+}
+
+// in returns the places of the phrase in a text, of which lower is the text in lower case.
+func (p phrase) in(text, lower string) [][]int {
+	has := func(needle string) bool { return strings.Contains(lower, needle) }
+	if len(p.needles) > 0 && !slices.ContainsFunc(p.needles, has) {
+		return nil
+	}
+	return p.old.FindAllStringIndex(text, -1)
 }
 
 // everywhere are phrases that no comment, string or template has.
@@ -189,8 +240,9 @@ func TestWords(t *testing.T) {
 // check finds phrases in a text that begins at a line.
 func check(t *testing.T, name string, line int, text string, list []phrase) {
 	t.Helper()
+	lower := strings.ToLower(text)
 	for _, p := range list {
-		for _, at := range p.old.FindAllStringIndex(text, -1) {
+		for _, at := range p.in(text, lower) {
 			t.Errorf("%s:%d: %q: write %s", name, line+strings.Count(text[:at[0]], "\n"), text[at[0]:at[1]], p.instead)
 		}
 	}
