@@ -151,7 +151,7 @@ func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
 	if slices.ContainsFunc(j.Holders, func(s span) bool { return s.VIP == r.VIP && (changes(s.From) || changes(s.To)) }) {
 		return true
 	}
-	return j.late(r.Sent, r.Ended) >= askTimeout/2 || slices.ContainsFunc(j.Conditions, func(c condition) bool {
+	return j.late(r.Sent, r.Ended) >= askTimeout/2 || j.missedBFD(r) || slices.ContainsFunc(j.Conditions, func(c condition) bool {
 		to := c.To
 		switch {
 		case c.withdraws(group):
@@ -164,5 +164,13 @@ func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
 			return false
 		}
 		return c.From < r.Ended && r.Sent < to
+	})
+}
+
+// missedBFD reports whether this machine was late for so long that BFD of all nodes went down, and
+// sessions are not open again yet.
+func (j *judge) missedBFD(r request) bool {
+	return slices.ContainsFunc(j.Stalls, func(s stall) bool {
+		return s.Late >= j.bounds.Detect && s.At > r.Sent-2*j.bounds.Session && s.At-s.Late < r.Ended
 	})
 }

@@ -37,6 +37,7 @@ type routedStory struct {
 	a          []span // of the node a
 	conditions []condition
 	lost       []span
+	stalls     []stall
 	now        time.Duration
 	want       []string
 }
@@ -69,6 +70,7 @@ var routedStories = []routedStory{
 		want: []string{"no-answer no request to 192.0.2.5 is answered"}},
 	{name: "requests in a row meet a dead router", conditions: []condition{is("b", effectUnwatched, 2*second, 5*second)}, lost: []span{during(2*second, 3*second)}},
 	{name: "a request is lost, and nothing happened", lost: []span{during(2*second, 2100*ms)}, want: []string{"lost-request"}},
+	{name: "requests are lost after this machine was late for longer than BFD waits", stalls: []stall{{1900 * ms, 150 * ms}}, lost: []span{during(2*second, 2100*ms)}},
 	{name: "no API server: nodes announce nevertheless", conditions: []condition{is("a", effectNoAPI, second, forever), is("b", effectNoAPI, second, forever), is("c", effectNoAPI, second, forever)},
 		lost: []span{during(second, 8*second)}},
 }
@@ -76,7 +78,7 @@ var routedStories = []routedStory{
 func TestRoutedStories(t *testing.T) {
 	for _, x := range routedStories {
 		t.Run(x.name, func(t *testing.T) {
-			s := story{now: x.now, want: x.want, conditions: x.conditions, api: append(x.a, has("b", 0, forever), has("c", 0, forever)), ingress: []span{has("r", 0, forever), has("s", 0, forever)}}
+			s := story{now: x.now, want: x.want, conditions: x.conditions, stalls: x.stalls, api: append(x.a, has("b", 0, forever), has("c", 0, forever)), ingress: []span{has("r", 0, forever), has("s", 0, forever)}}
 			if x.a == nil {
 				s.api = append(s.api, has("a", -9*second, forever))
 			}

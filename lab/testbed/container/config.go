@@ -1,6 +1,7 @@
 package container
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -77,6 +78,9 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 			RootfsPropagation: "rslave",
 		},
 	}
+	if slices.Contains(c.Capabilities, "CAP_SYS_NICE") {
+		s.Hooks = realTime()
+	}
 	if c.WorkingDir != "" {
 		s.Process.Cwd = c.WorkingDir
 	}
@@ -85,6 +89,20 @@ func (c Config) spec(root, cgroup string, image []specs.Mount) *specs.Spec {
 	}
 	s.Mounts = append(s.Mounts, c.volumes()...)
 	return s
+}
+
+// realTime lets the container's processes have real-time scheduling on machines whose kernel has
+// groups of real-time processes (CONFIG_RT_GROUP_SCHED, control groups of version 1): a new group
+// has no such time, and they remain in the first one. OpenShift's nodes have control groups of
+// version 2, without these groups. A hook gets the process ID in the container's state (OCI runtime
+// specification, runtime.md).
+func realTime() *specs.Hooks {
+	const group = "/sys/fs/cgroup/cpu/"
+	if _, err := os.Stat(group + "cpu.rt_runtime_us"); err != nil {
+		return nil
+	}
+	move := `sed -n 's/.*"pid":\([0-9]*\).*/\1/p' >` + group + "cgroup.procs"
+	return &specs.Hooks{CreateRuntime: []specs.Hook{{Path: "/bin/sh", Args: []string{"sh", "-c", move}}}}
 }
 
 func (c Config) env() []string { return append([]string{searchPath}, c.Env...) }
