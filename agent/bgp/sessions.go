@@ -174,7 +174,7 @@ func (j *Job) otherSpeaker(routers []v1alpha1.BGPPeer) string {
 	return fmt.Sprintf("a session with %s", found[0].Peer.Addr())
 }
 
-// anyOf tells addresses that routers may have.
+// anyOf reports whether an address may be that of a router.
 func anyOf(routers []v1alpha1.BGPPeer) func(netip.Addr) bool {
 	return func(a netip.Addr) bool {
 		return slices.ContainsFunc(routers, func(p v1alpha1.BGPPeer) bool {

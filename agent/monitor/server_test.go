@@ -111,10 +111,11 @@ func TestHealthAndMetrics(t *testing.T) {
 		hosts = append(hosts, "::1")
 	}
 	began := time.Now()
-	for _, host := range hosts {
-		if code, body, err := get(t, host, number, "/healthz"); code != http.StatusOK || body != "ok\n" {
-			t.Errorf("%s: %d %q %v", host, code, body, err)
-		}
+	for _, host := range hosts { // one begins to listen after the other
+		testkit.Await(t, host, func() bool {
+			code, body, _ := get(t, host, number, "/healthz")
+			return code == http.StatusOK && body == "ok\n"
+		})
 	}
 	code, body, err := get(t, "127.0.0.1", number, "/metrics")
 	for _, want := range []string{"vipgen_healthy 1", `vipgen_daemon_restarts_total{daemon="haproxy"} 3`, "go_goroutines ", "process_resident_memory_bytes "} {
