@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // Rules of VIPs that routers know by BGP. The holders of a VIP are the nodes that the router of their
@@ -60,7 +61,11 @@ func (j *judge) checkRouted(v int, nodes []nodeState, held []int, from, to time.
 			// Without any API server, nodes announce nevertheless (hard case 45).
 			if has && can == unable && c.withdraws(group) && !j.lastResort(c, n, nodes, held) {
 				r := j.extend(spellKey{notWithdrawn, v, n, -1}, from, to)
-				r.bad[c.Why] = max(r.bad[c.Why], j.withdrawn(c))
+				notice := j.withdrawn(c)
+				if c.Effect == effectUnfit && s.has(effectNoAPI, "") { // it is not known at once that the last resort is none
+					notice += vrrp.APIServerProbe.Hung()
+				}
+				r.bad[c.Why] = max(r.bad[c.Why], notice)
 			}
 		}
 	}
@@ -127,6 +132,9 @@ func (j *judge) unanswered(k spellKey, r *spell) time.Duration {
 			most = max(most, j.bounds.Hold+j.bounds.Slack+askTimeout)
 		}
 	}
+	if j.missedBFD(r.from, r.to) {
+		most = max(most, 2*j.bounds.Session+j.bounds.Slack+askTimeout)
+	}
 	return most
 }
 
@@ -151,7 +159,7 @@ func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
 	if slices.ContainsFunc(j.Holders, func(s span) bool { return s.VIP == r.VIP && (changes(s.From) || changes(s.To)) }) {
 		return true
 	}
-	return j.late(r.Sent, r.Ended) >= askTimeout/2 || j.missedBFD(r) || slices.ContainsFunc(j.Conditions, func(c condition) bool {
+	return j.late(r.Sent, r.Ended) >= askTimeout/2 || j.missedBFD(r.Sent, r.Ended) || slices.ContainsFunc(j.Conditions, func(c condition) bool {
 		to := c.To
 		switch {
 		case c.withdraws(group):
@@ -169,8 +177,8 @@ func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
 
 // missedBFD reports whether this machine was late for so long that BFD of all nodes went down, and
 // sessions are not open again yet.
-func (j *judge) missedBFD(r request) bool {
+func (j *judge) missedBFD(from, to time.Duration) bool {
 	return slices.ContainsFunc(j.Stalls, func(s stall) bool {
-		return s.Late >= j.bounds.Detect && s.At > r.Sent-2*j.bounds.Session && s.At-s.Late < r.Ended
+		return s.Late >= j.bounds.Detect && s.At > from-2*j.bounds.Session && s.At-s.Late < to
 	})
 }

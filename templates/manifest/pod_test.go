@@ -85,8 +85,8 @@ func privileges(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
 	for _, role := range []string{v1alpha1.RoleMaster, v1alpha1.RoleBootstrap} {
-		for _, name := range []string{Keepalived, HAProxy, CoreDNS, MDNS} {
-			text, err := RenderPod(name, PodParams{Role: role, Namespace: "n", Images: images})
+		for _, name := range []string{Keepalived, BGP, HAProxy, CoreDNS, MDNS} {
+			text, err := RenderPod(name, PodParams{Role: role, Namespace: "n", Images: images, ByInterface: true})
 			testkit.Must(t, err)
 			var p corev1.Pod
 			testkit.Must(t, yaml.UnmarshalStrict(text, &p))

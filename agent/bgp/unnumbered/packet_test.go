@@ -31,3 +31,14 @@ func TestAdvertise(t *testing.T) {
 		testkit.Equal(testkit.In(t, name), tt.want, sentByRouter([]byte(tt.packet)))
 	}
 }
+
+// FuzzSentByRouter: any packet is judged without a panic, and one of a node is never a router's.
+func FuzzSentByRouter(f *testing.F) {
+	f.Add(advertise(nil))
+	f.Add(advertise(nil)[:advertisementHeader])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if sentByRouter(b) && (len(b) < advertisementHeader || sentByRouter(append(b, node...))) {
+			t.Errorf("%x is taken for a router's advertisement", b)
+		}
+	})
+}
