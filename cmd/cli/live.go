@@ -145,7 +145,7 @@ func withAdvice(err error) error {
 func (l *liveApp) onNodes(c *cobra.Command, folder, ending string, ask []string, examples ...string) *cobra.Command {
 	run := c.RunE
 	asKubectl(c, c.Name(), 0, examples...)
-	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "`namespace` of the pods keepalived-NODE (default: by the cluster's platform)")
+	c.Flags().StringVarP(&l.namespace, "namespace", "n", "", "`namespace` of vipgen's pods (default: by the cluster's platform)")
 	c.Flags().DurationVar(&l.timeout, "timeout", 20*time.Second, "`duration` to wait for each node")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, done, err := l.begin()

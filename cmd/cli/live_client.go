@@ -88,6 +88,12 @@ func (f *clientFailure) forbidden() bool {
 	return strings.HasPrefix(last, "Error from server (Forbidden): ")
 }
 
+// notFound reports whether the API server lacks the named object.
+func (f *clientFailure) notFound() bool {
+	_, last := f.lines()
+	return strings.HasPrefix(last, "Error from server (NotFound): ")
+}
+
 // noType matches kubectl's error for a kind that the API server does not have.
 var noType = lazy.Regexp(`the server doesn't have a resource type "([^"]+)"`)
 

@@ -95,8 +95,8 @@ type agentAnswer struct {
 	err  error
 }
 
-// ask runs vipgen-agent in the pods keepalived of nodes, each up to a time limit, and returns
-// their answers in the order of the nodes. It fails if a right is missing, as that affects all
+// ask runs vipgen-agent on nodes, each up to a time limit, and returns their answers in the order of
+// the nodes. It fails if a right is missing, as that affects all
 // nodes.
 func (c *kubeClient) ask(ctx context.Context, namespace string, nodes []string, most time.Duration, args ...string) ([]agentAnswer, error) {
 	answers, forbidden := make([]agentAnswer, len(nodes)), make([]*clientFailure, len(nodes))
@@ -108,8 +108,7 @@ func (c *kubeClient) ask(ctx context.Context, namespace string, nodes []string, 
 			defer func() { <-free }()
 			ctx, end := context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %v", most))
 			defer end()
-			line := append([]string{"exec", "--namespace=" + namespace, "keepalived-" + node, "--container=keepalived", "--", "/vipgen/vipgen-agent"}, args...)
-			data, f := c.run(ctx, maxNode, false, line...)
+			data, f := c.askNode(ctx, namespace, node, args)
 			if answers[i] = (agentAnswer{node: node, data: data}); f != nil {
 				answers[i].err = f
 			}
@@ -126,4 +125,28 @@ func (c *kubeClient) ask(ctx context.Context, namespace string, nodes []string, 
 		return nil, readError("asking the nodes' agents", forbidden[i])
 	}
 	return answers, nil
+}
+
+// askNode runs vipgen-agent in the pod keepalived of a node, or bgp on a node without. Events are the
+// records of both pods.
+func (c *kubeClient) askNode(ctx context.Context, namespace, node string, args []string) (all []byte, first *clientFailure) {
+	for _, pod := range []string{"keepalived", "bgp"} {
+		line := append([]string{"exec", "--namespace=" + namespace, pod + "-" + node, "--container=" + pod, "--", "/vipgen/vipgen-agent"}, args...)
+		data, f := c.run(ctx, maxNode, false, line...)
+		switch {
+		case f == nil:
+			all = append(all, data...)
+			if args[0] != "events" {
+				return all, nil
+			}
+		case !f.notFound():
+			return nil, f
+		case first == nil:
+			first = f
+		}
+	}
+	if all != nil {
+		return all, nil
+	}
+	return nil, first
 }

@@ -225,6 +225,19 @@ warning: node worker-1: Error from server (NotFound): pods "keepalived-worker-1"
 	}
 }
 
+// A node with VIPs by BGP alone has the pod bgp, and one with both kinds of VIPs two records.
+func TestLiveBGP(t *testing.T) {
+	dir := standIn(t, "")
+	testkit.Must(t, os.Rename(filepath.Join(dir, "master-0.status"), filepath.Join(dir, "bgp-master-0.status")))
+	testkit.Must(t, os.Rename(filepath.Join(dir, "master-1.events"), filepath.Join(dir, "bgp-master-1.events")))
+	_, out, stderr := runLive("status")
+	testkit.Lacks(t, stderr, "master-0")
+	testkit.Contains(t, out, "demo_API_0      master-0 68")
+	_, _, stderr = runLive("doctor")
+	testkit.Lacks(t, stderr, "master-1")
+	testkit.Contains(t, read(t, filepath.Join(dir, "calls")), "bgp-master-2 --container=bgp -- /vipgen/vipgen-agent events\n")
+}
+
 func TestLiveFailures(t *testing.T) {
 	const nodes = "Error from server (Forbidden): nodes is forbidden: User \"jane\" cannot get resource\nvipgen: reading the Nodes: a right is missing: kubectl get nodes --output=json: exit status 1\nThe roles that it takes: " + command.Pages + "commands.md#rights\n"
 	for name, tt := range map[string]struct {
