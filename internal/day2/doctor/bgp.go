@@ -168,7 +168,7 @@ func (w *routedVIP) follow(s *routedStep, now map[string]*routedNode) {
 	}
 	lost := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return slices.Contains(after, name) })
 	switch {
-	case len(lost) > 0, n.announced[w.vip].OK && s.Kind == events.Session && s.Why != "":
+	case len(lost) > 0, n.announced[w.vip].OK && s.Kind == events.Session && s.Why != "" && s.Why != state.BFDPending: // which begins a session
 		w.add(s, before, lost)
 	case w.open == nil:
 		return // nodes that begin to hold it

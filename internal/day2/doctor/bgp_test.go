@@ -30,12 +30,14 @@ func TestCauseByBGP(t *testing.T) {
 		script string
 		want   []string
 	}{
-		"nothing":              {"", nil},
-		"hold time":            {bothLose(state.HoldTimeExpired), []string{"a+b>a hold-time-expired certain unheld 9700 split 0"}},
-		"BFD down":             {bothLose(state.BFDDown), []string{"a+b>a bfd-down certain unheld 9700 split 0"}},
-		"refused":              {bothLose(state.RouterRefused + "code 6(cease) subcode 2(administrative shutdown)"), []string{"a+b>a router-refused certain unheld 9700 split 0"}},
-		"the connection":       {bothLose(state.ConnectionLost), []string{"a+b>a session-lost certain unheld 9700 split 0"}},
-		"another reason":       {bothLose("invalid-msg"), []string{"a+b>a session-lost likely unheld 9700 split 0"}},
+		"nothing":        {"", nil},
+		"hold time":      {bothLose(state.HoldTimeExpired), []string{"a+b>a hold-time-expired certain unheld 9700 split 0"}},
+		"BFD down":       {bothLose(state.BFDDown), []string{"a+b>a bfd-down certain unheld 9700 split 0"}},
+		"refused":        {bothLose(state.RouterRefused + "code 6(cease) subcode 2(administrative shutdown)"), []string{"a+b>a router-refused certain unheld 9700 split 0"}},
+		"the connection": {bothLose(state.ConnectionLost), []string{"a+b>a session-lost certain unheld 9700 split 0"}},
+		"another reason": {bothLose("invalid-msg"), []string{"a+b>a session-lost likely unheld 9700 split 0"}},
+		"begins again, with BFD": {"10 a bgp-session idle " + state.BFDDown + "\n20 a bgp-session established " + state.BFDPending + "\n22 a bgp-session established",
+			[]string{"a+b>b bfd-down certain unheld 0 split 0"}},
 		"until the end":        {"10 a bgp-session idle " + state.BFDDown + "\n10.1 b bgp-session idle " + state.BFDDown + "\n60 b check api ok\n", []string{"a+b> bfd-down certain unheld 49900 split 0"}},
 		"one of two":           {"10 a bgp-session idle " + state.BFDPending, []string{"a+b>b bfd-down certain unheld 0 split 0"}},
 		"BFD does not come up": {"10 a bgp-session established " + state.BFDMissing, []string{"a+b>a+b bfd-missing certain unheld 0 split 0"}},
