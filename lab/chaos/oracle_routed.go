@@ -33,7 +33,7 @@ func (j *judge) withdrawn(c condition) time.Duration {
 	switch {
 	case c.Effect == effectUnfit:
 		return c.Notice + j.bounds.Slack
-	case j.overlaps(effectUnwatched, c.Node, c.From-1, c.From+1):
+	case j.overlaps(effectUnwatched, c.Node, c.From-1, c.From+j.bounds.Detect+1):
 		return j.bounds.Hold + j.bounds.Slack
 	}
 	return j.bounds.Detect + j.bounds.Slack
