@@ -22,8 +22,10 @@ import (
 type routedNode struct {
 	announced map[netip.Addr]events.Event
 	sessions  map[string]events.Event // by router
-	last      *event
-	stopping  *event // since it has received a signal to end
+}
+
+func newRoutedNode() routedNode {
+	return routedNode{announced: map[netip.Addr]events.Event{}, sessions: map[string]events.Event{}}
 }
 
 // holds reports whether a router has the VIP from the node: a session carries the VIPs of its own
@@ -46,28 +48,28 @@ func (n *routedNode) holds(vip netip.Addr) bool {
 	return e.State == "table" || any && !same
 }
 
-// apply applies an event, and reports whether it can change the holders of a VIP.
-func (n *routedNode) apply(e *event) bool {
+// routedKinds are the events that can change the holders of a VIP.
+var routedKinds = []events.Kind{events.AgentStarted, events.AgentStopping, events.AgentStopped, events.Announced, events.Session}
+
+// apply applies an event of routedKinds.
+func (n *routedNode) apply(e *event) {
 	switch e.Kind {
 	case events.AgentStarted, events.AgentStopped:
-		*n = routedNode{announced: map[netip.Addr]events.Event{}, sessions: map[string]events.Event{}}
-	case events.AgentStopping:
-		n.stopping = e
+		*n = newRoutedNode()
 	case events.Announced:
 		n.announced[e.VIP] = e.Event
 	case events.Session:
 		n.sessions[e.Name] = e.Event
-	default:
-		return false
 	}
-	return true
 }
 
 // routedStep is an event that may change the holders of a VIP.
 type routedStep struct {
 	at time.Time
 	*event
-	before routedNode // of its node
+	// before is the event before it on its node, stopping the signal to end that the node's agent had
+	// received; nil for none.
+	before, stopping *event
 }
 
 // maxRouted and maxVIPs are many times what a cluster has in a month, the newest steps.
@@ -79,18 +81,21 @@ const (
 // steps returns the steps of all nodes, sorted by time.
 func (r *records) steps() (out []routedStep) {
 	for _, name := range r.names {
-		n := routedNode{announced: map[netip.Addr]events.Event{}, sessions: map[string]events.Event{}}
+		var before, stopping *event
 		for i := range r.nodes[name] {
 			e := &r.nodes[name][i]
-			before, at := n, e.when
-			before.announced, before.sessions = maps.Clone(n.announced), maps.Clone(n.sessions)
-			if n.last != nil && e.Boot != n.last.Boot {
-				at = later(n.last.when, e.when.Add(-e.Up.Duration()))
+			at := e.when
+			if before != nil && e.Boot != before.Boot {
+				at = later(before.when, e.when.Add(-e.Up.Duration()))
 			}
-			changed := n.apply(e)
-			n.last = e
-			if changed {
-				out = append(out, routedStep{at, e, before})
+			if slices.Contains(routedKinds, e.Kind) {
+				out = append(out, routedStep{at, e, before, stopping})
+			}
+			switch before = e; e.Kind {
+			case events.AgentStopping:
+				stopping = e
+			case events.AgentStarted, events.AgentStopped:
+				stopping = nil
 			}
 		}
 	}
@@ -153,7 +158,8 @@ func (w *routedVIP) best() []string {
 func (w *routedVIP) follow(s *routedStep, now map[string]*routedNode) {
 	n := now[s.Node]
 	if n == nil {
-		n = &routedNode{announced: map[netip.Addr]events.Event{}, sessions: map[string]events.Event{}}
+		begins := newRoutedNode()
+		n = &begins
 		now[s.Node] = n
 	}
 	before := w.best()
@@ -245,7 +251,7 @@ func (w *routedVIP) causeOf(s *routedStep, lost []string) (Cause, []*event) {
 	if len(lost) > 0 && !slices.Contains(lost, on) {
 		return Cause{Code: BetterNode, Sure: Certain, Node: on, Text: on + " announces the VIP with a better preference"}, []*event{s.event}
 	}
-	if t := s.before.stopping; t != nil {
+	if t := s.stopping; t != nil {
 		if s.Kind == events.AgentStopped && s.Why != "" {
 			return Cause{Code: AgentFailed, Sure: Certain, Node: on, Text: "the agent on " + on + " failed, and ended: " + s.Why}, []*event{t, s.event}
 		}
@@ -253,7 +259,7 @@ func (w *routedVIP) causeOf(s *routedStep, lost []string) (Cause, []*event) {
 	}
 	switch s.Kind {
 	case events.AgentStarted:
-		return w.endedByForce(s), []*event{s.before.last, s.event}
+		return w.endedByForce(s), []*event{s.before, s.event}
 	case events.Session:
 		return sessionCause(s), []*event{s.event}
 	}
@@ -262,8 +268,8 @@ func (w *routedVIP) causeOf(s *routedStep, lost []string) (Cause, []*event) {
 
 // endedByForce: the record begins again, and did not end.
 func (w *routedVIP) endedByForce(s *routedStep) Cause {
-	since := ": some time since " + s.before.last.when.UTC().Format("15:04:05") + ", its last event"
-	if s.Boot != s.before.last.Boot {
+	since := ": some time since " + s.before.when.UTC().Format("15:04:05") + ", its last event"
+	if s.Boot != s.before.Boot {
 		return Cause{Code: NodeDown, Sure: Certain, Node: s.Node, Text: s.Node + " lost its power, was reset or crashed" + since}
 	}
 	return Cause{Code: AgentKilled, Sure: Certain, Node: s.Node, Text: "the agent on " + s.Node + " ended by force, and started again without a reboot" + since}
