@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/daemon"
 	"github.com/vipgen/vipgen/internal/testkit"
+	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
 // crashJob is a Job with a simulated HAProxy.
@@ -53,10 +54,10 @@ func TestEnded(t *testing.T) {
 		c.expect("it crashed", false, true)
 		c.set(0, true, "")
 		c.expect("a check of the process that ended", false, true)
-		time.Sleep(restartTime / 2)
+		time.Sleep(vrrp.RestartTime / 2)
 		c.set(1, true, "")
 		c.expect("it is back", true, true)
-		time.Sleep(restartTime/2 + time.Millisecond)
+		time.Sleep(vrrp.RestartTime/2 + time.Millisecond)
 		c.expect("a while later", true, false)
 		c.ended(false)
 		c.expect("it crashed again", false, false)
@@ -65,7 +66,7 @@ func TestEnded(t *testing.T) {
 		time.Sleep(steadyAfter)
 		c.ended(false)
 		c.expect("it crashed after a while", false, true)
-		time.Sleep(restartTime + time.Millisecond)
+		time.Sleep(vrrp.RestartTime + time.Millisecond)
 		c.expect("it did not come back", false, false)
 
 		c.set(3, true, "")

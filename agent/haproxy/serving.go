@@ -14,10 +14,7 @@ import (
 )
 
 const (
-	// restartTime is how long a crashed HAProxy has to serve again before it counts
-	// against the node. A restart takes a tenth of that on a busy node.
-	restartTime = time.Second
-	// steadyAfter is how long HAProxy must have run for restartTime to apply. If it
+	// steadyAfter is how long HAProxy must have run for vrrp.RestartTime to apply. If it
 	// crashes again and again, another node's is better.
 	steadyAfter = 10 * time.Second
 	// startPoll is the poll interval after a restart.
@@ -39,7 +36,7 @@ type service struct {
 	is    bool
 	since time.Time // start of the current state
 	why   string    // why it does not serve
-	// restarting reports that it crashed, and has restartTime to serve again.
+	// restarting reports that it crashed, and has vrrp.RestartTime to serve again.
 	restarting bool
 	// life counts HAProxy's processes: results of one do not apply to the next. over
 	// cancels the checks of the current one.
@@ -112,7 +109,7 @@ func (j *Job) eagerly(ctx context.Context, probe func(context.Context) error) er
 		j.mu.Lock()
 		crashed := j.serving.crashed
 		j.mu.Unlock()
-		if err == nil || time.Since(crashed) > restartTime {
+		if err == nil || time.Since(crashed) > vrrp.RestartTime {
 			return err
 		}
 		select {
@@ -170,7 +167,7 @@ func (j *Job) ended(stopping bool) {
 		s.over()
 	}
 	if s.restarting {
-		time.AfterFunc(restartTime, j.restarted)
+		time.AfterFunc(vrrp.RestartTime, j.restarted)
 	}
 	j.mu.Unlock()
 	j.publish()
@@ -180,7 +177,7 @@ func (j *Job) ended(stopping bool) {
 // restarted ends the time to serve again.
 func (j *Job) restarted() {
 	j.mu.Lock()
-	again := j.serving.restarting && time.Since(j.serving.crashed) >= restartTime
+	again := j.serving.restarting && time.Since(j.serving.crashed) >= vrrp.RestartTime
 	if again {
 		j.serving.restarting = false
 	}

@@ -36,6 +36,10 @@ var (
 // node that alone sees no API server loses the VIP then.
 const UnreadyAfter = 30 * time.Second
 
+// RestartTime is how long a crashed HAProxy has to serve again before it counts as failed: VIPs stay
+// meanwhile.
+const RestartTime = time.Second
+
 // Refused bounds the time to notice a service that refuses connections.
 func (p ProbeTiming) Refused() time.Duration { return p.Interval + time.Duration(p.Times-1)*p.Confirm }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/vrrp"
 	"github.com/vipgen/vipgen/lab"
 )
 
@@ -48,6 +49,13 @@ func (a *act) conditionWithout(name string) *condition {
 	return nil
 }
 
+// crashed returns the condition of a node whose HAProxy crashed: it has time to serve again.
+func (a *act) crashed() *condition {
+	c := a.conditionWithout("haproxy")
+	c.Notice = max(c.Notice, vrrp.RestartTime)
+	return c
+}
+
 func (a *act) killKeepalived(ctx context.Context) (undo, error) {
 	j := jobs["keepalived"]
 	victims := pids(a.node(), j, j.daemon)
@@ -70,14 +78,14 @@ func haproxies(n *lab.Node) (master, workers map[int]int) {
 
 func (a *act) killWorker(ctx context.Context) (undo, error) {
 	_, workers := haproxies(a.node())
-	return a.kill(ctx, a.node(), jobs["haproxy"], workers, workers, a.conditionWithout("haproxy"))
+	return a.kill(ctx, a.node(), jobs["haproxy"], workers, workers, a.crashed())
 }
 
 func (a *act) killMaster(ctx context.Context) (undo, error) {
 	master, workers := haproxies(a.node())
 	were := maps.Clone(workers)
 	maps.Copy(were, master)
-	return a.kill(ctx, a.node(), jobs["haproxy"], master, were, a.conditionWithout("haproxy"))
+	return a.kill(ctx, a.node(), jobs["haproxy"], master, were, a.crashed())
 }
 
 func (a *act) killAgent(ctx context.Context) (undo, error) {

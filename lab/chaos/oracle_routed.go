@@ -118,7 +118,8 @@ func (j *judge) lostRequests() {
 }
 
 // unanswered returns the longest time without an answer. While routers send packets to nodes that cannot
-// serve, or a daemon of a router is dead, any number of requests in a row can meet these by their hash.
+// serve, load balancers requests to API servers that do not answer, or a daemon of a router is dead, any
+// number of requests in a row can meet these.
 func (j *judge) unanswered(k spellKey, r *spell) time.Duration {
 	most := j.bounds.silent()
 	for _, c := range j.Conditions {
@@ -128,6 +129,8 @@ func (j *judge) unanswered(k spellKey, r *spell) time.Duration {
 		switch {
 		case c.withdraws(j.VIPs[k.vip].Group):
 			most = max(most, j.withdrawn(c)+askTimeout)
+		case c.Effect == effectNoAPI && j.VIPs[k.vip].Group == v1alpha1.GroupAPI && c.From+j.bounds.Backends > r.from:
+			most = max(most, j.bounds.Backends+j.bounds.Slack+askTimeout)
 		case c.Effect == effectUnwatched:
 			most = max(most, j.bounds.Hold+j.bounds.Slack+askTimeout)
 		}
