@@ -91,6 +91,23 @@ func TestRacks(t *testing.T) {
 	l.awaitAll(vip4, "n2", "n3")
 }
 
+// TestReset: a session that its router ends opens again before GoBGP would.
+func TestReset(t *testing.T) {
+	testkit.Live(t)
+	l := newRacks(t, cluster, frrRack, birdRack)
+	l.awaitBFD()
+	before := len(l.nodes["n3"].log.String())
+	reset := time.Now()
+	l.run(l.r2, "birdc", "-s", l.birdctl, `restart "n?"`)
+	testkit.AwaitWithin(t, time.Minute, "the session to open again", func() bool {
+		return strings.Contains(l.nodes["n3"].log.String()[before:], "BGP session established")
+	}, l.states)
+	if took := time.Since(reset); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	l.awaitAll(vip4, "n1", "n2", "n3")
+}
+
 // TestOnePath: without ECMP one node at a time has the VIPs, in both racks' routers and behind them.
 func TestOnePath(t *testing.T) {
 	testkit.Live(t)

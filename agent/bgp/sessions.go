@@ -33,14 +33,18 @@ func (j *Job) runSpeaker(s *state.BGP) error {
 	spec, node := &j.facts.Cluster.Spec, j.facts.Node
 	s.LocalASN = spec.BGP.LocalASN
 	addresses := v1alpha1.OwnAddresses(node.Interfaces)
-	o := SpeakerOptions{ASN: spec.BGP.LocalASN, RouterID: routerID(node.Name, addresses), Log: j.Log}
+	o := SpeakerOptions{ASN: spec.BGP.LocalASN, RouterID: j.routerID(node.Name, addresses), Log: j.Log}
 	for _, text := range spec.BGP.Communities {
 		c, _ := v1alpha1.Community(text)
 		o.Communities = append(o.Communities, c)
 	}
 	list := spec.BGP.PeersOf(node.Name, addresses)
-	if o.ASN == 0 && len(list) > 0 {
+	switch {
+	case o.ASN != 0:
+	case len(list) > 0:
 		o.ASN = list[0].LocalASN
+	default:
+		o.ASN = j.options.ASN
 	}
 	peers, failed := j.peers(s, list)
 	if len(list) == 0 {
@@ -217,10 +221,14 @@ func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.
 }
 
 // routerID returns the BGP identifier of a node: its first IPv4 address, else one from its
-// name (RFC 6286: it need only be unique in the AS).
-func routerID(name string, addresses []netip.Addr) netip.Addr {
+// name (RFC 6286: it need only be unique in the AS). A node that loses its addresses for a moment,
+// with its link, keeps the one that it has, because another one is another speaker.
+func (j *Job) routerID(name string, addresses []netip.Addr) netip.Addr {
 	if i := slices.IndexFunc(addresses, netip.Addr.Is4); i >= 0 {
 		return addresses[i]
+	}
+	if j.speaker != nil {
+		return j.options.RouterID
 	}
 	sum := crc32.ChecksumIEEE([]byte(name))
 	return netip.AddrFrom4([4]byte{byte(sum>>24)%223 + 1, byte(sum >> 16), byte(sum >> 8), byte(sum)})

@@ -57,3 +57,24 @@ func TestLaterSpeaker(t *testing.T) {
 		testkit.Equal(testkit.In(t, name), tt.want, err != nil)
 	}
 }
+
+// TestRouterID: a node keeps its identifier while it has no address, and takes another one with another address.
+func TestRouterID(t *testing.T) {
+	addresses := func(list ...string) (out []netip.Addr) {
+		for _, a := range list {
+			out = append(out, netip.MustParseAddr(a))
+		}
+		return out
+	}
+	j := &Job{}
+	first := j.routerID("n1", addresses("2001:db8::10"))
+	if !first.Is4() || first == j.routerID("n2", nil) {
+		t.Errorf("%v", first)
+	}
+	testkit.Equal(t, "192.0.2.10", j.routerID("n1", addresses("2001:db8::10", "192.0.2.10")).String())
+	j.speaker, j.options.RouterID = &speaker{}, netip.MustParseAddr("192.0.2.10")
+	testkit.Equal(t, "192.0.2.10", j.routerID("n1", nil).String())
+	testkit.Equal(t, "192.0.2.11", j.routerID("n1", addresses("192.0.2.11")).String())
+}
+
+type speaker struct{ Speaker }

@@ -57,8 +57,8 @@ const (
 	// start is the time for the runtime to create a container and for the agent in it to decide for
 	// the first time: well below a second on an idle machine.
 	start = 5 * time.Second
-	// session is the time for a node and a router to open a session again: agent/bgp/speaker's
-	// afterReset and two attempts (retryAfter), one of which the router may refuse.
+	// session is the time for a node and a router to open a session again, and BFD: two attempts
+	// (agent/bgp/speaker's retryAfter), one of which the router may refuse.
 	session = 5 * time.Second
 	// answer is the timeout of the pods' liveness probes (templates/manifest, timeoutSeconds).
 	answer = 5 * time.Second

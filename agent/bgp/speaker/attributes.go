@@ -16,10 +16,9 @@ const (
 	// maxPrefixes ends the session with a router that sends routes by mistake: they are
 	// not used, but take memory.
 	maxPrefixes = 10_000
-	// retryAfter is the time between attempts to open a session, and after a reset, in
-	// seconds: the shortest that GoBGP has.
+	// retryAfter is the time between attempts to open a session, in seconds: the shortest that
+	// GoBGP has.
 	retryAfter = 2
-	afterReset = 1
 	// Steps between two preferences. Routers compare the AS path before the MED, and the
 	// MED of one neighbouring AS only; in one AS the local preference decides.
 	medStep       = 100
@@ -35,7 +34,7 @@ func peer(p *vip.Peer, withBFD bool) *api.Peer {
 	out := &api.Peer{
 		Conf: &api.PeerConf{NeighborAddress: p.Address.String(), PeerAsn: p.ASN, LocalAsn: p.LocalASN, AuthPassword: p.Password},
 		Timers: &api.Timers{Config: &api.TimersConfig{
-			HoldTime: uint64(hold), KeepaliveInterval: uint64(max(hold/3, 1)), ConnectRetry: retryAfter, IdleHoldTimeAfterReset: afterReset,
+			HoldTime: uint64(hold), KeepaliveInterval: uint64(max(hold/3, 1)), ConnectRetry: retryAfter,
 		}},
 	}
 	for _, a := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {

@@ -2,6 +2,7 @@ package speaker
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -39,20 +40,52 @@ func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Tim
 	if e.Type != apiutil.PEER_EVENT_STATE {
 		return
 	}
-	address, established := e.Peer.State.NeighborAddress, e.Peer.State.SessionState == bgp.BGP_FSM_ESTABLISHED
-	if e.Peer.State.SessionState == bgp.BGP_FSM_IDLE {
-		s.mu.Lock()
-		s.ended[address] = ending(e.Peer.State.DisconnectReason, e.Peer.State.DisconnectMessage)
-		s.mu.Unlock()
-	}
-	if err := s.setBFD(address, established); err != nil {
-		s.options.Log.Error("cannot change BFD of a session", "peer", address, "error", err)
+	now := &e.Peer.State
+	router, established := now.NeighborAddress, now.SessionState == bgp.BGP_FSM_ESTABLISHED
+	lost := s.changed(router, now) && now.AdminState == api.PeerState_ADMIN_STATE_UP
+	if err := s.setBFD(router, established); err != nil {
+		s.options.Log.Error("cannot change BFD of a session", "peer", router, "error", err)
 	}
 	if established {
-		s.begin(address)
-	} else {
-		s.hold(address)
+		s.begin(router)
+		return
 	}
+	s.hold(router)
+	if lost {
+		if err := s.reopen(router); err != nil {
+			s.options.Log.Error("cannot open a session again", "peer", router, "error", err)
+		}
+	}
+}
+
+// changed keeps the state of a session, and reports whether it was established, and has ended.
+func (s *Speaker) changed(router netip.Addr, now *apiutil.PeerState) (lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.peers[router]; !known {
+		return false
+	}
+	if now.SessionState == bgp.BGP_FSM_IDLE && now.DisconnectReason != api.PeerState_DISCONNECT_REASON_UNSPECIFIED { // it was not removed
+		s.ended[router] = ending(now.DisconnectReason, now.DisconnectMessage)
+	}
+	established := now.SessionState == bgp.BGP_FSM_ESTABLISHED
+	lost = s.open[router] && !established
+	s.open[router] = established
+	return lost
+}
+
+// reopen replaces a session that has ended by a new one, which GoBGP opens at once. In the old one
+// it would wait 5 s if the router has ended it (holdtimeIdle of fsm.go, a constant).
+func (s *Speaker) reopen(router netip.Addr) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.mu.Lock()
+	p, known := s.peers[router]
+	s.mu.Unlock()
+	if !known {
+		return nil
+	}
+	return errors.Join(s.delete(&p), s.server.AddPeer(context.Background(), &api.AddPeerRequest{Peer: peer(&p, false)}))
 }
 
 // setBFD starts or ends BFD of a session that has it.
@@ -68,11 +101,15 @@ func (s *Speaker) setBFD(router netip.Addr, on bool) error {
 	return s.changeBFD(router, on, s.update(peer(&p, on)))
 }
 
-// remove ends a session. GoBGP ends BFD also of a session without: it is started first, because
-// the BFD server shows the end of no other.
 func (s *Speaker) remove(p *vip.Peer) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
+	return s.delete(p)
+}
+
+// delete ends a session. GoBGP ends BFD also of a session without: it is started first, because
+// the BFD server shows the end of no other. The caller holds changing.
+func (s *Speaker) delete(p *vip.Peer) error {
 	if !s.hasBFD(p.Address) {
 		with := peer(p, false)
 		with.Bfd = &api.BfdPeerConfig{Enabled: true}

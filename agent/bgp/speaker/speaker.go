@@ -27,11 +27,12 @@ type Speaker struct {
 
 	unwatch context.CancelFunc // ends peerChanged
 
-	changing sync.Mutex // held while BFD of a session is changed
+	changing sync.Mutex // held while sessions are added and removed, and their BFD is changed
 
-	mu       sync.Mutex // guards peers, sessions and ended
+	mu       sync.Mutex // guards peers, sessions, open and ended
 	peers    map[netip.Addr]vip.Peer
 	sessions map[netip.Addr]*session // of peers with BFD
+	open     map[netip.Addr]bool     // sessions that are established
 	ended    map[netip.Addr]string   // why sessions ended last: GoBGP's list of peers has no reasons
 	routes   []vip.Route
 }
@@ -54,7 +55,7 @@ func New(o vip.SpeakerOptions) (vip.Speaker, error) {
 // start starts a speaker that does not follow its sessions.
 func start(o vip.SpeakerOptions, log slog.Handler) (*Speaker, error) {
 	s := &Speaker{options: o, server: server.NewBgpServer(server.LoggerOption(slog.New(log), &slog.LevelVar{})),
-		unwatch: func() {}, peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}, ended: map[netip.Addr]string{}}
+		unwatch: func() {}, peers: map[netip.Addr]vip.Peer{}, sessions: map[netip.Addr]*session{}, open: map[netip.Addr]bool{}, ended: map[netip.Addr]string{}}
 	go s.server.Serve()
 	ctx := context.Background()
 	// By default it has tables of all 25 families, which take 8 MiB.
@@ -91,7 +92,6 @@ func (s *Speaker) filter(ctx context.Context, name string, direction api.PolicyD
 
 // SetPeers implements vip.Speaker.
 func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
-	ctx := context.Background()
 	wanted := map[netip.Addr]vip.Peer{}
 	for _, p := range list {
 		wanted[p.Address] = p
@@ -108,9 +108,7 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 		if _, there := s.peers[address]; there {
 			continue
 		}
-		s.set(address, &p)
-		s.hold(address)
-		if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: peer(&p, false)}); err != nil {
+		if err := s.add(address, &p); err != nil {
 			s.set(address, nil)
 			failed = errors.Join(failed, fmt.Errorf("session with %s: %w", p.Name(), err))
 		}
@@ -123,12 +121,21 @@ func (s *Speaker) SetPeers(list []vip.Peer) (failed error) {
 	return failed
 }
 
+func (s *Speaker) add(address netip.Addr, p *vip.Peer) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.set(address, p)
+	s.hold(address)
+	return s.server.AddPeer(context.Background(), &api.AddPeerRequest{Peer: peer(p, false)})
+}
+
 // set sets or removes a peer. Only the job's goroutine changes peers.
 func (s *Speaker) set(address netip.Addr, p *vip.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p == nil {
 		delete(s.peers, address)
+		delete(s.open, address)
 		delete(s.ended, address)
 		s.forget(address)
 	} else {
@@ -186,6 +193,8 @@ func (s *Speaker) Announce(routes []vip.Route) error {
 
 // Sessions implements vip.Speaker.
 func (s *Speaker) Sessions() (out []state.BGPPeer) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	_ = s.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(p *api.Peer) {
 		address, err := netip.ParseAddr(p.GetState().GetNeighborAddress())
 		if err != nil {
