@@ -144,8 +144,8 @@ const (
 )
 
 // BGPPasswordFile returns a file for the password of the sessions with a router, in BGPSecrets.
-func BGPPasswordFile(router netip.Addr) string {
-	return BGPSecrets + "/" + strings.ReplaceAll(router.String(), ":", "-")
+func BGPPasswordFile(router string) string {
+	return BGPSecrets + "/" + strings.ReplaceAll(router, ":", "-")
 }
 
 // Default fills in the fields that a user left out.

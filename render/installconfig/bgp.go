@@ -125,7 +125,7 @@ func (r *reader) bgpPeer(out *BGP, at string, in *fileBGPPeer, nodes v1alpha1.BG
 		p.BFD.Interval, p.BFD.Multiplier = v1alpha1.Duration(v1alpha1.Millis(300)), 3
 	}
 	if in.Password {
-		p.PasswordFile = v1alpha1.BGPPasswordFile(p.Address)
+		p.PasswordFile = v1alpha1.BGPPasswordFile(p.Name())
 		out.Secrets = append(out.Secrets, Secret{at + ".password", p.PasswordFile})
 	}
 	for i := range out.Peers {

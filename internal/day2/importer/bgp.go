@@ -77,7 +77,7 @@ func (i *importer) carryRouter(p *v1alpha1.BGPPeer, at Place) {
 	if len(p.Nodes.Names) > 0 {
 		of = strings.Join(lists.Map(p.Nodes.Names, shown), ", ")
 	}
-	i.carry("BGP router", fmt.Sprintf("%s, AS %d, of %s", p.Address, p.ASN, of), at)
+	i.carry("BGP router", fmt.Sprintf("%s, AS %d, of %s", p.Name(), p.ASN, of), at)
 }
 
 // commentedRouters returns MetalLB's routers as lines that continue spec without "# ".
@@ -102,6 +102,7 @@ type metalLB struct {
 		ASN           uint32            `json:"peerASN"`
 		DynamicASN    string            `json:"dynamicASN"`
 		Address       netip.Addr        `json:"peerAddress"`
+		Interface     string            `json:"interface"`
 		HoldTime      v1alpha1.Duration `json:"holdTime"`
 		KeepaliveTime v1alpha1.Duration `json:"keepaliveTime"`
 		BFDProfile    string            `json:"bfdProfile"`
@@ -161,8 +162,8 @@ func (i *importer) metalLBRouters() *v1alpha1.BGP {
 		if o.Kind != "BGPPeer" {
 			continue
 		}
-		if address := o.Spec.Address.Unmap(); slices.ContainsFunc(b.Peers, func(p v1alpha1.BGPPeer) bool { return p.Address == address }) {
-			i.lose(o.at("spec.peerAddress"), "another BGPPeer of the router "+address.String(), "one entry for each router: compare its settings and nodes")
+		if name := cmp.Or(o.Spec.Interface, o.Spec.Address.Unmap().String()); slices.ContainsFunc(b.Peers, func(p v1alpha1.BGPPeer) bool { return p.Name() == name }) {
+			i.lose(o.at("spec.peerAddress"), "another BGPPeer of the router "+name, "one entry for each router: compare its settings and nodes")
 		} else if p, ok := i.router(o); ok {
 			b.LocalASN = cmp.Or(b.LocalASN, p.LocalASN)
 			if p.LocalASN == b.LocalASN {
@@ -186,11 +187,10 @@ func (i *importer) router(o *metalLB) (p v1alpha1.BGPPeer, ok bool) {
 	s := &o.Spec
 	const none = "no session with it: "
 	if i.loseSet(o, "vrf", "", "a router in a VRF", none+"it has none in VRFs") ||
-		i.loseSet(o, "interface", "", "a router at an interface", none+"add it with its address") ||
 		i.loseSet(o, "dynamicASN", "internal", "a router of any other AS", none+"add it with its AS number") {
 		return p, false
 	}
-	p = v1alpha1.BGPPeer{Address: s.Address.Unmap(), ASN: s.ASN, LocalASN: cmp.Or(s.LocalASN, s.MyASN), HoldTime: cmp.Or(s.HoldTime, 3*s.KeepaliveTime)}
+	p = v1alpha1.BGPPeer{Address: s.Address.Unmap(), Interface: s.Interface, ASN: s.ASN, LocalASN: cmp.Or(s.LocalASN, s.MyASN), HoldTime: cmp.Or(s.HoldTime, 3*s.KeepaliveTime)}
 	if !i.routerNodes(o, &p) {
 		return p, false
 	}
@@ -198,7 +198,9 @@ func (i *importer) router(o *metalLB) (p v1alpha1.BGPPeer, ok bool) {
 	i.loseSet(o, "sourceAddress", "", "the source address of sessions", "the node's address in the direction of the router")
 	i.loseSet(o, "routerID", "", "the router ID of nodes", "the node's first IPv4 address")
 	i.loseSet(o, "enableGracefulRestart", "false", "graceful restart", "none: routers would keep routes to a dead node")
-	i.loseSet(o, "dualStackAddressFamily", "false", "routes of both address families in a session", "those of the router's address: add the router's other address")
+	if p.Interface == "" { // such sessions have both
+		i.loseSet(o, "dualStackAddressFamily", "false", "routes of both address families in a session", "those of the router's address: add the router's other address")
+	}
 	if s.DynamicASN != "" {
 		p.ASN = s.MyASN // whatever localASN is
 	}
@@ -207,12 +209,12 @@ func (i *importer) router(o *metalLB) (p v1alpha1.BGPPeer, ok bool) {
 	}
 	for _, field := range []string{"password", "passwordSecret.name"} {
 		if o.doc.Text("spec."+field) != "" {
-			p.PasswordFile = v1alpha1.BGPPasswordFile(p.Address)
+			p.PasswordFile = v1alpha1.BGPPasswordFile(p.Name())
 			i.losePasswordFile(o.at("spec."+field), p.PasswordFile)
 		}
 	}
 	if p.HoldTime == 0 {
-		i.assume("hold time of "+p.Address.String(), v1alpha1.BGPHoldTime.String(), "the BGPPeer has none, and this is vipgen's default; the shorter one of both sides counts")
+		i.assume("hold time of "+p.Name(), v1alpha1.BGPHoldTime.String(), "the BGPPeer has none, and this is vipgen's default; the shorter one of both sides counts")
 	}
 	p.HoldTime = v1alpha1.Duration(time.Duration(p.HoldTime).Truncate(time.Second)) // as MetalLB does
 	i.routerBFD(o, &p)
@@ -230,7 +232,7 @@ func (i *importer) routerBFD(o *metalLB, p *v1alpha1.BGPPeer) {
 	if n >= 0 {
 		f = i.metallb[n]
 	} else {
-		i.assume("BFD of "+p.Address.String(), "300ms, 3 packets", "MetalLB's default, as the source does not have the BFDProfile")
+		i.assume("BFD of "+p.Name(), "300ms, 3 packets", "MetalLB's default, as the source does not have the BFDProfile")
 	}
 	if f.Spec.ReceiveInterval != f.Spec.TransmitInterval {
 		i.lose(f.at("spec"), "different BFD intervals of both directions", "the longer one for both")

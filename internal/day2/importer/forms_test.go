@@ -377,7 +377,7 @@ func TestMetalLB(t *testing.T) {
 	const bgp = "metallb.yaml"
 	for _, tt := range []struct{ what, file, old, new, want, lost string }{
 		{"no BFD", bgp, "    bfdProfile: fast\n    holdTime: 1m", "    holdTime: 1m", "#         enabled: false\n#       holdTime: 1m30s\n", ""},
-		{"the AS of the nodes", bgp, "dynamicASN: external, interface: ens3", "localASN: 64999, dynamicASN: internal, peerAddress: 192.0.2.4", "#     - address: 192.0.2.4\n#       asn: 64512\n", ""},
+		{"the AS of the nodes", bgp, "peerASN: 64605, interface: ens3", "localASN: 64999, dynamicASN: internal, peerAddress: 192.0.2.4", "#     - address: 192.0.2.4\n#       asn: 64512\n", ""},
 		{"another AS in sessions", bgp, "    myASN: 64513\n", "    myASN: 64513\n    localASN: 65001\n", "#       localASN: 65001\n", ""},
 		{"a keepalive time", bgp, "    holdTime: 9s\n", "", "#       holdTime: 3s\n", ""},
 		{"no Nodes", "cluster.yaml", "kind: Node,", "kind: Other,", "#       multihop: 255\n#       passwordFile", "nodeSelectors, as the source has no Nodes"},
@@ -405,7 +405,7 @@ func TestMetalLB(t *testing.T) {
 	text := head + strings.ReplaceAll("# "+strings.TrimPrefix(strings.Join(lines, ""), "# "), "#   ", "  ") +
 		"  additionalAPIVIPs: [{name: new, vips: [198.51.100.5], announce: bgp}]\n"
 	c := clusters.Load(t, string(r.InstallConfig), text)
-	testkit.Equal(t, 3, len(c.Config.Spec.BGP.Peers))
+	testkit.Equal(t, 4, len(c.Config.Spec.BGP.Peers))
 }
 
 // TestPreview: a cluster that was installed with bgpVIPConfig has its VIPs by BGP, with the same
