@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/bgp/unnumbered"
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/gate"
 	"github.com/vipgen/vipgen/agent/health"
@@ -22,6 +21,7 @@ import (
 	"github.com/vipgen/vipgen/internal/events"
 	"github.com/vipgen/vipgen/internal/liveness"
 	"github.com/vipgen/vipgen/internal/netdump"
+	"github.com/vipgen/vipgen/internal/unnumbered"
 	"github.com/vipgen/vipgen/internal/vrrp"
 )
 
