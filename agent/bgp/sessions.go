@@ -196,10 +196,11 @@ func sessionsWith(open []netdump.Connection, router func(netip.Addr) bool) []net
 	})
 }
 
-// laterSpeaker returns an error if another speaker has taken the session with a router. The
+// laterSpeaker returns an error if another speaker has taken the session with a router, of which that is
+// the problem then. The
 // connections of the node are read only while a router has no session with this job: its own ones
 // with that router do not last until the next turn.
-func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.Connection, error)) error {
+func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.Connection, error)) (failed error) {
 	var without []netip.Addr
 	for i := range peers {
 		if p := &peers[i]; p.State == "idle" || p.State == "active" {
@@ -213,11 +214,14 @@ func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.
 	open, _ := connections() // logged at the start
 	j.others = sessionsWith(open, func(a netip.Addr) bool { return slices.Contains(without, a) })
 	for _, c := range j.others {
-		if slices.Contains(before, c) {
-			return fmt.Errorf("another speaker on this node has the session with %s: stop it, or hand it the routes with spec.announce: table", c.Peer.Addr())
+		if !slices.Contains(before, c) {
+			continue
 		}
+		router := slices.IndexFunc(peers, func(p state.BGPPeer) bool { return p.Address.WithZone("") == c.Peer.Addr() })
+		peers[router].Problem = state.OtherSpeaker
+		failed = errors.Join(failed, fmt.Errorf("%s with %s: stop it, or hand it the routes with spec.announce: table", state.OtherSpeaker, c.Peer.Addr()))
 	}
-	return nil
+	return failed
 }
 
 // routerID returns the BGP identifier of a node: its first IPv4 address, else one from its

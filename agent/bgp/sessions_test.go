@@ -46,15 +46,17 @@ func TestLaterSpeaker(t *testing.T) {
 		"begins":              {"opensent", []string{"192.0.2.10:1", "192.0.2.10:1"}, false},
 	} {
 		j, err := &Job{}, error(nil)
+		var peers []state.BGPPeer
 		for _, own := range tt.turns {
-			err = j.laterSpeaker([]state.BGPPeer{{Address: netip.MustParseAddr("192.0.2.1"), State: tt.state}}, func() (out []netdump.Connection, _ error) {
+			peers = []state.BGPPeer{{Address: netip.MustParseAddr("192.0.2.1"), State: tt.state}}
+			err = j.laterSpeaker(peers, func() (out []netdump.Connection, _ error) {
 				if own != "" {
 					out = append(out, connection(own, router))
 				}
 				return out, nil
 			})
 		}
-		testkit.Equal(testkit.In(t, name), tt.want, err != nil)
+		testkit.Equal(testkit.In(t, name), []bool{tt.want, tt.want}, []bool{err != nil, peers[0].Problem == state.OtherSpeaker})
 	}
 }
 

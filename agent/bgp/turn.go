@@ -155,8 +155,9 @@ func (j *Job) announce(s *state.BGP, routes []Route) error {
 		return failed
 	}
 	sessions := j.speaker.Sessions()
+	err = errors.Join(err, j.laterSpeaker(sessions, netdump.Established))
 	s.Peers = append(s.Peers, sessions...)
-	return errors.Join(err, j.laterSpeaker(sessions, netdump.Established))
+	return err
 }
 
 // holdExisting holds VIPs that an earlier process of the job left local, until the first

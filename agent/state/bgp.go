@@ -65,6 +65,7 @@ const (
 	ConnectionLost  = "the connection with the router was lost"
 	BFDDown         = "BFD with the router went down"
 	BFDPending      = "VIPs are announced once BFD is up"
+	OtherSpeaker    = "another speaker on this node has the session"
 	BFDMissing      = "BFD with the router does not come up: is it configured there? VIPs are announced without BFD"
 )
 

@@ -281,7 +281,7 @@ var sessionCauses = []struct {
 	code    Code
 }{
 	{state.HoldTimeExpired, HoldTimeExpired}, {state.RouterRefused, RouterRefused}, {state.BFDDown, BFDDown},
-	{state.BFDPending, BFDDown}, {state.BFDMissing, BFDMissing}, {state.SessionEnded, SessionLost}, {state.ConnectionLost, SessionLost},
+	{state.OtherSpeaker, OtherSpeaker}, {state.BFDPending, BFDDown}, {state.BFDMissing, BFDMissing}, {state.SessionEnded, SessionLost}, {state.ConnectionLost, SessionLost},
 }
 
 func sessionCause(s *routedStep) Cause {

@@ -30,10 +30,12 @@ func TestCauseByBGP(t *testing.T) {
 		script string
 		want   []string
 	}{
-		"nothing":        {"", nil},
-		"hold time":      {bothLose(state.HoldTimeExpired), []string{"a+b>a hold-time-expired certain unheld 9700 split 0"}},
-		"BFD down":       {bothLose(state.BFDDown), []string{"a+b>a bfd-down certain unheld 9700 split 0"}},
-		"refused":        {bothLose(state.RouterRefused + "code 6(cease) subcode 2(administrative shutdown)"), []string{"a+b>a router-refused certain unheld 9700 split 0"}},
+		"nothing":   {"", nil},
+		"hold time": {bothLose(state.HoldTimeExpired), []string{"a+b>a hold-time-expired certain unheld 9700 split 0"}},
+		"BFD down":  {bothLose(state.BFDDown), []string{"a+b>a bfd-down certain unheld 9700 split 0"}},
+		"refused":   {bothLose(state.RouterRefused + "code 6(cease) subcode 2(administrative shutdown)"), []string{"a+b>a router-refused certain unheld 9700 split 0"}},
+		"a second speaker": {"10 a bgp-session idle " + state.ConnectionLost + "\n12 a bgp-session idle " + state.OtherSpeaker,
+			[]string{"a+b>b session-lost certain unheld 0 split 0", "b>b other-speaker certain unheld 0 split 0"}},
 		"the connection": {bothLose(state.ConnectionLost), []string{"a+b>a session-lost certain unheld 9700 split 0"}},
 		"another reason": {bothLose("invalid-msg"), []string{"a+b>a session-lost likely unheld 9700 split 0"}},
 		"begins again, with BFD": {"10 a bgp-session idle " + state.BFDDown + "\n20 a bgp-session established " + state.BFDPending + "\n22 a bgp-session established",

@@ -40,6 +40,7 @@ const (
 	SessionLost     Code = "session-lost"     // a node's session with a router, for another reason than these
 	HoldTimeExpired Code = "hold-time-expired"
 	RouterRefused   Code = "router-refused" // by a NOTIFICATION
+	OtherSpeaker    Code = "other-speaker"  // on the node has the session with a router
 	BFDDown         Code = "bfd-down"       // of a session with a router
 	BFDMissing      Code = "bfd-missing"    // it does not come up
 	AnotherHost     Code = "another-host"   // not a node of the cluster
@@ -117,6 +118,7 @@ var next = map[Code]string{
 	SessionLost:     "see the router's log, and what lies between: sudo vipgen-agent status on the node shows the session",
 	HoldTimeExpired: "see whether the router was down, or the link to it: BFD notices that sooner",
 	RouterRefused:   "see the router's log, and compare its neighbor with vipgen bgp peer-config: AS numbers, password, source address, a second speaker on the node",
+	OtherSpeaker:    "stop that speaker, or hand it the routes: announce: table",
 	BFDDown:         "see whether the router or the link to it was down, or either side had no CPU time: vipgen.yaml can lengthen bfd.interval",
 	BFDMissing:      "configure BFD on the router (vipgen bgp peer-config), and open UDP port 3784",
 	AnotherHost:     "find the host: sudo vipgen-agent vrrp scan on a node lists the senders of VRRP packets; vipgen vr-ids finds clusters with the same virtual router ID",
