@@ -159,7 +159,7 @@ func TestExtendedNextHop(t *testing.T) {
 func TestUnnumbered(t *testing.T) {
 	testkit.Live(t)
 	session := "{interface: up0, asn: 64601, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n1, n2]}, passwordFile: /etc/vipgen/bgp/word}"
-	other := strings.NewReplacer("up0, asn: 64601", "up0, asn: 64602", "n1, n2", "n3", ", passwordFile: /etc/vipgen/bgp/word", "").Replace(session)
+	other := strings.NewReplacer("up0, asn: 64601", "up0, asn: 64602", "n1, n2", "n3", "passwordFile: /etc/vipgen/bgp/word", "ttlSecurity: true").Replace(session)
 	conf := func(session string) string {
 		return regexp.MustCompile(`(?s)( +- )\{address:.*  # end`).ReplaceAllString(cluster, "$1"+session+"\n  # end")
 	}
