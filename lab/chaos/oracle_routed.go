@@ -182,6 +182,6 @@ func (j *judge) explained(r request, group v1alpha1.GroupRole) bool {
 // sessions are not open again yet.
 func (j *judge) missedBFD(from, to time.Duration) bool {
 	return slices.ContainsFunc(j.Stalls, func(s stall) bool {
-		return s.Late >= j.bounds.Detect && s.At > from-2*j.bounds.Session && s.At-s.Late < to
+		return s.Late >= j.bounds.Detect && s.At > from-stallWindow && s.At-s.Late < to
 	})
 }

@@ -129,7 +129,7 @@ func (r *record) history(from time.Duration) history {
 	}
 	h.Topologies = slices.Clone(r.topologies)
 	for _, s := range r.stalls {
-		if s.At >= from {
+		if s.At >= from-stallWindow {
 			h.Stalls = append(h.Stalls, s)
 		}
 	}

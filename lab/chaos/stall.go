@@ -13,6 +13,9 @@ const (
 	watchdogEvery = 10 * time.Millisecond
 	// lateFrom is the smallest delay that counts: more than one or two scheduler time slices.
 	lateFrom = 20 * time.Millisecond
+	// stallWindow is how long before a history a delay can have begun that it shows the effects of, such
+	// as BGP sessions that are not open again.
+	stallWindow = 2 * session
 )
 
 // watchdog reports its own delays until ctx ends. Agents and daemons on this machine had to wait as
