@@ -118,7 +118,7 @@ func TestDependencies(t *testing.T) {
 		inside, ours := strings.CutPrefix(p, "github.com/vipgen/vipgen/")
 		top, _, _ := strings.Cut(inside, "/")
 		allowed := []string{"cmd/agentcli", "cmd/command", "cmd/vipgen-agent",
-			"internal/arpnd", "internal/events", "internal/fileio", "internal/lazy", "internal/lists", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/vrrp", "internal/vrrp/listener"}
+			"internal/arpnd", "internal/events", "internal/fileio", "internal/lazy", "internal/lists", "internal/liveness", "internal/liveness/early", "internal/loopback", "internal/netdump", "internal/rawio", "internal/ticker", "internal/unnumbered", "internal/vrrp", "internal/vrrp/listener"}
 		if ours && !slices.Contains([]string{"agent", "api", "templates"}, top) && !slices.Contains(allowed, inside) {
 			t.Errorf("depends on %s", p)
 		}
