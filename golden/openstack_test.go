@@ -2,6 +2,7 @@ package golden
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -71,16 +72,9 @@ func TestOpenStack(t *testing.T) {
 
 // fakeOpenStack stands in for OpenStack's client: it records its arguments, one call per line,
 // each argument in angle brackets, and answers for the ports that a test declares.
-const fakeOpenStack = `#!/bin/bash
-{ printf '<%s>' "$@"; printf '\n'; } >>"$RECORD"
-if [[ "$1 $2" == "port show" ]]; then
-	port=${!#}
-	case "$*" in
-		*allowed_address_pairs*) cat "$PAIRS/$port" 2>/dev/null || echo '{"allowed_address_pairs": []}' ;;
-		*) [[ -e "$PAIRS/$port" ]] ;;
-	esac
-fi
-`
+//
+//go:embed testdata/openstack
+var fakeOpenStack string
 
 // stack runs scripts against the stand-in.
 type stack struct {

@@ -2,11 +2,11 @@ package ignition
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -29,13 +29,38 @@ type Encoder struct {
 	ignition  string
 	butane    string
 	translate translation
-	last      sync.Map // role to translated: most bundles are written as MachineConfig and as Ignition config
 }
 
-// translated is a bundle and its Ignition config.
+// translated is an Ignition config by the digest of its target and bundle.
 type translated struct {
-	bundle Bundle
+	digest [sha256.Size]byte
 	config json.RawMessage
+}
+
+// recent are the last translations of all encoders, the newest first: a command writes a bundle in
+// several formats, and compares the same bundles before and after a change.
+var recent struct {
+	sync.Mutex
+	list []translated
+}
+
+// maxRecent is the length of recent: a few clusters with three pools each.
+const maxRecent = 16
+
+// recall returns the recent translation with a digest; nil if there is none.
+func recall(digest [sha256.Size]byte) json.RawMessage {
+	recent.Lock()
+	defer recent.Unlock()
+	if i := slices.IndexFunc(recent.list, func(t translated) bool { return t.digest == digest }); i >= 0 {
+		return recent.list[i].config
+	}
+	return nil
+}
+
+func remember(t translated) {
+	recent.Lock()
+	defer recent.Unlock()
+	recent.list = slices.Insert(recent.list[:min(len(recent.list), maxRecent-1)], 0, t)
 }
 
 // NewEncoder returns an encoder. With a Target that ParseTarget did not return, all of its
@@ -105,17 +130,22 @@ func (e *Encoder) config(b Bundle) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last, ok := e.last.Load(b.Role); ok && reflect.DeepEqual(last.(translated).bundle, b) {
-		return last.(translated).config, nil
-	}
 	if err := b.check(); err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
+	}
+	key, err := json.Marshal([]any{e.target, b.Files, b.Units})
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(key)
+	if config := recall(digest); config != nil {
+		return config, nil
 	}
 	raw, err := e.translate(b.Files, b.Units)
 	if err != nil {
 		return nil, fmt.Errorf("pool %s: %w", b.Role, err)
 	}
-	e.last.Store(b.Role, translated{b, raw})
+	remember(translated{digest, raw})
 	return raw, nil
 }
 

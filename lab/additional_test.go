@@ -10,7 +10,7 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-const moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
+var moreAPIVIPs = vipgenYAML + `  additionalAPIVIPs:
   - name: mgmt
     vips: [192.0.2.17, "2001:db8::17"]
     names: [api-mgmt.example.net]

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"os"
@@ -126,33 +127,9 @@ func installStepped(n *Node) error {
 
 // stepped is the part of package time that reads clockFile. The package has these functions for
 // files of time zones.
-const stepped = `
-var stepped int64
-
-func init() {
-	go func() {
-		for ; ; Sleep(20 * Millisecond) {
-			fd, err := open("` + clockFile + `")
-			if err != nil {
-				continue
-			}
-			b := make([]byte, 16)
-			n, _ := read(fd, b)
-			closefd(fd)
-			var v, sign int64 = 0, 1
-			for _, c := range b[:max(n, 0)] {
-				switch {
-				case c == '-':
-					sign = -1
-				case c >= '0' && c <= '9':
-					v = 10*v + int64(c-'0')
-				}
-			}
-			stepped = sign * v
-		}
-	}()
-}
-`
+//
+//go:embed testdata/stepped.go.txt
+var stepped string
 
 // steppedAgent builds the agent with a wall clock that is off by what clockFile says.
 func steppedAgent(t *testing.T) string {
@@ -164,7 +141,7 @@ func steppedAgent(t *testing.T) string {
 	const now = "sec, nsec, mono := runtimeNow()\n"
 	source := string(testkit.ReadFile(t, original))
 	testkit.Contains(t, source, now)
-	source = strings.Replace(source, now, now+"\tsec += stepped\n", 1) + stepped
+	source = strings.Replace(source, now, now+"\tsec += stepped\n", 1) + strings.Replace(stepped, "CLOCKFILE", clockFile, 1)
 	replaced, overlay, agent := filepath.Join(dir, "time.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "vipgen-agent")
 	testkit.WriteFile(t, replaced, []byte(source))
 	data, err := json.Marshal(map[string]any{"Replace": map[string]string{original: replaced}})

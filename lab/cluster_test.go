@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -17,23 +18,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-const vipgenYAML = `apiVersion: vipgen.io/v1alpha1
-kind: VIPConfig
-metadata:
-  name: demo
-spec:
-  apiServer:
-    local: AllNodes
-  images:
-    agent: registry.example.com/agent:1
-    keepalived: registry.example.com/keepalived:1
-    haproxy: registry.example.com/haproxy:1
-    coredns: registry.example.com/coredns:1
-  dns:
-    records:
-    - name: registry.example.com
-      addresses: [192.0.2.99]
-`
+//go:embed testdata/vipgen.yaml
+var vipgenYAML string
 
 const domain = "demo.example.com"
 

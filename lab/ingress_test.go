@@ -19,7 +19,7 @@ import (
 // twoControllers is the demo with one control-plane node and three workers.
 var twoControllers = strings.NewReplacer("replicas: 3", "replicas: 1", "replicas: 2", "replicas: 3").Replace(demo)
 
-const blueController = vipgenYAML + `  ingress:
+var blueController = vipgenYAML + `  ingress:
   - name: blue
     vips: [192.0.2.7, "2001:db8::7"]
     domains: [blue.example.net]

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"os"
@@ -60,17 +61,9 @@ func routedFrom(config string) string {
 
 // birdOfNodes is the router's configuration: the VIPs alone are accepted. By default, BIRD refuses
 // sessions for a minute after BFD went down.
-const birdOfNodes = `router id 192.0.2.254;
-protocol device {}
-protocol direct { ipv4; ipv6; }
-protocol kernel { ipv4 { export where source = RTS_BGP; }; merge paths on; }
-protocol kernel { ipv6 { export where source = RTS_BGP; }; merge paths on; }
-protocol bfd { interface "*" { interval 50 ms; multiplier 3; }; }
-protocol bgp nodes { local 192.0.2.254 as 64601; neighbor range 192.0.2.0/24 as 64512; dynamic name "n"; passive; bfd on; error wait time 1, 2;
-  ipv4 { import where net ~ [198.51.100.0/24{32,32}]; export none; }; }
-protocol bgp nodes6 { local 2001:db8::254 as 64601; neighbor range 2001:db8::/64 as 64512; dynamic name "m"; passive; bfd on; error wait time 1, 2;
-  ipv6 { import where net ~ [2001:db8:100::/64{128,128}]; export none; }; }
-`
+//
+//go:embed testdata/bird.conf
+var birdOfNodes string
 
 // TestMoveToBGP moves the VIPs of API and ingress from VRRP to BGP and back, in the steps of
 // docs/move-to-bgp.md, each node by node. Clients on the subnet and behind the router use the VIPs

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"os"
@@ -18,35 +19,9 @@ import (
 )
 
 // The networks are those that vSphere's wizard writes, whatever the real ones are.
-const wizardNetworks = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 10.0.0.0/16
-  - cidr: fd00:10::/48
-  clusterNetwork:
-  - cidr: 10.128.0.0/14
-    hostPrefix: 23
-  - cidr: fd01::/48
-    hostPrefix: 64
-  serviceNetwork:
-  - 172.30.0.0/16
-  - fd02::/112
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 1
-platform:
-  vsphere:
-    apiVIPs: [192.0.2.5, "2001:db8::5"]
-    ingressVIPs: [192.0.2.6, "2001:db8::6"]
-    loadBalancer:
-      type: UserManaged
-`
+//
+//go:embed testdata/wizard-networks.yaml
+var wizardNetworks string
 
 // outside returns a cluster whose VIPs are outside of its machine networks, and machines for
 // it, in networks that are in no file: half of the nodes are not even in the most likely

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	_ "embed"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -17,54 +18,15 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-const (
-	baremetalConfig = `apiVersion: v1
-baseDomain: example.com
-metadata: {name: demo}
-networking:
-  machineNetwork: [{cidr: 192.0.2.0/24}, {cidr: "2001:db8::/64"}]
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.2, "2001:db8::2"]
-    ingressVIPs: [192.0.2.3, "2001:db8::3"]
-`
-	noneConfig = `apiVersion: v1
-baseDomain: example.com
-metadata: {name: demo.prod}
-networking:
-  machineNetwork: [{cidr: 192.0.2.0/24}]
-compute: [{name: worker, replicas: 2}]
-platform: {none: {}}
-`
-	fullVIPConfig = `apiVersion: vipgen.io/v1alpha1
-kind: VIPConfig
-spec:
-  openshiftVersion: "4.18"
-  apiVIPs: [192.0.2.2]
-  ingressVIPs: [192.0.2.3]
-  vrrp: {profile: custom, mode: multicast, version: 2, advertInterval: 2s, virtualRouterIDs: {api: 50, ingress: 51}}
-  ports: {haproxy: 9446}
-  images: {agent: "registry.example.com/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000"}
-  dns:
-    upstreams: [198.51.100.1]
-    records: [{name: registry.example.com, addresses: [192.0.2.9]}, {name: "*.x.example.com", addresses: ["2001:db8::9"]}]
-  ingress:
-  - {name: default, domains: [apps.example.com], nodeSelector: {node-role.kubernetes.io/infra: ""}}
-  - {name: blue, vips: [192.0.2.4], domains: [blue.example.com], virtualRouterID: 52, healthPort: 1937}
-  pools: [{name: storage}]
-  manifests: {nodeDisruptionPolicy: true}
-`
-	agentConfig = `apiVersion: v1beta1
-kind: AgentConfig
-rendezvousIP: 192.0.2.11
-hosts:
-- hostname: master-0
-  role: master
-  networkConfig:
-    interfaces:
-    - name: eno1
-      ipv4: {enabled: true, address: [{ip: 192.0.2.11, prefix-length: 24}]}
-`
+var (
+	//go:embed testdata/baremetal.yaml
+	baremetalConfig string
+	//go:embed testdata/none.yaml
+	noneConfig string
+	//go:embed testdata/vipgen.yaml
+	fullVIPConfig string
+	//go:embed testdata/agent-config.yaml
+	agentConfig string
 )
 
 // Characters of rendered daemon configurations. None of them lets a value end its line or start

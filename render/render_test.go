@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -340,26 +341,8 @@ func TestFamiliesOfObjects(t *testing.T) {
 	}
 }
 
-const previewConfig = `apiVersion: v1
-baseDomain: example.com
-metadata: {name: racks}
-networking: {machineNetwork: [{cidr: 192.0.2.0/26}, {cidr: 192.0.2.64/26}]}
-controlPlane: {replicas: 3}
-platform:
-  baremetal:
-    apiVIPs: [198.51.100.5]
-    ingressVIPs: [198.51.100.6]
-    bgpVIPConfig:
-      localASN: 64512
-      communities: ["64512:100"]
-      peers:
-      - {peerAddress: 192.0.2.1, peerASN: 64601, password: hush, port: 179, failureDetection: BFD, peerReachability: DirectlyConnected, holdTimeSeconds: 90, keepaliveTimeSeconds: 30}
-    hosts:
-    - name: master-0
-    - name: master-1
-    - name: master-2
-      bgpPeers: [{peerAddress: 192.0.2.65, peerASN: 64602, failureDetection: HoldTimer, peerReachability: MultiHop}, {peerAddress: 192.0.2.66, peerASN: 64602, bfdEnabled: true, holdTime: 60s}, {peerAddress: 192.0.2.67, peerASN: 64602, ebgpMultiHop: true}]
-`
+//go:embed testdata/preview.yaml
+var previewConfig string
 
 // TestPreviewOfOpenShift: bgpVIPConfig is read as it is, and its password reaches nothing.
 func TestPreviewOfOpenShift(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -25,7 +25,7 @@ over first, and ends.`,
 	Example: "  NODE_NAME=master-0 vipgen-agent bgp --role=master --kubeconfig=/var/lib/kubelet/kubeconfig",
 	Port:    func(p v1alpha1.Ports) int { return p.BGPMonitor },
 	Conf:    v1alpha1.BGPKept,
-	Watch: func(role string, o *nodes.Options) {
+	Watch: func(role string, o *nodelist.Options) {
 		o.RouterPods = role != v1alpha1.RoleBootstrap && role != v1alpha1.RoleArbiter
 	},
 	New: func(e job.Environment) job.Job {

@@ -2,6 +2,7 @@ package bgp_test
 
 import (
 	"crypto/tls"
+	_ "embed"
 	"fmt"
 	"io"
 	"log/slog"
@@ -268,28 +269,5 @@ func inTable() string {
 	return before + "  announce: table\n" + after
 }
 
-const cluster = `apiVersion: vipgen.io/v1alpha1
-kind: ClusterConfig
-metadata: {name: racks}
-spec:
-  domain: racks.example.com
-  platform: none
-  topology: HighlyAvailable
-  controlPlane: {replicas: 3}
-  loadBalancer: InCluster
-  machineNetworks: [192.0.2.0/26, 192.0.2.64/26, "2001:db8:1::/64"]
-  announce: bgp
-  bgp:
-    localASN: 64512
-    communities: ["64512:100"]
-    peers:
-    - {address: 192.0.2.1, asn: 64601, holdTime: 9s, passwordFile: /etc/vipgen/bgp/word, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {subnets: [192.0.2.0/26]}}
-    - {address: "2001:db8:1::1", asn: 64601, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {subnets: [192.0.2.0/26]}}
-    - {address: 192.0.2.65, asn: 64602, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n3]}}
-    - {address: "2001:db8:2::1", asn: 64602, holdTime: 9s, bfd: {enabled: true, interval: 50ms, multiplier: 3}, nodes: {names: [n3]}}
-  # end
-  groups:
-  - {name: api, role: API, vips: [198.51.100.5, "2001:db8:100::5"]}
-  dns: {}
-  ports: {api: 6443, machineConfig: 22623, haproxy: 9445, haproxyReady: 9444, haproxyMonitor: 9454, keepalivedMonitor: 9455, firewallMonitor: 9456, corednsMonitor: 9457, mdnsMonitor: 9458, corednsHealth: 18080, routerHealth: 1936, ironic: 6385}
-`
+//go:embed testdata/cluster.yaml
+var cluster string

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	_ "embed"
 	"net"
 	"path/filepath"
 	"strings"
@@ -26,42 +27,14 @@ vrrp_instance demo_API_0 {
 }
 `
 
-const haproxyConf = `defaults
-	mode tcp
-	timeout connect 1s
-	timeout client 1s
-	timeout server 1s
-frontend api
-	bind 192.0.2.5:9445
-	default_backend api-servers
-backend api-servers
-	server master-0 192.0.2.21:6443
-`
+//go:embed testdata/haproxy.cfg
+var haproxyConf string
 
 // The Corefile could not start here: its address and its file do not exist, and its ports are
 // those of other tests.
-const corefile = `.:53 {
-	bind 192.0.2.77 127.0.0.1
-	errors
-	health 127.0.0.1:18080 {
-		lameduck 1s
-	}
-	ready
-	hosts /etc/nowhere/hosts {
-		192.0.2.5 api.demo.example.com # with a comment
-		fallthrough
-	}
-	template IN A apps.demo.example.com {
-		match ^.+\.apps\.demo\.example\.com\.$
-		answer "{{ .Name }} 30 IN A 192.0.2.6"
-		fallthrough
-	}
-	forward . 192.0.2.1
-}
-.:5353 {
-	whoami
-}
-`
+//
+//go:embed testdata/Corefile
+var corefile string
 
 func TestCheckers(t *testing.T) {
 	testkit.Privileged(t)

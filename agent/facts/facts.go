@@ -14,7 +14,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/nodeip"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/resolvconf"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -26,9 +26,9 @@ type Nodes interface {
 	// SetCluster sets the VIPs and networks of the cluster.
 	SetCluster(*v1alpha1.ClusterConfig)
 	// Current returns the current list; the zero value before the first.
-	Current() nodes.Snapshot
+	Current() nodelist.Snapshot
 	// Routers returns the routers on this node; known is false before the first answer.
-	Routers() (r nodes.Routers, known bool)
+	Routers() (r nodelist.Routers, known bool)
 	// Announce publishes the VRRP settings of this node to the others.
 	Announce(text string)
 	// Confirm asks the API servers anew, soon, whether the list is current.
@@ -85,7 +85,7 @@ func (s *Source) Facts() (*Facts, error) {
 		return nil, err
 	}
 	node := &v1alpha1.Node{Name: s.Name, Role: s.Role, Interfaces: choice.Interfaces, NoIPv6: noIPv6()}
-	var list nodes.Snapshot
+	var list nodelist.Snapshot
 	if s.Nodes != nil {
 		list = s.Nodes.Current()
 		node.Labels = list.Self.Labels

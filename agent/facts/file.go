@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vipgen/vipgen/agent/logging"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -104,10 +104,10 @@ func validPeers(list []v1alpha1.Peer) (valid []v1alpha1.Peer, err error) {
 }
 
 // Current implements Nodes.
-func (f *File) Current() nodes.Snapshot {
+func (f *File) Current() nodelist.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var s nodes.Snapshot
+	var s nodelist.Snapshot
 	for _, p := range f.nodes {
 		if p.Name == f.self {
 			s.Registered, s.Self = true, p
@@ -122,7 +122,7 @@ func (f *File) Current() nodes.Snapshot {
 func (f *File) SetCluster(*v1alpha1.ClusterConfig) {}
 
 // Routers implements Nodes: a list of nodes has no routers.
-func (f *File) Routers() (r nodes.Routers, known bool) { return r, false }
+func (f *File) Routers() (r nodelist.Routers, known bool) { return r, false }
 
 // Announce implements Nodes: a list of nodes announces nothing.
 func (f *File) Announce(string) {}

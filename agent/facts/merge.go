@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 )
@@ -37,7 +37,7 @@ func merge(self string, own []netip.Addr, listed, known []v1alpha1.Peer) []v1alp
 // bootstraps updates the known peers with the current address of the bootstrap, which
 // comes first. The bootstrap stays a peer after the cluster no longer needs it: its
 // provisioning service, and with it the API VIP, may outlive that.
-func bootstraps(known []v1alpha1.Peer, b nodes.Bootstrap) []v1alpha1.Peer {
+func bootstraps(known []v1alpha1.Peer, b nodelist.Bootstrap) []v1alpha1.Peer {
 	if !b.Address.IsValid() {
 		return known
 	}

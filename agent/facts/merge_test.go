@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -75,21 +75,21 @@ func TestMergePlaceholderNames(t *testing.T) {
 }
 
 func TestBootstraps(t *testing.T) {
-	at := func(a string) nodes.Bootstrap { return nodes.Bootstrap{Address: netip.MustParseAddr(a)} }
+	at := func(a string) nodelist.Bootstrap { return nodelist.Bootstrap{Address: netip.MustParseAddr(a)} }
 	for _, tt := range []struct {
 		name  string
 		known []string
-		b     nodes.Bootstrap
+		b     nodelist.Bootstrap
 		want  string
 	}{
-		{"nothing is known by now", []string{"m1 192.0.2.11", "bootstrap 192.0.2.9"}, nodes.Bootstrap{}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"nothing is known by now", []string{"m1 192.0.2.11", "bootstrap 192.0.2.9"}, nodelist.Bootstrap{}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
 		{"it was not known beforehand", []string{"m1 192.0.2.11"}, at("192.0.2.9"), "m1 192.0.2.11, bootstrap 192.0.2.9"},
 		{"it was", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, at("192.0.2.9"), "m1 192.0.2.11, bootstrap 192.0.2.9"},
 		{"with another address", []string{"bootstrap 192.0.2.8"}, at("192.0.2.9"), "bootstrap 192.0.2.9 192.0.2.8"},
 		{"with both families", []string{"bootstrap 2001:db8::9 192.0.2.9"}, at("192.0.2.9"), "bootstrap 192.0.2.9 2001:db8::9"},
 		{"a node has its address", []string{"m1 192.0.2.9"}, at("192.0.2.9"), "m1 192.0.2.9, bootstrap 192.0.2.9"},
-		{"it is gone", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, nodes.Bootstrap{Gone: true}, "bootstrap 192.0.2.9, m1 192.0.2.11"},
-		{"gone from where it was", []string{"m1 192.0.2.11"}, nodes.Bootstrap{Address: netip.MustParseAddr("192.0.2.9"), Gone: true}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
+		{"it is gone", []string{"bootstrap 192.0.2.9", "m1 192.0.2.11"}, nodelist.Bootstrap{Gone: true}, "bootstrap 192.0.2.9, m1 192.0.2.11"},
+		{"gone from where it was", []string{"m1 192.0.2.11"}, nodelist.Bootstrap{Address: netip.MustParseAddr("192.0.2.9"), Gone: true}, "m1 192.0.2.11, bootstrap 192.0.2.9"},
 	} {
 		known := peers(tt.known...)
 		got := bootstraps(known, tt.b)

@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"context"
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -9,24 +10,9 @@ import (
 )
 
 // operatorsRules are the redirect of OpenShift's own haproxy-monitor since 4.22.
-const operatorsRules = `
-table ip ocp_nat {
-	chain ocp_prerouting {
-		type nat hook prerouting priority -100;
-		ip daddr 192.0.2.10 tcp dport 6443 dnat to 192.0.2.10:9445 comment "OCP_API_LB_REDIRECT"
-	}
-	chain ocp_output {
-		type nat hook output priority -100;
-		ip daddr 192.0.2.10 tcp dport 6443 oifname "lo" redirect to :9445 comment "OCP_API_LB_REDIRECT"
-	}
-}
-table ip6 ocp_nat {
-	chain ocp_prerouting {
-		type nat hook prerouting priority -100;
-		ip6 daddr 2001:db8::10 tcp dport 6443 dnat to [2001:db8::10]:9445 comment "OCP_API_LB_REDIRECT"
-	}
-}
-`
+//
+//go:embed testdata/haproxy-monitor.nft
+var operatorsRules string
 
 // iptables runs the program that the operator's monitor uses before 4.22.
 func (l *lab) iptables(program string, args ...string) {

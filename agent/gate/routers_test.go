@@ -6,7 +6,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -15,11 +15,11 @@ import (
 // routerList is the API's list of routers on this node.
 type routerList struct {
 	facts.Nodes
-	routers nodes.Routers
+	routers nodelist.Routers
 	known   bool
 }
 
-func (l routerList) Routers() (nodes.Routers, bool) { return l.routers, l.known }
+func (l routerList) Routers() (nodelist.Routers, bool) { return l.routers, l.known }
 
 // The last list of routers on this node stays in force while the API is unreachable: the router
 // of another controller must not count as the group's own then (hard case 21).
@@ -29,18 +29,18 @@ func TestHardCase21APIUnreachable(t *testing.T) {
 	s := &v1alpha1.ClusterConfigSpec{Groups: []v1alpha1.Group{{Name: "ingress", Role: v1alpha1.GroupIngress, Controller: "default"}}}
 	b := health.NewBoard()
 	b.Set(state.Fact{Name: health.RouterReady("ingress"), OK: true})
-	of := func(ready, present string) nodes.Routers {
-		return nodes.Routers{Ready: strings.Fields(ready), Present: strings.Fields(present)}
+	of := func(ready, present string) nodelist.Routers {
+		return nodelist.Routers{Ready: strings.Fields(ready), Present: strings.Fields(present)}
 	}
 	for _, step := range []struct {
 		what    string
-		routers nodes.Routers
+		routers nodelist.Routers
 		known   bool
 		// here: a ready router of its own; foreign: routers of others alone, which bars it from
 		// holding the VIP.
 		here, foreign bool
 	}{
-		{"nobody said yet", nodes.Routers{}, false, false, false},
+		{"nobody said yet", nodelist.Routers{}, false, false, false},
 		{"none", of("", ""), true, false, false},
 		{"another controller's", of("blue", "blue"), true, false, true},
 		{"away after that", of("default", "default"), false, false, true},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -24,7 +24,7 @@ HAProxy accepts no more connections, drains existing ones for 20s at most, and e
 	Port:    func(p v1alpha1.Ports) int { return p.HAProxyMonitor },
 	Conf:    v1alpha1.HAProxyConf,
 	// The backends depend on the control plane only, on compute nodes too.
-	Watch: func(_ string, o *nodes.Options) { o.ControlPlane = true },
+	Watch: func(_ string, o *nodelist.Options) { o.ControlPlane = true },
 	New: func(e job.Environment) job.Job {
 		return &Job{Source: e.Source, State: e.State, Checks: e.Checks, Log: e.Log}
 	},

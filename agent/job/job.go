@@ -13,7 +13,7 @@ import (
 
 	"github.com/vipgen/vipgen/agent/facts"
 	"github.com/vipgen/vipgen/agent/health"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
@@ -59,7 +59,7 @@ type Kind struct {
 	// empty for none.
 	Kept string
 	// Watch sets what the job needs of the API besides the nodes; nil for nothing.
-	Watch func(role string, o *nodes.Options)
+	Watch func(role string, o *nodelist.Options)
 	New   func(Environment) Job
 	// Probed describes what `probe` checks.
 	Probed string

@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	_ "embed"
 	"maps"
 	"net/netip"
 	"os"
@@ -15,29 +16,8 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-const dumped = `------< Global definitions >------
- Router ID = cp-1
-------< VRRP Topology >------
- VRRP Instance = demo_API_0
-   VRRP Version = 3
-   State = BACKUP
-   Master router = 192.0.2.2
-   Master priority = 68
-   Master advert int = 0.10 sec
-   Priority = 40
- VRRP Instance = demo_INGRESS_0
-   State = MASTER
-   Master router = 192.0.2.1
-   Master priority = 80
- VRRP Instance = demo_API_1
-   State = BACKUP
-   Master router = fe80::2%eth0
-   Master priority = 65
- VRRP Instance = fresh
-   State = BACKUP
-   Master router = 0.0.0.0
-   Master priority = 0
-`
+//go:embed testdata/keepalived.data
+var dumped string
 
 func TestParseDump(t *testing.T) {
 	want := map[string]state.Holder{

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/job"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
@@ -27,7 +27,7 @@ keepalived releases its VIPs and ends.`,
 	Port:    func(p v1alpha1.Ports) int { return p.KeepalivedMonitor },
 	Conf:    v1alpha1.KeepalivedConf,
 	// Routers decide on ingress VIPs, the bootstrap on API VIPs.
-	Watch: func(role string, o *nodes.Options) {
+	Watch: func(role string, o *nodelist.Options) {
 		o.RouterPods = role != v1alpha1.RoleBootstrap && role != v1alpha1.RoleArbiter
 		o.Bootstrap = role == v1alpha1.RoleMaster || role == v1alpha1.RoleArbiter || role == v1alpha1.RoleBootstrap
 	},

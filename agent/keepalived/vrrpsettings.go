@@ -12,7 +12,7 @@ import (
 	"github.com/vipgen/vipgen/agent/keepalived/membership"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/migration"
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/fileio"
@@ -70,7 +70,7 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 		v := migration.InForce(spec.VRRP, kept)
 		return chosenSettings{settings: v, conf: conf(v)}
 	}
-	var list nodes.Snapshot
+	var list nodelist.Snapshot
 	if j.Source.Nodes != nil {
 		list = j.Source.Nodes.Current()
 	}
@@ -78,7 +78,7 @@ func (j *Job) chooseSettings(f *facts.Facts) chosenSettings {
 	in := migration.Input{
 		Now: now, Up: now.Sub(m.begun), Self: f.Node.Name, Target: t, Initial: spec.VRRP.Initial(), Kept: kept,
 		Unregistered: f.Node.Unregistered, Stale: list.Stale, Listed: list.Registered,
-		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodes.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
+		OpenShift: spec.VRRP.Start != nil || slices.ContainsFunc(list.Updates, func(u nodelist.NodeUpdate) bool { return u.CurrentConfig != "" || u.DesiredConfig != "" }),
 		Nodes:     nodesOf(spec, &list), Conf: conf, Held: j.record.nodeAddresses(), Adverts: m.adverts.received(now), Peers: f.Node.Peers,
 	}
 	if m.machine.Pending(&in) {
@@ -127,7 +127,7 @@ func (j *Job) announceHeld(conf *keepalived.Conf) {
 }
 
 // nodesOf returns the nodes of the cluster as this node sees them, by name.
-func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migration.Node) {
+func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodelist.Snapshot) (out []migration.Node) {
 	holds, spec := map[string]bool{}, spec.Elected()
 	for _, p := range append(slices.Clone(list.Peers), list.Self) {
 		holds[p.Name] = slices.ContainsFunc(spec.Groups, func(g v1alpha1.Group) bool { return spec.Hosts(&g, p.Role, p.Labels) })
@@ -140,7 +140,7 @@ func nodesOf(spec *v1alpha1.ClusterConfigSpec, list *nodes.Snapshot) (out []migr
 }
 
 // unready returns why this node cannot migrate yet; empty if it can.
-func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nodes.Bootstrap) string {
+func (j *Job) unready(f *facts.Facts, t *migration.Target, openShift bool, b nodelist.Bootstrap) string {
 	control := f.Node.Role == v1alpha1.RoleMaster || f.Node.Role == v1alpha1.RoleArbiter
 	switch {
 	case t.Problem != nil:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 )
@@ -46,7 +46,7 @@ type view struct {
 // Node is a node of the cluster as its peers see it.
 type Node struct {
 	Name   string
-	Update nodes.Update
+	Update nodelist.Update
 	// Holds reports that the node can hold a VIP.
 	Holds bool
 	// Announced is its last announcement; the zero value for none.

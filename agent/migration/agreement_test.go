@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -17,7 +17,7 @@ var (
 	virtualSettings = v1alpha1.VRRP{Profile: v1alpha1.ProfileVirtual, Mode: v1alpha1.ModeUnicast}.Settings()
 	classicSettings = v1alpha1.ClassicSettings(v1alpha1.ModeUnicast)
 	noon            = time.Date(2026, 5, 2, 12, 0, 3, 0, time.UTC)
-	done            = nodes.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
+	done            = nodelist.Update{CurrentConfig: "rendered-1", DesiredConfig: "rendered-1", State: "Done", KubeletVersion: "v1.34.2"}
 )
 
 // three returns nodes that have the classic settings and are ready for the fast ones.
@@ -77,11 +77,11 @@ func TestAgreement(t *testing.T) {
 		{name: "an update works", change: func(v *view) { v.nodes[2].Update.State = "Working" }, waits: "c: its update is not done (state Working)"},
 		{name: "several", change: func(v *view) { v.nodes[1].Update.State, v.nodes[2].Update.State = "Working", "Degraded" }, waits: "b: its update is not done (state Working) (and 1 more nodes)"},
 		{name: "another kubelet", change: func(v *view) { v.nodes[2].Update.KubeletVersion = "v1.35.0" }, waits: "c: its kubelet is v1.35.0, that of a is v1.34.2"},
-		{name: "the operator has reported nothing", change: func(v *view) { v.nodes[2].Update = nodes.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator has not reported"},
+		{name: "the operator has reported nothing", change: func(v *view) { v.nodes[2].Update = nodelist.Update{KubeletVersion: "v1.34.2"} }, waits: "c: the machine config operator has not reported"},
 		{name: "there is no such operator", change: func(v *view) {
 			v.openShift = false
 			for i := range v.nodes {
-				v.nodes[i].Update = nodes.Update{KubeletVersion: "v1.34.2"}
+				v.nodes[i].Update = nodelist.Update{KubeletVersion: "v1.34.2"}
 			}
 		}, want: at, waits: "a and 2 more"},
 		{name: "a node that holds no VIP has no say", change: func(v *view) { v.nodes[2].Holds, v.nodes[2].Announced = false, Announcement{}; say(v, at, 0, 1) }, want: at, agreed: true},
@@ -112,7 +112,7 @@ func TestAgreement(t *testing.T) {
 				t.Errorf("%+v, want agreed %t, late %t, waiting for %q", got, tt.agreed, tt.late, tt.waits)
 			}
 			testkit.Equal(testkit.In(t, got.announcement), v.unready == "", got.announcement.Ready == fastSettings.String())
-			if text := got.announcement.Encode(); !nodes.ValidVRRPText(text) || text == "" {
+			if text := got.announcement.Encode(); !nodelist.ValidVRRPText(text) || text == "" {
 				t.Errorf("%q is not a valid announcement", text)
 			} else if back, ok := ParseAnnouncement(text); !ok || !back.At.Equal(got.announcement.At) || back.Ready != got.announcement.Ready {
 				t.Errorf("%q parses as %+v", text, back)

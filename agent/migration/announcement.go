@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 )
 
 // Announcement is the state of a node's VRRP settings for the other nodes, stored on its
@@ -29,7 +29,7 @@ func (a Announcement) Encode() string {
 	a.At = a.At.UTC()
 	a.Why = oneLine(a.Why)
 	data, err := json.Marshal(a)
-	if err != nil || !nodes.ValidVRRPText(string(data)) {
+	if err != nil || !nodelist.ValidVRRPText(string(data)) {
 		return ""
 	}
 	return string(data)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -96,7 +96,7 @@ func FuzzAnnouncement(f *testing.F) {
 		if strings.ContainsFunc(w.Why, func(c rune) bool { return c < ' ' || c > '~' }) || len(w.Why) > maxWhy {
 			t.Errorf("why: %q", w.Why)
 		}
-		if out := w.Encode(); out != "" && !nodes.ValidVRRPText(out) {
+		if out := w.Encode(); out != "" && !nodelist.ValidVRRPText(out) {
 			t.Errorf("%q", out)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/nodelist"
 )
 
 // vrrpAnnotation is the annotation on a Node in which its agent announces its VRRP
@@ -138,7 +139,7 @@ func (w *Watcher) Announce(text string) {
 }
 
 // observe takes the announcement in the API from a snapshot.
-func (a *announcer) observe(s *Snapshot) {
+func (a *announcer) observe(s *nodelist.Snapshot) {
 	a.update(func() {
 		if a.fresh = !s.Stale; s.Stale {
 			return

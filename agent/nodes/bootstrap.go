@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/vipgen/vipgen/agent/nodelist"
 )
 
 // The etcd operator stores the address of the bootstrap host in an annotation of this
@@ -17,14 +19,6 @@ const (
 	endpointsName      = "etcd-endpoints"
 )
 
-// Bootstrap is the known state of the bootstrap host; the zero value if unknown.
-type Bootstrap struct {
-	// Address is its current or last address.
-	Address netip.Addr `json:"address,omitzero"`
-	// Gone reports that the cluster no longer needs it.
-	Gone bool `json:"gone,omitempty"`
-}
-
 // bootstrapWatch watches the state of the bootstrap host.
 type bootstrapWatch struct {
 	log   *slog.Logger
@@ -32,13 +26,13 @@ type bootstrapWatch struct {
 	watch *resource[configMapObject]
 
 	mu     sync.Mutex
-	known  Bootstrap
+	known  nodelist.Bootstrap
 	logged string // invalid annotation logged last
 }
 
 // newBootstrapWatch returns a watch that starts with a known state. The rights cover one
 // object, so the request names it. changed is called after changes.
-func newBootstrapWatch(c *client, known Bootstrap, changed func(), log *slog.Logger) *bootstrapWatch {
+func newBootstrapWatch(c *client, known nodelist.Bootstrap, changed func(), log *slog.Logger) *bootstrapWatch {
 	b := &bootstrapWatch{log: log, known: known}
 	b.store = &store[configMapObject, string]{
 		keep: func(c *configMapObject) string { return c.Annotations.EtcdBootstrap },
@@ -62,7 +56,7 @@ func newBootstrapWatch(c *client, known Bootstrap, changed func(), log *slog.Log
 
 func (b *bootstrapWatch) run(ctx context.Context) { b.watch.reflect(ctx, b.store, &configMapObject{}) }
 
-func (b *bootstrapWatch) current() Bootstrap {
+func (b *bootstrapWatch) current() nodelist.Bootstrap {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.known
@@ -84,7 +78,7 @@ func (b *bootstrapWatch) update() bool {
 	case texts[0] == "":
 		b.known.Gone = true // the address stays: the host may still be shutting down
 	case err == nil && usable(address):
-		b.known = Bootstrap{Address: address}
+		b.known = nodelist.Bootstrap{Address: address}
 	default: // it exists, at an unknown address
 		b.known.Gone, bad = false, texts[0]
 	}

@@ -11,6 +11,7 @@ import (
 	selection "k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 	"github.com/vipgen/vipgen/templates/manifest"
@@ -98,16 +99,16 @@ func TestListsBegin(t *testing.T) {
 // TestBootstrap walks through the possible contents of the ConfigMap.
 func TestBootstrap(t *testing.T) {
 	const absent = "(no ConfigMap)"
-	at := func(a string) Bootstrap { return Bootstrap{Address: testkit.Addrs(a)[0]} }
-	was := func(a string) Bootstrap { return Bootstrap{Address: testkit.Addrs(a)[0], Gone: true} }
-	gone, unknown := Bootstrap{Gone: true}, Bootstrap{}
+	at := func(a string) nodelist.Bootstrap { return nodelist.Bootstrap{Address: testkit.Addrs(a)[0]} }
+	was := func(a string) nodelist.Bootstrap { return nodelist.Bootstrap{Address: testkit.Addrs(a)[0], Gone: true} }
+	gone, unknown := nodelist.Bootstrap{Gone: true}, nodelist.Bootstrap{}
 	type step struct {
 		says string
-		want Bootstrap
+		want nodelist.Bootstrap
 	}
 	for _, tt := range []struct {
 		name  string
-		known Bootstrap
+		known nodelist.Bootstrap
 		steps []step
 	}{
 		{"an installation", unknown, []step{{absent, unknown}, {"192.0.2.9", at("192.0.2.9")}, {"", was("192.0.2.9")}}},

@@ -15,27 +15,24 @@ var (
 	registered   = monitor.Gauge("vipgen_node_registered", "Whether this node is in the cluster's list of nodes (1) or not (0).")
 )
 
-// Metrics exports the metrics of a Watcher. The function returns nil while there is none.
-type Metrics struct {
-	Watcher func() *Watcher
-}
-
 // Describe implements prometheus.Collector.
-func (m Metrics) Describe(to chan<- *prometheus.Desc) {
+func (w *Watched) Describe(to chan<- *prometheus.Desc) {
 	monitor.Families{apiReachable, apiContact, nodesKnown, nodesStale, nodesInvalid, registered}.Describe(to)
 }
 
 // Collect implements prometheus.Collector.
-func (m Metrics) Collect(to chan<- prometheus.Metric) {
-	w := m.Watcher()
-	if w == nil {
-		return
+func (w *Watched) Collect(to chan<- prometheus.Metric) {
+	if watcher := w.running(); watcher != nil {
+		watcher.collect(to)
 	}
+}
+
+func (w *Watcher) collect(to chan<- prometheus.Metric) {
 	reachable, last := w.client.contacted()
 	apiReachable.PutBool(to, reachable)
 	apiContact.PutTime(to, last)
 	s, known := w.Current()
-	nodesKnown.Put(to, float64(len(s.all())))
+	nodesKnown.Put(to, float64(len(s.All())))
 	nodesStale.PutBool(to, !known || s.Stale)
 	nodesInvalid.Put(to, float64(w.invalid.Load()))
 	if !w.partial || s.Registered { // else not watched

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -57,7 +58,7 @@ func TestAnnounce(t *testing.T) {
 		t.Helper()
 		await(t, h.log, "the word "+want, func() bool {
 			s, _ := w.Current()
-			return slices.ContainsFunc(s.Updates, func(u NodeUpdate) bool { return u.Name == "master-0" && u.VRRP == want })
+			return slices.ContainsFunc(s.Updates, func(u nodelist.NodeUpdate) bool { return u.Name == "master-0" && u.VRRP == want })
 		})
 	}
 	w.Announce(`{"running":"classic"}`)
@@ -79,7 +80,7 @@ func TestBootstrapWatched(t *testing.T) {
 	c, h := newWatched(t)
 	h.opts.Bootstrap = true
 	w, stop := h.run()
-	want := func(b Bootstrap) {
+	want := func(b nodelist.Bootstrap) {
 		t.Helper()
 		await(t, h.log, fmt.Sprintf("bootstrap %+v", b), func() bool { s, _ := w.Current(); return s.Bootstrap == b })
 	}
@@ -88,12 +89,12 @@ func TestBootstrapWatched(t *testing.T) {
 		c.api.Patch(configMaps+"/etcd-endpoints", fmt.Appendf(nil, `{"metadata":{"annotations":{"alpha.installer.openshift.io/etcd-bootstrap":%s}}}`, value))
 	}
 	h.awaitPeers(w, false)
-	want(Bootstrap{}) // without a ConfigMap
+	want(nodelist.Bootstrap{}) // without a ConfigMap
 	c.namespace("openshift-etcd")
 	c.api.Create(configMaps, []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`))
 	c.api.Create(configMaps, []byte(`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"192.0.2.10"},
 		"metadata":{"name":"etcd-endpoints","annotations":{"alpha.installer.openshift.io/etcd-bootstrap":"192.0.2.9"}}}`))
-	there, gone := Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}, Bootstrap{Address: testkit.Addrs("192.0.2.9")[0], Gone: true}
+	there, gone := nodelist.Bootstrap{Address: testkit.Addrs("192.0.2.9")[0]}, nodelist.Bootstrap{Address: testkit.Addrs("192.0.2.9")[0], Gone: true}
 	want(there)
 	annotate(`"somewhere"`)
 	await(t, h.log, "the warning", func() bool { return h.log.lines("annotation=somewhere") == 1 })
@@ -129,7 +130,7 @@ func TestRoutersWatched(t *testing.T) {
 	routers := w.Routers(ctx)
 	want := func(controllers string, stale bool) {
 		t.Helper()
-		var last Routers
+		var last nodelist.Routers
 		await(t, h.log, fmt.Sprintf("routers %s, stale %v", controllers, stale), func() bool {
 			select {
 			case last = <-routers:

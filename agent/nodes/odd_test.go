@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/attack"
 	"github.com/vipgen/vipgen/internal/testkit"
@@ -55,7 +56,7 @@ func watchNodes(t testing.TB, texts []string) *watchedNodes {
 	t.Helper()
 	w := &watchedNodes{path: filepath.Join(t.TempDir(), "nodes.json")}
 	var err error
-	w.Watcher, err = New(Options{
+	w.Watcher, err = New(nodelist.Options{
 		Node: "master-0", Role: v1alpha1.RoleMaster, Cluster: oddCluster(), Kubeconfig: "none", StateFile: w.path,
 		Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})

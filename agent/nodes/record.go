@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -19,26 +20,14 @@ type record struct {
 	// Host are the addresses in OVN-Kubernetes' annotations, sorted.
 	Host []netip.Addr `json:"host,omitempty"`
 	// Networks are the networks of Host in the annotations, sorted.
-	Networks []netip.Prefix `json:"networks,omitempty"`
-	Labels   labels         `json:"labels,omitempty"`
-	Update   Update         `json:"update,omitzero"`
+	Networks []netip.Prefix  `json:"networks,omitempty"`
+	Labels   labels          `json:"labels,omitempty"`
+	Update   nodelist.Update `json:"update,omitzero"`
 	// VRRP is the announcement of the node's agent; see Watcher.Announce.
 	VRRP string `json:"vrrp,omitempty"`
 
 	// invalid lists the invalid parts of the Node, which are left out.
 	invalid []string
-}
-
-// Update is the progress of a node's update.
-type Update struct {
-	// CurrentConfig and DesiredConfig name the node's current and target rendered
-	// MachineConfig.
-	CurrentConfig string `json:"currentConfig,omitempty"`
-	DesiredConfig string `json:"desiredConfig,omitempty"`
-	// State is "Done" when no update is pending.
-	State string `json:"state,omitempty"`
-	// KubeletVersion is, for example, "v1.34.2".
-	KubeletVersion string `json:"kubeletVersion,omitempty"`
 }
 
 func (r *record) equal(o *record) bool {
@@ -51,7 +40,7 @@ func newRecord(n *nodeObject) *record {
 	r := &record{
 		Name:   n.Name,
 		Labels: n.Labels,
-		Update: Update{
+		Update: nodelist.Update{
 			CurrentConfig:  n.Annotations.CurrentConfig,
 			DesiredConfig:  n.Annotations.DesiredConfig,
 			State:          n.Annotations.State,

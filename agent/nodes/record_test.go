@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -122,7 +123,7 @@ func TestAddressesElsewhere(t *testing.T) {
 	if len(before.Elsewhere) > 0 || !slices.Equal(after.Elsewhere, testkit.Addrs("198.51.100.10")) || !slices.Equal(after.Addresses, testkit.Addrs("192.0.2.10")) {
 		t.Errorf("%+v without the VIP, %+v with it", before, after)
 	}
-	if samePeer(before, after) {
+	if nodelist.SamePeer(before, after) {
 		t.Error("a change without a notification")
 	}
 }
@@ -160,7 +161,7 @@ func TestRecordKeepsUpdate(t *testing.T) {
 	text := node("n", `"a":"b"`, `,"machineconfiguration.openshift.io/currentConfig":"rendered-1",
 		"machineconfiguration.openshift.io/desiredConfig":"rendered-2","machineconfiguration.openshift.io/state":"Working"`, "")
 	testkit.Must(t, json.Unmarshal([]byte(text), &n))
-	want := &record{Name: "n", Labels: labels{{"a", "b"}}, Update: Update{
+	want := &record{Name: "n", Labels: labels{{"a", "b"}}, Update: nodelist.Update{
 		CurrentConfig: "rendered-1", DesiredConfig: "rendered-2", State: "Working", KubeletVersion: "v1.34.2",
 	}}
 	testkit.Equal(t, want, newRecord(&n), compareAddrs)

@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/vipgen/vipgen/agent/nodelist"
 )
 
 const (
@@ -17,33 +19,13 @@ const (
 	routerLabel = "ingresscontroller.operator.openshift.io/deployment-ingresscontroller"
 )
 
-// Routers lists the ingress controllers with router pods on this node (hard case 21). It
-// is shared between subscribers and must not be changed.
-type Routers struct {
-	// Ready names the ingress controllers with a ready router, sorted.
-	Ready []string
-	// Present names those with any router pod, even one that starts or ends, sorted.
-	Present []string
-	// Stale reports that no API server vouches for the data now.
-	Stale bool
-}
-
-// Has reports whether the ingress controller has a ready router on this node.
-func (r Routers) Has(controller string) bool { return slices.Contains(r.Ready, controller) }
-
-// Foreign reports whether only routers of other ingress controllers run on this node:
-// they answer at the routers' port.
-func (r Routers) Foreign(controller string) bool {
-	return len(r.Present) > 0 && !slices.Contains(r.Present, controller)
-}
-
 // routers watches the router pods of this node. A node may read only its own pods, so the
 // request names the node.
 type routers struct {
 	log   *slog.Logger
 	store *store[podObject, router]
 	watch *resource[podObject]
-	feed  feed[Routers]
+	feed  feed[nodelist.Routers]
 	mu    sync.Mutex // one publish at a time
 }
 
@@ -102,8 +84,8 @@ func (r *routers) publish() {
 }
 
 // routersOf aggregates the router pods of a node.
-func routersOf(pods []router, stale bool) Routers {
-	out := Routers{Stale: stale}
+func routersOf(pods []router, stale bool) nodelist.Routers {
+	out := nodelist.Routers{Stale: stale}
 	for _, p := range pods {
 		if p.ready {
 			out.Ready = append(out.Ready, p.controller)
@@ -123,7 +105,7 @@ func distinct(names []string) []string {
 
 // Routers returns a channel like Subscribe's for the ingress controllers with a ready
 // router on this node. Without Options.RouterPods it returns nil.
-func (w *Watcher) Routers(ctx context.Context) <-chan Routers {
+func (w *Watcher) Routers(ctx context.Context) <-chan nodelist.Routers {
 	if w.routers == nil {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+
+	"github.com/vipgen/vipgen/agent/nodelist"
 )
 
 const (
@@ -23,9 +25,9 @@ const (
 type state struct {
 	Version int `json:"version"`
 	// Cluster prevents the use of another cluster's state.
-	Cluster   string    `json:"cluster"`
-	Bootstrap Bootstrap `json:"bootstrap,omitzero"`
-	Nodes     []*record `json:"nodes"`
+	Cluster   string             `json:"cluster"`
+	Bootstrap nodelist.Bootstrap `json:"bootstrap,omitzero"`
+	Nodes     []*record          `json:"nodes"`
 }
 
 // encode encodes the state for decodeState. Nodes beyond maxBytes are left out, the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
@@ -18,7 +19,7 @@ func testRecords() []*record {
 	return []*record{
 		{Name: "master-0", Addresses: testkit.Addrs("192.0.2.10"), Host: testkit.Addrs("192.0.2.10", "2001:db8::10"),
 			Labels: labels{{"example.com/rack", "r1"}, {"node-role.kubernetes.io/master", ""}},
-			Update: Update{CurrentConfig: "rendered-master-1", DesiredConfig: "rendered-master-1", State: "Done", KubeletVersion: "v1.34.2"}},
+			Update: nodelist.Update{CurrentConfig: "rendered-master-1", DesiredConfig: "rendered-master-1", State: "Done", KubeletVersion: "v1.34.2"}},
 		{Name: "worker-0.example.com", Addresses: testkit.Addrs("2001:db8::20")},
 	}
 }
@@ -65,7 +66,7 @@ func TestHardCase37State(t *testing.T) {
 		"host order":      {`{"name":"a","host":["192.0.2.2","192.0.2.1"]}`, &record{Name: "a", Host: testkit.Addrs("192.0.2.1", "192.0.2.2")}},
 		"label":           {`{"name":"a","labels":{"a b":"","c":"d"}}`, &record{Name: "a", Labels: labels{{"c", "d"}}}},
 		"label's value":   {`{"name":"a","labels":{"a":"}\n"}}`, plain},
-		"update's value":  {`{"name":"a","update":{"state":"a\nb","kubeletVersion":"v1"}}`, &record{Name: "a", Update: Update{KubeletVersion: "v1"}}},
+		"update's value":  {`{"name":"a","update":{"state":"a\nb","kubeletVersion":"v1"}}`, &record{Name: "a", Update: nodelist.Update{KubeletVersion: "v1"}}},
 		"a field to come": {`{"name":"a","x":1}`, plain},
 	} {
 		t.Run(name, func(t *testing.T) {

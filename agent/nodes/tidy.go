@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
@@ -20,8 +21,6 @@ const (
 	maxNodeAddresses = 256
 	// maxUpdateText is the longest name of an object of the API, in bytes.
 	maxUpdateText = 253
-	// maxVRRPText bounds an announcement, at many times its usual length in bytes.
-	maxVRRPText = 1024
 )
 
 // sanitize removes invalid parts of a record and lists them in invalid. Records with
@@ -45,12 +44,12 @@ func (r *record) sanitize() {
 		"current config": &r.Update.CurrentConfig, "desired config": &r.Update.DesiredConfig,
 		"state of the update": &r.Update.State, "kubelet version": &r.Update.KubeletVersion,
 	} {
-		if !plain(*s, maxUpdateText) {
+		if !nodelist.Printable(*s, maxUpdateText) {
 			r.discard("%s", what)
 			*s = ""
 		}
 	}
-	if !ValidVRRPText(r.VRRP) {
+	if !nodelist.ValidVRRPText(r.VRRP) {
 		r.discard("VRRP settings")
 		r.VRRP = ""
 	}
@@ -78,14 +77,6 @@ func (r *record) sanitizeAddresses(what string, list []netip.Addr) []netip.Addr 
 		}
 	}
 	return out
-}
-
-// ValidVRRPText reports whether an announcement is short and printable.
-func ValidVRRPText(s string) bool { return plain(s, maxVRRPText) }
-
-// plain reports whether a text is printable ASCII of at most that length.
-func plain(s string, most int) bool {
-	return len(s) <= most && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
 // validRecords returns the records whose names are valid in a configuration. The error

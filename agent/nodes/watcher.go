@@ -12,41 +12,10 @@ import (
 	"time"
 
 	"github.com/vipgen/vipgen/agent/logging"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/fileio"
 )
-
-// Options configure a Watcher.
-type Options struct {
-	// Node is the name of this node, as the API knows it.
-	Node string
-	// Role is the pool of this node. It decides which API servers are read.
-	Role string
-	// Cluster holds the VIPs, machine networks, ports and configured peers. SetCluster
-	// replaces it.
-	Cluster *v1alpha1.ClusterConfig
-	// Kubeconfig is the path of a kubeconfig, such as
-	// /var/lib/kubelet/kubeconfig. It may appear and change at any time.
-	Kubeconfig string
-	// ServerName is the name for which certificates of API servers are verified. Empty:
-	// the kubeconfig's, api-int.<domain> on OpenShift.
-	ServerName string
-	// StateFile is the path of the last known state, in an existing directory, used by
-	// this Watcher only. Empty: no state is stored.
-	StateFile string
-	// Quiet is how long nothing may change before a delivery, 100 ms if 0. MaxDelay is
-	// the longest delay of a change and the least interval between deliveries, 3 s if 0.
-	Quiet, MaxDelay time.Duration
-	// ControlPlane watches only the Nodes of the control plane: other nodes are never
-	// Registered.
-	ControlPlane bool
-	// RouterPods also watches the router pods of this node.
-	RouterPods bool
-	// Bootstrap also watches the state of the bootstrap host.
-	Bootstrap bool
-	// Log receives changes and failures.
-	Log *slog.Logger
-}
 
 // Watcher watches the cluster's nodes.
 type Watcher struct {
@@ -59,7 +28,7 @@ type Watcher struct {
 	nodes     lists
 	routers   *routers        // nil if not watched
 	bootstrap *bootstrapWatch // nil if not watched
-	feed      feed[Snapshot]
+	feed      feed[nodelist.Snapshot]
 	announcer *announcer
 
 	change chan bool // a change; true: deliver it at once
@@ -74,7 +43,7 @@ type Watcher struct {
 
 // New returns a Watcher with the last known state on disk, if any. It does nothing until
 // Run.
-func New(o Options) (*Watcher, error) {
+func New(o nodelist.Options) (*Watcher, error) {
 	switch {
 	case o.Node == "" || o.Role == "":
 		return nil, errors.New("watching nodes takes this node's name and role")
@@ -116,10 +85,12 @@ func New(o Options) (*Watcher, error) {
 // latest. The channel is not closed.
 //
 // No Snapshot is sent before the API answered or a state was found on disk.
-func (w *Watcher) Subscribe(ctx context.Context) <-chan Snapshot { return w.feed.subscribe(ctx) }
+func (w *Watcher) Subscribe(ctx context.Context) <-chan nodelist.Snapshot {
+	return w.feed.subscribe(ctx)
+}
 
 // Current returns the latest Snapshot; ok is false before the first.
-func (w *Watcher) Current() (s Snapshot, ok bool) { return w.feed.current() }
+func (w *Watcher) Current() (s nodelist.Snapshot, ok bool) { return w.feed.current() }
 
 // Confirm asks the API servers anew whether the list of nodes is current, which counts for claimedTime
 // until one answers. It returns at once; repeated calls make a new connection every five seconds.
@@ -246,7 +217,7 @@ func (w *Watcher) publish(source string) bool {
 	w.mu.Lock()
 	cluster := w.cluster
 	w.mu.Unlock()
-	var bootstrap Bootstrap
+	var bootstrap nodelist.Bootstrap
 	if w.bootstrap != nil {
 		bootstrap = w.bootstrap.current()
 	}
@@ -260,8 +231,8 @@ func (w *Watcher) publish(source string) bool {
 	s := newSnapshot(records, w.node, &cluster.Spec, stale, bootstrap)
 	w.announcer.observe(s)
 	old, ok := w.feed.current()
-	if !ok || !s.equal(&old) {
-		w.client.setNodes(s.all())
+	if !ok || !s.Equal(&old) {
+		w.client.setNodes(s.All())
 		w.feed.publish(*s)
 		w.logChanges(source, &old, s, !ok)
 	} else {
@@ -274,9 +245,9 @@ func (w *Watcher) publish(source string) bool {
 	return ok
 }
 
-func (w *Watcher) logChanges(source string, old, s *Snapshot, first bool) {
-	joined, left, moved, changed := diff(old.all(), s.all())
-	args := []any{"from", source, "nodes", len(s.all()), "registered", s.Registered, "stale", s.Stale}
+func (w *Watcher) logChanges(source string, old, s *nodelist.Snapshot, first bool) {
+	joined, left, moved, changed := diff(old.All(), s.All())
+	args := []any{"from", source, "nodes", len(s.All()), "registered", s.Registered, "stale", s.Stale}
 	for _, x := range []struct {
 		what  string
 		names []string

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testbed/apitest"
 	"github.com/vipgen/vipgen/internal/testbed/authority"
@@ -40,7 +41,7 @@ type host struct {
 	ca    *authority.Authority
 	api   *apitest.APIServer
 	dir   string
-	opts  Options
+	opts  nodelist.Options
 	log   *logBuffer
 	saved string // path of the state
 }
@@ -49,7 +50,7 @@ func newHost(t testing.TB, api *apitest.APIServer) *host {
 	t.Helper()
 	h := &host{t: t, ca: api.CA, api: api, dir: t.TempDir()}
 	h.saved = filepath.Join(h.dir, "nodes.json")
-	h.opts = Options{
+	h.opts = nodelist.Options{
 		Node: "master-0", Role: "master",
 		Cluster:   &v1alpha1.ClusterConfig{Metadata: v1alpha1.ClusterMetadata{Name: "demo"}, Spec: *testSpec(int(api.Addr.Port()))},
 		StateFile: h.saved,

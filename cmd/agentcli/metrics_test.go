@@ -15,6 +15,7 @@ import (
 	"github.com/vipgen/vipgen/agent/health"
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/testkit"
 )
@@ -24,7 +25,7 @@ func tasks() (out []task) {
 	for _, k := range jobs {
 		e := job.Environment{Source: &facts.Source{}}
 		if k.Conf != "" {
-			e.Source.Nodes, e.Checks = &facts.Watched{}, health.NewMetrics()
+			e.Source.Nodes, e.Checks = &nodes.Watched{}, health.NewMetrics()
 		}
 		out = append(out, task{Kind: k, env: e, job: k.New(e)})
 	}

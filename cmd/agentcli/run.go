@@ -18,6 +18,7 @@ import (
 	"github.com/vipgen/vipgen/agent/job"
 	"github.com/vipgen/vipgen/agent/logging"
 	"github.com/vipgen/vipgen/agent/monitor"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/agent/nodes"
 	"github.com/vipgen/vipgen/agent/state"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -87,13 +88,13 @@ func (a *app) runWithNodes(ctx context.Context, t task, f jobFlags) error {
 	if f.nodes != "" {
 		source.Nodes = facts.NewFile(f.nodes, source.Name, a.log)
 	} else {
-		o := nodes.Options{
+		o := nodelist.Options{
 			Node: source.Name, Role: f.role, Kubeconfig: a.below(f.kubeconfig), StateFile: nextTo(keptNodes), Log: a.log,
 		}
 		if t.Watch != nil {
 			t.Watch(f.role, &o)
 		}
-		source.Nodes = facts.NewWatched(o)
+		source.Nodes = nodes.NewWatched(o)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup

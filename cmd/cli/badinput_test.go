@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	_ "embed"
 	"flag"
 	"os"
 	"path/filepath"
@@ -21,20 +22,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the reports in testdata/bad")
 
 // goodInstallConfig is used for a case without an install-config.
-const goodInstallConfig = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.2]
-    ingressVIPs: [192.0.2.3]
-    loadBalancer:
-      type: UserManaged
-`
+//
+//go:embed testdata/install-config.yaml
+var goodInstallConfig string
 
 // badCase is a file of testdata/bad: what is wrong, the command line, its files, and the
 // report.

@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/tls"
 	"crypto/x509/pkix"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -100,29 +101,8 @@ func steady(text, port string) string {
 	return regexp.MustCompile(`\(\d+ days left\)`).ReplaceAllString(text, "(N days left)")
 }
 
-const wrongEndpoint = `api.corp.example, port PORT
-  resolves to   127.0.0.1 (by --resolve)
-
-127.0.0.1:PORT
-  connected     in TIME
-  TLS           1.3
-  certificate   CN=api.demo.example.com
-    for         api.demo.example.com
-    name        api.corp.example: wrong
-    valid       TIME to TIME (N days left): ok
-    from        CN=kube-apiserver-lb-signer: ok
-  /readyz       HTTP 500
-
-Wrong 1: the certificate of 127.0.0.1:PORT is not for api.corp.example but for api.demo.example.com [wrong-name]
-  Next: have clients use api.demo.example.com, which has to resolve to this address
-  for them, or give the API server a certificate for api.corp.example: a Secret in
-  openshift-config, by spec.servingCerts.namedCertificates of the APIServer object
-  cluster.
-
-Wrong 2: 127.0.0.1:PORT reports that it is not ready (HTTP 500): etcd [not-ready]
-  Next: it is live, so it starts, or lacks what the failed checks name. Wait; if it
-  stays, look at the log of kube-apiserver on the control-plane nodes.
-`
+//go:embed testdata/check-endpoint.txt
+var wrongEndpoint string
 
 func TestCheckEndpoint(t *testing.T) {
 	t.Run("right", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,28 +16,10 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-// instanceNamed is a ClusterInstance.
-func instanceNamed(name string) string {
-	return strings.ReplaceAll(`apiVersion: siteconfig.open-cluster-management.io/v1alpha1
-kind: ClusterInstance
-metadata:
-  name: NAME
-  namespace: NAME
-spec:
-  clusterName: NAME
-  baseDomain: example.com
-  apiVIPs: [192.0.2.2]
-  ingressVIPs: [192.0.2.3]
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  extraManifestsRefs:
-  - name: vipgen-extra-manifests
-  nodes:
-  - hostName: a
-  - hostName: b
-  - hostName: c
-`, "NAME", name)
-}
+//go:embed testdata/clusterinstance.yaml
+var clusterInstance string
+
+func instanceNamed(name string) string { return strings.ReplaceAll(clusterInstance, "NAME", name) }
 
 const pullSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: pull-secret}\nstringData: {key: hunter2}\n"
 

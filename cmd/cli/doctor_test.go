@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -106,26 +107,12 @@ func TestDoctorOfHostileText(t *testing.T) {
 	testkit.Contains(t, page, "&lt;script")
 }
 
+//go:embed testdata/status.txt
+var wellStatus string
+
 func TestStatus(t *testing.T) {
 	copyExport(t, ".")
-	const well = `VIP        INSTANCE        HELD BY      OTHERS
-192.0.2.5  demo_API_0      master-0 68  master-1 68, master-2 65 (without machine-config)
-192.0.2.7  demo_INGRESS_0  worker-0 80  worker-1 fault (ingress-away)
-
-NODE      AGENT   VRRP SETTINGS         KEEPALIVED  HAPROXY  REDIRECT  OWN REQUESTS  COREDNS  MDNS
-master-0  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
-master-1  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
-master-2  v1.2.0  fast/unicast/v3/40ms  takes part  serves   in place  own HAProxy   serves   announced
-worker-0  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         VIP           serves   announced
-worker-1  v1.2.0  fast/unicast/v3/40ms  takes part  -        -         VIP           serves   announced
-
-Checks that fail
-  master-2: machine-config: status 503
-  worker-1: ingress-router-answers: connection refused
-
-No findings, but 2 checks fail (see above).
-`
-	testkit.Equal(t, well, must(t, "status", "nodes"))
+	testkit.Equal(t, wellStatus, must(t, "status", "nodes"))
 	testkit.Contains(t, must(t, "status", "nodes", "-o", "json"), `"findings": []`)
 	lay(t, map[string]string{"healthy/a.json": `{"node": "a", "mdns": {"name": "a.local", "announced": true}}`})
 	out := must(t, "status", "healthy")

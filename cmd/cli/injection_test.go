@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed"
 	"regexp"
 	"slices"
 	"strconv"
@@ -99,17 +100,8 @@ var sinks = []struct {
 	{"fact: mode", "facts.yaml", "mode: unicast", "mode: %s"},
 }
 
-const goodFacts = `name: node
-role: master
-labels: {a: b}
-interfaces:
-- name: eno1
-  addresses: [192.0.2.10/24]
-peers:
-- {name: peer, role: worker, addresses: [192.0.2.11]}
-vrrp: {profile: fast, mode: unicast, version: 3, advertIntervalMS: 100}
-upstreams: [198.51.100.1]
-`
+//go:embed testdata/facts.yaml
+var goodFacts string
 
 const vipConfigHead = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\n"
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/ignition"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // Cluster is one side's part of a cluster. Its zero value is ready to use.
@@ -133,6 +134,12 @@ func (c *Cluster) addObjects(raws []json.RawMessage) {
 		}
 		c.objects = append(c.objects, object{o.Kind, o.Metadata.Namespace, o.Metadata.Name, raw})
 	}
+}
+
+// Objects returns the objects of these kinds that have a name, in the order of the files.
+func (c *Cluster) Objects(kinds ...string) []json.RawMessage {
+	found := lists.Filter(c.objects, func(o object) bool { return slices.Contains(kinds, o.kind) })
+	return lists.Map(found, func(o object) json.RawMessage { return o.raw })
 }
 
 // Empty reports whether there is nothing to compare.

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
@@ -36,33 +37,11 @@ func TestCompareYAML(t *testing.T) {
 	}
 }
 
-const keepalived = `# vipgen
-global_defs {
-  router_id x
-}
-vrrp_instance demo_API_0 {
-  advert_int 1
-  unicast_peer {
-{{- range .Peers }}
-    {{ . }}
-{{- end }}
-  }
-}
-vrrp_instance demo_INGRESS_0 {
-  advert_int 1
-}
-`
+//go:embed testdata/keepalived.conf
+var keepalived string
 
-const haproxy = `global
-  maxconn 2
-defaults
-  mode tcp
-backend masters
-# of the control plane
-  server a 192.0.2.1:6443
-frontend main
-  bind :9445
-`
+//go:embed testdata/haproxy.cfg
+var haproxy string
 
 func TestCompareBlocks(t *testing.T) {
 	r := strings.NewReplacer("demo_API_0 {\n  advert_int 1", "demo_API_0 {\n  advert_int 0.04")

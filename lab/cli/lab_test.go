@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -32,26 +33,8 @@ type labRunner struct {
 	coredns string
 }
 
-const labInstallConfig = `apiVersion: v1
-baseDomain: example.com
-metadata:
-  name: demo
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-controlPlane:
-  name: master
-  replicas: 3
-compute:
-- name: worker
-  replicas: 1
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.5]
-    ingressVIPs: [192.0.2.6]
-    loadBalancer:
-      type: UserManaged
-`
+//go:embed testdata/install-config.yaml
+var labInstallConfig string
 
 func newLabRunner(t *testing.T) *labRunner {
 	t.Helper()

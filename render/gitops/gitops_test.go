@@ -143,30 +143,13 @@ func TestHasCluster(t *testing.T) {
 // All clusters of a SiteConfig have names, and a single node of one has no VIPs; nodes that
 // join later are not part of its installation.
 func TestReadSiteClusters(t *testing.T) {
-	data := `apiVersion: ran.openshift.io/v1
-kind: SiteConfig
-metadata:
-  name: site
-spec:
-  baseDomain: example.com
-  clusters:
-  - clusterName: one
-    machineNetwork:
-    - cidr: 192.0.2.0/24
-    nodes:
-    - hostName: a
-    - hostName: b
-      role: worker
-  - clusterName: two
-    nodes:
-    - {hostName: a}
-`
-	names, problems := gitops.Names("site.yaml", []byte(data))
+	data := testkit.ReadFile(t, "testdata/siteconfig.yaml")
+	names, problems := gitops.Names("site.yaml", data)
 	if len(problems) > 0 || !slices.Equal(names, []string{"one", "two"}) {
 		t.Errorf("%q, %v", names, problems)
 	}
 	for name, want := range map[string]string{"one": "nodes m\n", "two": "networks \nnodes m\n"} {
-		c, problems := gitops.Read(source.File{Name: "site.yaml", Data: []byte(data)}, name, nil)
+		c, problems := gitops.Read(source.File{Name: "site.yaml", Data: data}, name, nil)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

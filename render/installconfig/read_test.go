@@ -150,32 +150,7 @@ ic.yaml:8:9: warning: networking.type: found an old spelling, expected networkTy
 				c.JoinNetwork, c.BootstrapInPlace = &join, true
 			})},
 		{name: "hosts",
-			in: head + `platform:
-  baremetal:
-    hosts:
-    - name: master-0
-      role: master
-      networkConfig:
-        interfaces:
-        - name: lo
-          ipv4: {enabled: true, address: [{ip: 127.0.0.1, prefix-length: 8}]}
-        - name: down0
-          state: down
-          ipv4: {enabled: true, address: [{ip: 10.9.0.1, prefix-length: 24}]}
-        - name: off0
-          ipv4: {enabled: false, address: [{ip: 10.9.0.2, prefix-length: 24}]}
-        - name: dhcp0
-          ipv4: {enabled: true, dhcp: true, address: [{ip: 10.9.0.3, prefix-length: 24}]}
-        - name: eno1
-          state: up
-          ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.21, prefix-length: 24}]}
-          ipv6:
-            enabled: true
-            address:
-            - {ip: 'fe80::1', prefix-length: 64}
-            - {ip: 'fd00::21', prefix-length: 64}
-    - {name: worker-0.example.com}
-`,
+			in: head + string(testkit.ReadFile(t, "testdata/hosts.yaml")),
 			want: basic(func(c *config) {
 				c.Platform = "baremetal"
 				at := "platform.baremetal.hosts[0].networkConfig.interfaces[4]."
@@ -205,20 +180,6 @@ platform: {baremetal: {loadBalancer: {type: UserManaged}, hosts: []}}
 }
 
 func TestReadAgentConfig(t *testing.T) {
-	const in = `apiVersion: v1beta1
-kind: AgentConfig
-rendezvousIP: 10.0.0.21
-hosts:
-- hostname: master-0
-  role: master
-  networkConfig:
-    interfaces:
-    - name: bond0.100
-      type: vlan
-      state: up
-      ipv4: {enabled: true, dhcp: false, address: [{ip: 10.0.0.21, prefix-length: 24}]}
-- role: arbiter
-`
 	rendezvous := addr("10.0.0.21", "rendezvousIP")
 	want := installconfig.AgentConfig{
 		RendezvousIP: &rendezvous,
@@ -228,7 +189,7 @@ hosts:
 			{Role: "arbiter", Field: "hosts[1]"},
 		},
 	}
-	got, problems := installconfig.ReadAgentConfig("ac.yaml", []byte(in))
+	got, problems := installconfig.ReadAgentConfig("ac.yaml", testkit.ReadFile(t, "testdata/agent-config.yaml"))
 	testkit.Empty(t, problems)
 	testkit.Equal(t, want, *got, compare)
 }

@@ -1,6 +1,7 @@
 package installconfig_test
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,35 +14,9 @@ import (
 const marker = "hunter2"
 
 // secret has the marker in every field for a secret.
-const secret = `apiVersion: v1
-metadata: {name: demo}
-baseDomain: example.com
-pullSecret: hunter2
-sshKey: ssh-ed25519 hunter2
-additionalTrustBundle: |
-  hunter2
-proxy:
-  httpProxy: http://user:hunter2@proxy.example.com
-  httpsProxy: http://user:hunter2@proxy.example.com
-controlPlane:
-  replicas: 2
-  fencing:
-    credentials:
-    - {hostname: a, address: hunter2, username: hunter2, password: hunter2}
-fencing: {credentials: [{password: hunter2}]}
-platform:
-  %s:
-    username: hunter2
-    password: hunter2
-    vCenter: hunter2
-    vcenters: [{server: a, user: hunter2, password: hunter2}]
-    prismCentral: {username: hunter2, password: hunter2}
-    cloud: hunter2
-    apiVIPs: [10.0.0.5]
-    hosts:
-    - name: a
-      bmc: {address: hunter2, username: hunter2, password: hunter2}
-`
+//
+//go:embed testdata/secrets.yaml
+var secret string
 
 func TestSecretsStayInside(t *testing.T) {
 	platforms := []string{"baremetal", "vsphere", "openstack", "ovirt", "nutanix", "none", "external", "aws"}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/lists"
 	"github.com/vipgen/vipgen/templates/keepalived"
@@ -74,7 +74,7 @@ func (m *Membership) operators(n *Node) []v1alpha1.Peer {
 	updates := m.nodes.Current().Updates
 	return slices.DeleteFunc(slices.Clone(node.Peers), func(p v1alpha1.Peer) bool {
 		gone := p.Role == v1alpha1.RoleBootstrap && node.BootstrapGone
-		announced := slices.ContainsFunc(updates, func(u nodes.NodeUpdate) bool { return u.Name == p.Name && u.VRRP != "" })
+		announced := slices.ContainsFunc(updates, func(u nodelist.NodeUpdate) bool { return u.Name == p.Name && u.VRRP != "" })
 		return gone || announced || !slices.ContainsFunc(n.Conf.Instances, func(i keepalived.Instance) bool { return slices.ContainsFunc(i.Peers, p.Has) })
 	})
 }

@@ -1,6 +1,7 @@
 package externallb
 
 import (
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -12,21 +13,8 @@ import (
 	"github.com/vipgen/vipgen/render"
 )
 
-const installConfig = `apiVersion: v1
-baseDomain: example.com
-metadata: {name: demo}
-networking:
-  machineNetwork:
-  - cidr: 192.0.2.0/24
-  - cidr: 2001:db8::/64
-controlPlane: {replicas: 1}
-compute: [{name: worker, replicas: 1}]
-platform:
-  baremetal:
-    apiVIPs: [192.0.2.2, "2001:db8::2"]
-    ingressVIPs: [192.0.2.3, "2001:db8::3"]
-    loadBalancer: {type: UserManaged}
-`
+//go:embed testdata/install-config.yaml
+var installConfig string
 
 const external = "apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  loadBalancer: {type: External}\n"
 

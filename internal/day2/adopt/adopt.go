@@ -1,7 +1,6 @@
 package adopt
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/assets"
-	"github.com/vipgen/vipgen/ignition"
 	"github.com/vipgen/vipgen/ignition/diff"
 	"github.com/vipgen/vipgen/internal/day2/importer"
 	"github.com/vipgen/vipgen/render"
@@ -73,7 +71,7 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 	if assets.AtLeast(observed.Release, "4.17") && !own {
 		o.DisruptionPolicy = true
 	}
-	result, list := importer.Read(files, o.Given)
+	result, list := observed.Read(o.Given)
 	list = append(list, complete(observed, export)...)
 	if list.Err() != nil {
 		list.Sort()
@@ -90,7 +88,7 @@ func Read(files []render.File, o Options) (*Plan, problem.List) {
 	if err := p.plan(); err != nil {
 		return nil, append(list, problem.Problem{Severity: problem.Error, Code: problem.Syntax, Found: err.Error()})
 	}
-	p.Images = images(files, export, observed, cluster)
+	p.Images = images(export, observed, cluster)
 	list = append(list, p.problems()...)
 	list.Sort()
 	return p, list
@@ -132,29 +130,15 @@ func load(installConfig, vipConfig []byte) (*render.Cluster, error) {
 	return c, nil
 }
 
-// Export returns the MachineConfigs and the node disruption policy of exported files.
+// Export returns the MachineConfigs and other objects of exported files, without node files.
 func Export(files []render.File) *diff.Cluster {
 	c := &diff.Cluster{}
-	for _, f := range exported(files) {
-		_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported unreadable files
+	for _, f := range files {
+		if slices.Contains([]string{".yaml", ".yml", ".json", ""}, path.Ext(f.Name)) {
+			_ = c.Add(path.Base(f.Name), f.Data) // the importer has reported unreadable files
+		}
 	}
 	return c
-}
-
-// exported returns the files that may hold objects of the API, without node files.
-func exported(files []render.File) []render.File {
-	return slices.DeleteFunc(slices.Clone(files), func(f render.File) bool {
-		return !slices.Contains([]string{".yaml", ".yml", ".json", ""}, path.Ext(f.Name))
-	})
-}
-
-// Objects returns the objects of exported files, each as JSON.
-func Objects(files []render.File) (out []json.RawMessage) {
-	for _, f := range exported(files) {
-		list, _ := ignition.Objects(f.Data) // the importer has reported unreadable files
-		out = append(out, list...)
-	}
-	return out
 }
 
 // complete reports what a plan needs and the export lacks.

@@ -335,7 +335,7 @@ func TestExport(t *testing.T) {
 func TestStepsAreInert(t *testing.T) {
 	hostile := strings.Replace(config{name: "50-x", pool: "POOL", files: map[string]string{"/etc/a": "x"}}.String(), "POOL", `"a|b`+"`c`<script>"+`\n# oc delete node --all"`, 1)
 	files := append(usual.export("4.18"), render.File{Name: "hostile.yaml", Data: []byte(hostile)},
-		render.File{Name: "mirrors.yaml", Data: []byte("kind: ImageTagMirrorSet\nspec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [\"m|x\\n## y\"]}]}\n")})
+		render.File{Name: "mirrors.yaml", Data: []byte("apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: a}\nspec: {imageTagMirrors: [{source: quay.io/vipgen, mirrors: [\"m|x\\n## y\"]}]}\n")})
 	steps := planned(t, files, adopt.Options{}).Steps()
 	testkit.Contains(t, steps, "| roll-out | master | worker | a_b_c__script__# oc delete node --all |\n", "| m_x_## y |\n")
 }

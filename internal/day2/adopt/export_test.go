@@ -1,6 +1,7 @@
 package adopt_test
 
 import (
+	_ "embed"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -159,6 +160,11 @@ func (s setup) operator(pool, release string) config {
 	return c
 }
 
+// exportHead is the part of an export that describes the cluster.
+//
+//go:embed testdata/export.fmt
+var exportHead string
+
 // export returns the output of 'oc get ... -o yaml' for such a cluster, with additional
 // MachineConfigs.
 func (s setup) export(release string, more ...config) []render.File {
@@ -168,32 +174,7 @@ func (s setup) export(release string, more ...config) []render.File {
 		lb = "UserManaged"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `apiVersion: config.openshift.io/v1
-kind: ClusterVersion
-metadata: {name: version}
-status: {desired: {version: %[1]s.7}}
----
-apiVersion: machineconfiguration.openshift.io/v1
-kind: ControllerConfig
-metadata: {name: machine-config-controller}
-spec:
-  images:
-    corednsImage: registry.example.com/coredns:%[1]s
-    haproxyImage: registry.example.com/haproxy:%[1]s
-    keepalivedImage: registry.example.com/keepalived:%[1]s
-  dns: {spec: {baseDomain: demo.example.com}}
-  infra:
-    status:
-      apiServerInternalURI: https://api-int.demo.example.com:6443
-      controlPlaneTopology: %[2]s
-      platformStatus:
-        type: %[3]s
-        %[4]s:
-          apiServerInternalIPs: [192.0.2.5]
-          ingressIPs: [192.0.2.7]
-          loadBalancer: {type: %[5]s}
-          machineNetworks: [192.0.2.0/24]
-`, release, s.topology, types[s.platform], s.platform, lb)
+	fmt.Fprintf(&b, exportHead, release, s.topology, types[s.platform], s.platform, lb)
 	for _, pool := range s.pools() {
 		fmt.Fprintf(&b, "---\napiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\nmetadata: {name: %s}\nstatus: {machineCount: %d}\n", pool, map[string]int{"master": 3, "worker": 2, "arbiter": 1}[pool])
 		b.WriteString(s.operator(pool, release).String())

@@ -39,9 +39,9 @@ const (
 const pullSecretPath = "/var/lib/kubelet/config.json"
 
 // images returns the images with their availability to nodes, as far as the export shows it.
-func images(files []render.File, export *diff.Cluster, o *importer.Observed, c *render.Cluster) (out []Image) {
+func images(export *diff.Cluster, o *importer.Observed, c *render.Cluster) (out []Image) {
 	registries, known := registriesOf(export)
-	mirrors := mirrorsOf(files)
+	mirrors := mirrorsOf(export)
 	running := map[string]bool{}
 	for _, i := range render.ImageList(o.Images) {
 		running[i[1]] = i[1] != ""
@@ -91,14 +91,13 @@ type mirror struct {
 	mirrors []string
 }
 
-func mirrorsOf(files []render.File) (out []mirror) {
+func mirrorsOf(export *diff.Cluster) (out []mirror) {
 	type entry struct {
 		Source  string   `json:"source"`
 		Mirrors []string `json:"mirrors"`
 	}
-	for _, raw := range Objects(files) {
+	for _, raw := range export.Objects("ImageDigestMirrorSet", "ImageTagMirrorSet", "ImageContentSourcePolicy") {
 		var o struct {
-			Kind string `json:"kind"`
 			Spec struct {
 				Digest []entry `json:"imageDigestMirrors"`
 				Tag    []entry `json:"imageTagMirrors"`
@@ -108,13 +107,10 @@ func mirrorsOf(files []render.File) (out []mirror) {
 		if json.Unmarshal(raw, &o) != nil {
 			continue
 		}
-		switch o.Kind {
-		case "ImageDigestMirrorSet", "ImageTagMirrorSet", "ImageContentSourcePolicy":
-			for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
-				out = append(out, mirror{e.Source, false, e.Mirrors})
-			}
-			out = append(out, lists.Map(o.Spec.Tag, func(e entry) mirror { return mirror{e.Source, true, e.Mirrors} })...)
+		for _, e := range slices.Concat(o.Spec.Digest, o.Spec.Old) {
+			out = append(out, mirror{e.Source, false, e.Mirrors})
 		}
+		out = append(out, lists.Map(o.Spec.Tag, func(e entry) mirror { return mirror{e.Source, true, e.Mirrors} })...)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
@@ -63,9 +64,21 @@ func cutFolder(name, folder string) (after string, ok bool) {
 	return path.Join(parts[n+1:]...), true
 }
 
-func (i *importer) collect(files []render.File) {
+// file is a file of the source.
+type file struct {
+	render.File
+	parse func() ([]*source.Document, problem.List)
+}
+
+func newFiles(files []render.File) []*file {
+	return lists.Map(files, func(f render.File) *file {
+		return &file{f, sync.OnceValues(func() ([]*source.Document, problem.List) { return source.ParseAll(f.Name, f.Data) })}
+	})
+}
+
+func (i *importer) collect(files []*file) {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b render.File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.Name, b.Name) })
 	var m machineConfigs
 	for _, f := range files {
 		if path.Base(f.Name) == path.Base(v1alpha1.ClusterConfigPath) && bytes.Contains(f.Data, []byte("kind: ClusterConfig")) {
@@ -94,8 +107,8 @@ func (i *importer) vipgens(file string) {
 // interesting matches kinds by which a file counts even if it is unreadable.
 var interesting = lazy.Regexp(`"?kind"?: *"?(?:MachineConfig|ControllerConfig|Infrastructure|Pod|DNS|ClusterVersion|Node|MachineConfigPool|BGPPeer)\b`)
 
-func (i *importer) objects(m *machineConfigs, f render.File) {
-	docs, list := source.ParseAll(f.Name, f.Data)
+func (i *importer) objects(m *machineConfigs, f *file) {
+	docs, list := f.parse()
 	if err := list.Err(); err != nil {
 		if !interesting().Match(f.Data) && path.Ext(f.Name) != ".ign" {
 			for n := range list {

@@ -165,19 +165,7 @@ func TestGiven(t *testing.T) {
 
 // TestExternal: VIPs on another host stay there.
 func TestExternal(t *testing.T) {
-	data := []byte(`apiVersion: config.openshift.io/v1
-kind: Infrastructure
-metadata: {name: cluster}
-status:
-  apiServerInternalURI: https://api-int.demo.example.com:6443
-  infrastructureName: demo-x7k2p
-  platformStatus:
-    type: Nutanix
-    nutanix:
-      apiServerInternalIPs: [192.0.2.5]
-      ingressIPs: [192.0.2.5]
-      loadBalancer: {type: UserManaged}
-`)
+	data := testkit.ReadFile(t, "testdata/external.yaml")
 	for dns, records := range map[string]bool{"": false, "      dnsRecordsType: Internal\n": false, "      dnsRecordsType: External\n": true} {
 		r := read(t, []render.File{{Name: "i.yaml", Data: append(bytes.Clone(data), dns...)}}, importer.Given{MachineNetworks: prefixes("192.0.2.0/24")})
 		if c := load(t, r); c.Config.Spec.LoadBalancer != "External" || len(c.Config.Spec.Groups) != 2 || c.Config.Spec.DNS.External != records {
@@ -411,35 +399,7 @@ func TestMetalLB(t *testing.T) {
 // TestPreview: a cluster that was installed with bgpVIPConfig has its VIPs by BGP, with the same
 // routers, unless it runs keepalived.
 func TestPreview(t *testing.T) {
-	const objects = `apiVersion: config.openshift.io/v1
-kind: Infrastructure
-metadata: {name: cluster}
-status:
-  apiServerInternalURI: https://api-int.demo.example.com:6443
-  platformStatus:
-    type: BareMetal
-    baremetal: {apiServerInternalIPs: [198.51.100.5], ingressIPs: [198.51.100.6], vipManagement: BGP}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: cluster-config-v1, namespace: kube-system}
-data:
-  install-config: |
-    apiVersion: v1
-    metadata: {name: demo}
-    baseDomain: example.com
-    networking: {machineNetwork: [{cidr: 192.0.2.0/24}]}
-    platform:
-      baremetal:
-        apiVIPs: [198.51.100.5]
-        ingressVIPs: [198.51.100.6]
-        bgpVIPConfig:
-          localASN: 64512
-          communities: ["64512:100"]
-          peers:
-          - {peerAddress: 192.0.2.1, peerASN: 64601, password: hunter2, failureDetection: BFD, holdTimeSeconds: 90}
-          - {peerAddress: 192.0.2.2, peerASN: 64601, failureDetection: BFD, peerReachability: MultiHop, holdTimeSeconds: 9}
-`
+	objects := string(testkit.ReadFile(t, "testdata/preview.yaml"))
 	file := func(text string) []render.File { return []render.File{{Name: "objects.yaml", Data: []byte(text)}} }
 	router := "---\napiVersion: metallb.io/v1beta2\nkind: BGPPeer\nmetadata: {name: a}\nspec: {myASN: 1, peerASN: 2, peerAddress: 192.0.2.9}\n"
 	r := read(t, file(objects+router), importer.Given{})

@@ -79,6 +79,10 @@ type Result struct {
 // nil if one of them is an error. The returned input has been read and resolved as `vipgen
 // render` does.
 func Read(files []render.File, given Given) (*Result, problem.List) {
+	return read(newFiles(files), given)
+}
+
+func read(files []*file, given Given) (*Result, problem.List) {
 	i := &importer{given: given, evidence: evidence{images: map[string]claims[string]{}}}
 	i.collect(files)
 	if i.list.Err() == nil && !i.found {

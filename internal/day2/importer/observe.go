@@ -30,6 +30,8 @@ type Observed struct {
 	MachineConfigs []ignition.Document
 	// Nodes lists the Nodes of the export.
 	Nodes []Node
+
+	files []*file
 }
 
 // Observe reads the objects of one cluster. Unlike Read it ignores node files and accepts
@@ -37,12 +39,13 @@ type Observed struct {
 func Observe(files []render.File) (*Observed, problem.List) {
 	i := &importer{evidence: evidence{images: map[string]claims[string]{}}}
 	var m machineConfigs
-	for _, f := range files {
+	all := newFiles(files)
+	for _, f := range all {
 		if texts[path.Base(f.Name)] == nil {
 			i.objects(&m, f)
 		}
 	}
-	o := &Observed{Nodes: i.seen}
+	o := &Observed{Nodes: i.seen, files: all}
 	o.MachineConfigs = append(o.MachineConfigs, lists.Map(m.docs, func(d configDoc) ignition.Document { return d.Document })...)
 	best := func(c claims[string]) string {
 		first, _ := c.best()
@@ -59,3 +62,6 @@ func Observe(files []render.File) (*Observed, problem.List) {
 	i.list.Sort()
 	return o, i.list
 }
+
+// Read is the function Read for the observed files, which are not parsed again.
+func (o *Observed) Read(given Given) (*Result, problem.List) { return read(o.files, given) }

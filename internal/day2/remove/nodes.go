@@ -8,13 +8,11 @@ import (
 
 	"github.com/vipgen/vipgen/api/problem"
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/day2/adopt"
-	"github.com/vipgen/vipgen/render"
+	"github.com/vipgen/vipgen/ignition/diff"
 )
 
 // node is the part of a Node that is read.
 type node struct {
-	Kind     string `json:"kind"`
 	Metadata struct {
 		Name        string            `json:"name"`
 		Labels      map[string]string `json:"labels"`
@@ -34,10 +32,10 @@ type node struct {
 	} `json:"status"`
 }
 
-func nodesOf(files []render.File) (out []node) {
-	for _, raw := range adopt.Objects(files) {
+func nodesOf(export *diff.Cluster) (out []node) {
+	for _, raw := range export.Objects("Node") {
 		var n node
-		if json.Unmarshal(raw, &n) == nil && n.Kind == "Node" && v1alpha1.ValidName(n.Metadata.Name) {
+		if json.Unmarshal(raw, &n) == nil && v1alpha1.ValidName(n.Metadata.Name) {
 			out = append(out, n)
 		}
 	}

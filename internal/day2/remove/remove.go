@@ -100,7 +100,7 @@ func Read(files []render.File, o Options) (*Removal, problem.List) {
 			r.Pools = append(r.Pools, *p)
 		}
 	}
-	nodes := nodesOf(files)
+	nodes := nodesOf(export)
 	if len(nodes) == 0 {
 		fail("no Nodes", "all Nodes of the cluster, whose annotations have their settings", "'vipgen remove --help' says what to export")
 	}

@@ -1,25 +1,15 @@
 package daemon
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
-const instance = `vrrp_instance api {
-    interface eth0
-    virtual_router_id 10
-    version 2
-    authentication {
-        auth_type PASS
-        auth_pass demo_api
-    }
-    virtual_ipaddress {
-        192.0.2.5/24
-    }
-}
-`
+//go:embed testdata/keepalived.conf
+var instance string
 
 const frontend = "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 30s\n    timeout server 30s\nfrontend api\n    bind :::9445 v4v6\n"
 

@@ -121,39 +121,7 @@ func TestGoTest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "go.mod"), []byte("module example.com/late\n\ngo 1.26\n"))
-	testkit.WriteFile(t, filepath.Join(dir, "late_test.go"), []byte(`package late
-
-import (
-	"os"
-	"testing"
-)
-
-func first(t *testing.T) bool {
-	t.Attr("kind", "live")
-	_, err := os.Stat(t.Name())
-	os.WriteFile(t.Name(), nil, 0o644)
-	return err != nil
-}
-
-func TestLate(t *testing.T) {
-	if first(t) {
-		t.Error("late")
-	}
-}
-
-func TestPanics(t *testing.T) {
-	if first(t) {
-		panic("too late")
-	}
-}
-
-func TestAfter(t *testing.T) {
-	t.Attr("cannot-run", "one core")
-	if _, err := os.Stat("wrong"); err == nil {
-		t.Error("wrong")
-	}
-}
-`))
+	testkit.WriteFile(t, filepath.Join(dir, "late_test.go"), testkit.ReadFile(t, "testdata/late_test.go.txt"))
 	report := filepath.Join(dir, "report")
 	var out strings.Builder
 	status, err := run([]string{"-C", dir, "-report", report, "-v=false", "-vet=off", "-timeout", "10m", "./..."}, &out)

@@ -1,6 +1,7 @@
 package keepalivedconf_test
 
 import (
+	_ "embed"
 	"net/netip"
 	"strings"
 	"testing"
@@ -14,65 +15,9 @@ import (
 )
 
 // whole has every supported keyword.
-const whole = `global_defs {
-    router_id master-0
-    vrrp_no_swap   # no say in who holds a VIP
-    vrrp_mcast_group4 224.0.0.254
-}
-track_file lb-path {
-    file "/run/vipgen/track/lb-path"
-    weight 20
-    init_file 0
-}
-vrrp_sync_group demo {
-    group {
-        demo_0
-        demo_1
-    }
-    track_file {
-        lb-path
-    }
-}
-vrrp_instance demo_0 {
-    state BACKUP
-    nopreempt
-    version 2
-    interface eth0
-    virtual_router_id 51
-    priority 40
-    advert_int 1
-    authentication {
-        auth_type PASS
-        auth_pass demo_api
-    }
-    unicast_src_ip 192.0.2.10
-    unicast_ttl 255
-    unicast_peer {
-        192.0.2.11 min_ttl 255
-    }
-    virtual_ipaddress {
-        192.0.2.5/24 dev eth0 label vip
-    }
-}
-vrrp_instance demo_1 {
-    interface eth0
-    virtual_router_id 52
-    advert_int 0.04
-    virtual_ipaddress {
-        2001:db8::5
-    }
-}
-vrrp_instance demo_2 {
-    interface eth0
-    virtual_router_id 53
-    virtual_ipaddress {
-        192.0.2.6
-    }
-    track_file {
-        lb-path weight 5
-    }
-}
-`
+//
+//go:embed testdata/whole.conf
+var whole string
 
 // The same configuration in other notations, as people write it.
 var forms = map[string]string{
@@ -177,20 +122,7 @@ func TestProblems(t *testing.T) {
 // A template is parsed except for values that only the node has, and global settings apply to
 // instances without their own.
 func TestTemplate(t *testing.T) {
-	conf, problems := keepalivedconf.Read([]byte(`{{ range .VIPs }}
-vrrp_instance {{ .Name }}_API {
-    virtual_router_id {{ .ID }}
-    advert_int {{ if eq .Profile "f" }}0.1{{ else }}1{{ end }}
-    virtual_ipaddress {
-        {{ . }}/{{ .Mask }}
-        192.0.2.5/{{ .Mask }}
-    }
-}
-{{ end }}
-global_defs {
-    vrrp_version 3
-}
-`))
+	conf, problems := keepalivedconf.Read(testkit.ReadFile(t, "testdata/template.conf"))
 	if len(problems) > 0 || !conf.Template || len(conf.Instances) != 1 {
 		t.Fatalf("%+v, %v", conf, problems)
 	}

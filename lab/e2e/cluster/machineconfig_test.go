@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -285,32 +286,9 @@ func (n *node) shutDown() {
 }
 
 // exportHead is the part of an export that describes the cluster.
-const exportHead = `apiVersion: config.openshift.io/v1
-kind: ClusterVersion
-metadata: {name: version}
-status: {desired: {version: %[1]s.7}}
----
-apiVersion: machineconfiguration.openshift.io/v1
-kind: ControllerConfig
-metadata: {name: machine-config-controller}
-spec:
-  images:
-    corednsImage: registry.example.com/coredns:%[1]s
-    haproxyImage: registry.example.com/haproxy:%[1]s
-    keepalivedImage: registry.example.com/keepalived:%[1]s
-  dns: {spec: {baseDomain: %[2]s}}
-  infra:
-    status:
-      apiServerInternalURI: https://api-int.%[2]s:6443
-      controlPlaneTopology: HighlyAvailable
-      platformStatus:
-        type: BareMetal
-        baremetal:
-          apiServerInternalIPs: [%[3]s]
-          ingressIPs: [%[4]s]
-          loadBalancer: {type: %[5]s}
-          machineNetworks: [192.0.2.0/24]
-`
+//
+//go:embed testdata/export.fmt
+var exportHead string
 
 // export writes the output of 'oc get' for the cluster, as in vipgen's documentation, and
 // returns the file.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,51 +11,12 @@ const routerNamespace = "openshift-ingress"
 
 // routers are pods of the default ingress controller with a real HAProxy, which answers every
 // request with its node's name. They are bound to their nodes by hand, because no scheduler runs.
-const routers = `apiVersion: v1
-kind: ConfigMap
-metadata: {name: router, namespace: ` + routerNamespace + `}
-data:
-  haproxy.cfg: |
-    global
-      maxconn 500
-    defaults
-      mode http
-      timeout connect 1s
-      timeout client 10s
-      timeout server 10s
-    frontend pages
-      bind :80
-      bind :443
-      http-request return status 200 content-type text/plain lf-string "%[env(NODE)]"
-    frontend health
-      bind :1936
-      http-request return status 200 content-type text/plain string ok
-`
+//
+//go:embed testdata/router-config.yaml
+var routers string
 
-const router = `---
-apiVersion: v1
-kind: Pod
-metadata:
-  name: router-default-%[1]s
-  namespace: ` + routerNamespace + `
-  labels: {ingresscontroller.operator.openshift.io/deployment-ingresscontroller: default}
-spec:
-  nodeName: %[1]s
-  hostNetwork: true
-  automountServiceAccountToken: false
-  tolerations: [{operator: Exists}]
-  terminationGracePeriodSeconds: 5
-  containers:
-  - name: router
-    image: %[2]s
-    command: [/usr/sbin/haproxy, -f, /config/haproxy.cfg]
-    env: [{name: NODE, value: %[1]s}]
-    securityContext: {runAsUser: 0}
-    readinessProbe: {httpGet: {path: /healthz/ready, port: 1936}, periodSeconds: 2}
-    livenessProbe: {httpGet: {path: /healthz, port: 1936}}
-    volumeMounts: [{name: config, mountPath: /config}]
-  volumes: [{name: config, configMap: {name: router}}]
-`
+//go:embed testdata/router-pod.fmt
+var router string
 
 // startRouters starts a router on each worker.
 func (c *cluster) startRouters() {

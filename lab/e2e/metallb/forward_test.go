@@ -2,6 +2,7 @@ package metallb
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"os"
@@ -82,16 +83,9 @@ func newLAN(t *testing.T) lan {
 
 // cluster holds the objects that kubelet would create: the worker with an address, which
 // kube-proxy waits for, and the speaker's own pod.
-const cluster = `apiVersion: v1
-kind: Node
-metadata: {name: worker-0}
-status: {addresses: [{type: InternalIP, address: 192.168.111.30}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: speaker, namespace: metallb-system}
-spec: {nodeName: worker-0, containers: [{name: speaker, image: speaker}]}
-`
+//
+//go:embed testdata/cluster.yaml
+var cluster string
 
 // vipgen runs the program, and returns its output.
 func (l lan) vipgen(args ...string) string {

@@ -1,30 +1,30 @@
-package facts
+package nodes
 
 import (
 	"context"
 	"sync"
 
-	"github.com/vipgen/vipgen/agent/nodes"
+	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
 )
 
-// Watched implements Nodes by an API server. The watch begins with SetCluster, from the
+// Watched implements facts.Nodes by an API server. The watch begins with SetCluster, from the
 // last known state (hard case 19).
 type Watched struct {
-	options nodes.Options
+	options nodelist.Options
 	begun   chan struct{} // closed when there is a watcher
 	changed chan struct{}
 
 	mu      sync.Mutex
-	watcher *nodes.Watcher // nil before begun
-	routers nodes.Routers
+	watcher *Watcher // nil before begun
+	routers nodelist.Routers
 }
 
 // NewWatched returns a Watched; SetCluster sets o.Cluster.
-func NewWatched(o nodes.Options) *Watched {
+func NewWatched(o nodelist.Options) *Watched {
 	return &Watched{
 		options: o, begun: make(chan struct{}), changed: make(chan struct{}, 1),
-		routers: nodes.Routers{Stale: true},
+		routers: nodelist.Routers{Stale: true},
 	}
 }
 
@@ -56,7 +56,7 @@ func (w *Watched) Run(ctx context.Context) error {
 	}
 }
 
-// SetCluster implements Nodes.
+// SetCluster implements facts.Nodes.
 func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 		return
 	}
 	w.options.Cluster = c
-	watcher, err := nodes.New(w.options)
+	watcher, err := New(w.options)
 	if err != nil {
 		w.options.Log.Error("cannot watch nodes", "error", err)
 		return
@@ -74,29 +74,29 @@ func (w *Watched) SetCluster(c *v1alpha1.ClusterConfig) {
 	close(w.begun)
 }
 
-// Current implements Nodes.
-func (w *Watched) Current() (s nodes.Snapshot) {
+// Current implements facts.Nodes.
+func (w *Watched) Current() (s nodelist.Snapshot) {
 	if watcher := w.running(); watcher != nil {
 		s, _ = watcher.Current()
 	}
 	return s
 }
 
-// Routers implements Nodes.
-func (w *Watched) Routers() (r nodes.Routers, known bool) {
+// Routers implements facts.Nodes.
+func (w *Watched) Routers() (r nodelist.Routers, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.routers, !w.routers.Stale
 }
 
-// Announce implements Nodes.
+// Announce implements facts.Nodes.
 func (w *Watched) Announce(text string) {
 	if watcher := w.running(); watcher != nil {
 		watcher.Announce(text)
 	}
 }
 
-// Confirm implements Nodes.
+// Confirm implements facts.Nodes.
 func (w *Watched) Confirm() {
 	if watcher := w.running(); watcher != nil {
 		watcher.Confirm()
@@ -104,11 +104,11 @@ func (w *Watched) Confirm() {
 }
 
 // running returns the watcher; nil before it runs.
-func (w *Watched) running() *nodes.Watcher {
+func (w *Watched) running() *Watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.watcher
 }
 
-// Changed implements Nodes.
+// Changed implements facts.Nodes.
 func (w *Watched) Changed() <-chan struct{} { return w.changed }
