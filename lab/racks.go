@@ -42,7 +42,7 @@ var (
 	rackClient  = netip.MustParsePrefix("203.0.113.10/24")
 )
 
-// Racks returns the demo's cluster with VIPs that routers know by BGP ([RacksPlan],
+// Racks returns the demo's cluster with VIPs that routers know by BGP ([PlanFor],
 // [Cluster.AddRouters]).
 func Racks() (*render.Cluster, error) {
 	c, problems, err := render.Load(render.Sources{
@@ -55,12 +55,12 @@ func Racks() (*render.Cluster, error) {
 	return c, problems.Err()
 }
 
-// RacksPlan returns the machines of the lab of Racks: nodes in two racks with a subnet each, in turn,
-// and a client behind their routers.
-func RacksPlan(c *render.Cluster) (*Plan, error) {
-	p, err := NewPlan(c, PlanOptions{})
-	if err != nil {
-		return nil, err
+// PlanFor returns the machines for a lab of a cluster. Those of Racks are nodes in two racks with a subnet
+// each, in turn, and a client behind their routers; for others see [NewPlan].
+func PlanFor(c *render.Cluster, o PlanOptions) (*Plan, error) {
+	p, err := NewPlan(c, o)
+	if err != nil || !c.Config.Spec.Routed() {
+		return p, err
 	}
 	for i := range p.Nodes {
 		r := &racks[RackOf(i)]

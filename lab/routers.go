@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
 	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/internal/companion/network"
 	"github.com/vipgen/vipgen/internal/testbed/netns"
@@ -25,7 +28,8 @@ type Router struct {
 	// Daemons are its daemons, in the order of their start.
 	Daemons []string
 
-	dir     string // of FRR's user, with short names for sockets
+	dir     string
+	table   *netlink.Handle
 	running map[string]*process.Process
 }
 
@@ -34,6 +38,14 @@ type Router struct {
 type Routers struct {
 	Racks         []*Router
 	Core, Hostile *Router
+}
+
+// All returns all routers.
+func (r *Routers) All() []*Router {
+	if r == nil {
+		return nil
+	}
+	return append([]*Router{r.Core}, append(slices.Clone(r.Racks), r.Hostile)...)
 }
 
 var (
@@ -156,11 +168,14 @@ func (c *Cluster) addRouter(ctx context.Context, name string, daemons []string, 
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{Node: node, Address: addrs[0].Addr(), Daemons: daemons, running: map[string]*process.Process{}}
-	if r.dir, err = os.MkdirTemp("/tmp", "vg-"+name); err != nil {
+	r := &Router{Node: node, Address: addrs[0].Addr(), Daemons: daemons, dir: RouterDir(node.Namespace()), running: map[string]*process.Process{}}
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		return nil, err
 	}
 	c.onClose(r.close)
+	if err := r.Do(func() (err error) { r.table, err = netlink.NewHandle(unix.NETLINK_ROUTE); return err }); err != nil {
+		return nil, err
+	}
 	// All are on one link: a redirect would send the client past the core, to one rack alone. And two routers in a row
 	// must not choose by the same hash: the core's is by ports and addresses, the others' by the port of the client. Policy 1
 	// takes the hash that the client's socket has on the same machine, and which changes when it retransmits.
@@ -170,7 +185,7 @@ func (c *Cluster) addRouter(ctx context.Context, name string, daemons []string, 
 	}
 	settings := []string{"net.ipv4.ip_forward=1", "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf." + node.Link + ".send_redirects=0",
 		"net.ipv4.fib_multipath_hash_policy=3", fields}
-	err = errors.Join(os.Chmod(r.dir, 0o777), os.WriteFile(r.path("conf"), []byte(conf), 0o644), r.run("sysctl", append([]string{"-qw"}, settings...)...))
+	err = errors.Join(r.run("chown", "frr:", r.dir), os.WriteFile(r.path("conf"), []byte(conf), 0o644), r.run("sysctl", append([]string{"-qw"}, settings...)...))
 	for _, to := range routes {
 		err = errors.Join(err, r.run("ip", "route", "replace", to[0], "via", to[1]))
 	}
@@ -181,6 +196,10 @@ func (c *Cluster) addRouter(ctx context.Context, name string, daemons []string, 
 	}
 	return r, err
 }
+
+// RouterDir returns the directory of a router's files. FRR's user cannot reach the lab's, and paths of
+// sockets are short (unix(7)).
+func RouterDir(namespace string) string { return filepath.Join("/run", namespace) }
 
 func (r *Router) path(name string) string { return filepath.Join(r.dir, name) }
 
@@ -222,7 +241,7 @@ func (r *Router) Start(ctx context.Context, daemon string) error {
 		if _, err := os.Stat(socket); err != nil {
 			return false, nil
 		}
-		return daemon == "bird" || r.run("vtysh", "--vty_socket", r.dir, "-d", daemon, "-f", r.path("conf")) == nil, nil
+		return daemon == "bird" || r.control("-d", daemon, "-f", r.path("conf")) == nil, nil
 	})
 }
 
@@ -234,24 +253,38 @@ func (r *Router) KillDaemon(daemon string) {
 }
 
 // BIRD reports whether the router runs BIRD.
-func (r *Router) BIRD() bool { return r.running["bird"] != nil }
+func (r *Router) BIRD() bool { return slices.Equal(r.Daemons, birdDaemons) }
+
+// Shell returns the command that controls the router, BIRD's or FRR's, without its arguments.
+func (r *Router) Shell() []string {
+	if r.BIRD() {
+		return []string{"birdc", "-s", r.path("bird.vty")}
+	}
+	return []string{"vtysh", "--vty_socket", r.dir}
+}
+
+func (r *Router) control(args ...string) error {
+	line := append(r.Shell(), args...)
+	return r.run(line[0], line[1:]...)
+}
 
 // Control has the router carry out a command, which BIRD and FRR spell differently.
 func (r *Router) Control(bird, frr string) error {
 	if r.BIRD() {
-		return r.run("birdc", append([]string{"-s", r.path("bird.vty")}, strings.Fields(bird)...)...)
+		return r.control(strings.Fields(bird)...)
 	}
-	return r.run("vtysh", "--vty_socket", r.dir, "-c", frr)
+	return r.control("-c", frr)
 }
 
 // Log returns what the daemons have logged, and the state of BFD.
 func (r *Router) Log() string {
 	var b strings.Builder
-	show := r.Command(context.Background(), "vtysh", "--vty_socket", r.dir, "-d", "bfdd", "-c", "show bfd peers", "-c", "show bfd peers counters")
+	args := []string{"-d", "bfdd", "-c", "show bfd peers", "-c", "show bfd peers counters"}
 	if r.BIRD() {
-		show = r.Command(context.Background(), "birdc", "-s", r.path("bird.vty"), "show bfd sessions all")
+		args = []string{"show bfd sessions all"}
 	}
-	out, _ := show.CombinedOutput() // it holds the error
+	line := append(r.Shell(), args...)
+	out, _ := r.Command(context.Background(), line[0], line[1:]...).CombinedOutput() // it holds the error
 	fmt.Fprintf(&b, "--- BFD of %s\n%s\n", r.Name, out)
 	for _, d := range r.Daemons {
 		fmt.Fprintf(&b, "--- %s of %s\n%s\n", d, r.Name, r.running[d].Output())
@@ -262,6 +295,9 @@ func (r *Router) Log() string {
 func (r *Router) close() error {
 	for _, d := range r.Daemons {
 		r.KillDaemon(d)
+	}
+	if r.table != nil {
+		r.table.Close()
 	}
 	return os.RemoveAll(r.dir)
 }

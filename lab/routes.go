@@ -8,8 +8,37 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/netdump"
 )
+
+// Routes returns the next hops of the router's IPv4 routes, by the address of the destination.
+func (r *Router) Routes() (map[netip.Addr][]netip.Addr, error) {
+	list, err := netdump.List(func() ([]netlink.Route, error) {
+		return r.table.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+	})
+	out := map[netip.Addr][]netip.Addr{}
+	for _, route := range list {
+		if route.Dst == nil {
+			continue
+		}
+		hops := route.MultiPath
+		if len(hops) == 0 {
+			hops = []*netlink.NexthopInfo{{Gw: route.Gw}}
+		}
+		to, _ := netip.AddrFromSlice(route.Dst.IP)
+		for _, hop := range hops {
+			if via, ok := netip.AddrFromSlice(hop.Gw); ok {
+				out[to.Unmap()] = append(out[to.Unmap()], via.Unmap())
+			}
+		}
+	}
+	return out, err
+}
 
 // Paths returns the addresses of the nodes that the routers send connections of the client to, by its
 // ports: each router chooses by a hash. A connection that no node gets has none.
@@ -46,6 +75,13 @@ func (r *Router) hops(to netip.AddrPort, ports []uint16) []netip.Addr {
 		}
 	}
 	return out
+}
+
+// Serving returns the nodes that have the VIPs of a group when all are healthy.
+func (c *Cluster) Serving(g *v1alpha1.Group) []*Node {
+	return slices.DeleteFunc(c.Nodes(), func(n *Node) bool {
+		return !c.Spec().Hosts(g, n.Role, nil) || g.Role == v1alpha1.GroupIngress && n.Router(g.Controller) == nil
+	})
 }
 
 // Announces returns an error unless a node announces VIPs with the best preference to the router of

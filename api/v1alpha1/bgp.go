@@ -37,11 +37,18 @@ func routedBy(list ...Announce) Announce {
 
 // RoutedBy returns how routers learn of VIPs, by bgp or by table; "" where none are routed.
 func (s *VIPConfigSpec) RoutedBy() Announce {
-	all := []Announce{s.Announce}
-	for _, a := range s.announces() {
-		all = append(all, a.how)
+	_, by := s.RoutedIn()
+	return by
+}
+
+// RoutedIn is RoutedBy with the first field that names it.
+func (s *VIPConfigSpec) RoutedIn() (field string, by Announce) {
+	for _, a := range append([]announce{{"spec.announce", s.Announce}}, s.announces()...) {
+		if a.how.Routed() {
+			return a.field, a.how
+		}
 	}
-	return routedBy(all...)
+	return "", ""
 }
 
 // announces returns the values of sets of VIPs, with their fields.

@@ -23,6 +23,9 @@ type Flags struct {
 // Title is the title of the flags in help.
 const Title = "Input flags"
 
+// Names are the names of the flags.
+var Names = []string{"config", "agent-config", "cluster-ingress", "fleet", "openshift-version", "release-info"}
+
 func (f *Flags) Add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVarP(&f.Config, "config", "c", "", "VIPConfig `file` (default: vipgen.yaml next to the install-config)")
@@ -31,8 +34,8 @@ func (f *Flags) Add(c *cobra.Command) {
 	flags.StringVar(&f.Fleet, "fleet", "", "VIPConfig `file` with defaults that clusters share (default: the nearest fleet.yaml, next to the install-config or above)")
 	flags.StringVar(&f.Version, "openshift-version", "", "OpenShift `version` to render for, "+Versions()+" (default: that of vipgen.yaml; without one, output that all of them can read)")
 	flags.StringVar(&f.Release, "release-info", "", "`file` with the output of 'oc adm release info -o json', for images and version")
-	command.GroupFlags(flags, Title, "config", "agent-config", "cluster-ingress", "fleet", "openshift-version", "release-info")
-	for _, name := range []string{"config", "agent-config", "cluster-ingress", "fleet"} {
+	command.GroupFlags(flags, Title, Names...)
+	for _, name := range Names[:4] {
 		_ = c.MarkFlagFilename(name, "yaml", "yml")
 	}
 	_ = c.MarkFlagFilename("release-info", "json")

@@ -67,14 +67,6 @@ func (p Profile) apply(c *render.Cluster) *render.Cluster {
 	return c
 }
 
-// plan returns the machines of the lab.
-func (p Profile) plan(c *render.Cluster, bootstrap bool) (*lab.Plan, error) {
-	if p.Routed {
-		return lab.RacksPlan(c)
-	}
-	return lab.NewPlan(c, lab.PlanOptions{Bootstrap: bootstrap})
-}
-
 // install returns the function that writes a node's files while the lab is built; nil for vipgen's
 // files.
 func (p Profile) install(c *render.Cluster, plan *lab.Plan) func(*lab.Node) error {

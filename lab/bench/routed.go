@@ -22,20 +22,13 @@ const (
 	ports     = 32768 - firstPort
 )
 
-// serving returns the nodes that have the VIPs of a group when all are healthy.
-func (s *subject) serving(g *v1alpha1.Group) []*lab.Node {
-	return slices.DeleteFunc(s.Nodes(), func(n *lab.Node) bool {
-		return !s.Spec().Hosts(g, n.Role, nil) || g.Role == ingress && n.Router(g.Controller) == nil
-	})
-}
-
 // awaitAnnounced waits until all nodes announce the VIPs of a group, and routers send connections to
 // each.
 func (s *subject) awaitAnnounced(ctx context.Context, g *v1alpha1.Group) error {
 	var missing error
 	err := lab.AwaitEvery(ctx, costlyPollEvery, "the routes to "+g.Name, func() (bool, error) {
 		missing = nil
-		for _, n := range s.serving(g) {
+		for _, n := range s.Serving(g) {
 			missing = errors.Join(missing, lab.Announces(n, g.VIPs))
 			if missing == nil && len(s.portsTo(g, n.Address(), 256)) == 0 {
 				missing = fmt.Errorf("routers send nothing to %s", n.Name)
@@ -66,7 +59,7 @@ func (s *subject) affected(ctx context.Context, role v1alpha1.GroupRole, phase f
 	if !s.Routed {
 		return s.Holder(ctx, s.VIPs(role)[0])
 	}
-	on := slices.DeleteFunc(s.serving(s.group(role)), func(n *lab.Node) bool { return !n.On() })
+	on := slices.DeleteFunc(s.Serving(s.group(role)), func(n *lab.Node) bool { return !n.On() })
 	return on[int(phase*float64(len(on)))], nil
 }
 

@@ -173,8 +173,6 @@ func (s *Scenario) vip(c *render.Cluster) string {
 func (s *Scenario) missing(cfg *Config, p Profile) string {
 	c := cfg.cluster(p)
 	switch {
-	case !p.Routed && c.Config.Spec.Routed():
-		return "VIPs of this cluster are announced to routers, which this lab lacks; profile bgp has a cluster with routers"
 	case p.Routed && !s.Routed:
 		return "with VIPs by BGP it is another failure, or none"
 	case c.Config.Spec.LoadBalancer != v1alpha1.LoadBalancerInCluster:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestChoose(t *testing.T) {
 	testkit.Fails(t, err, `"power-los": there are power-loss, backend-power-loss, link-down`)
 }
 
-// Scenarios of the holder are not those of nodes that announce, and VRRP's profiles have no routers.
+// Scenarios of the holder are not those of nodes that announce.
 func TestMissing(t *testing.T) {
 	demo, err := lab.Demo()
 	testkit.Must(t, err)
@@ -45,8 +44,6 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	testkit.Equal(t, "[power-loss link-down haproxy-crash haproxy-hang api-crash api-restart planned-stop node-returns router-gone rolling-restart]", fmt.Sprint(some))
-	power := Scenarios(time.Minute)[0]
-	testkit.Equal(t, true, strings.Contains(power.missing(&Config{Cluster: racks}, Profile{}), "announced to routers"))
 }
 
 // For any number of runs, their moments are spaced apart.

@@ -45,7 +45,7 @@ type subject struct {
 // build builds the cluster of a profile in a directory of its own.
 func build(ctx context.Context, cfg *Config, p Profile, bootstrap bool) (*subject, error) {
 	c := p.apply(cfg.cluster(p))
-	plan, err := p.plan(c, bootstrap)
+	plan, err := lab.PlanFor(c, lab.PlanOptions{Bootstrap: bootstrap})
 	if err != nil {
 		return nil, err
 	}

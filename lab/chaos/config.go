@@ -82,7 +82,7 @@ func Prepare(cfg *Config) (*Prepared, error) {
 			return nil, fmt.Errorf("the fault %q is not one of this cluster, by how it announces VIPs", k)
 		}
 	}
-	plan, err := planOf(cfg.Cluster)
+	plan, err := lab.PlanFor(cfg.Cluster, lab.PlanOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +119,6 @@ func Prepare(cfg *Config) (*Prepared, error) {
 	}
 	p.Schedule = p.Schedule[cfg.FromRound:]
 	return p, nil
-}
-
-func planOf(c *render.Cluster) (*lab.Plan, error) {
-	if c.Config.Spec.Routed() {
-		return lab.RacksPlan(c)
-	}
-	return lab.NewPlan(c, lab.PlanOptions{})
 }
 
 // ingressOf returns the group of the default ingress controller, nil if there is none.

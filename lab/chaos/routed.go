@@ -7,11 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"github.com/vipgen/vipgen/api/v1alpha1"
-	"github.com/vipgen/vipgen/internal/netdump"
 	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/testbed/probe"
 )
@@ -26,7 +22,7 @@ type routed struct {
 
 // table is the routes of a rack's router to VIPs.
 type table struct {
-	handle *netlink.Handle
+	router *lab.Router
 	nodes  map[netip.Addr]string // of the rack, by address
 
 	mu   sync.Mutex
@@ -52,18 +48,14 @@ func (r *run) watchRouted(ctx context.Context, since time.Time, background *sync
 	w := &routed{Routers: routers, probes: map[netip.Addr]*probe.Probe{}}
 	r.routed, r.record.routed = w, w
 	for i, router := range routers.Racks {
-		t := &table{nodes: map[netip.Addr]string{}, open: map[span]time.Duration{}}
+		t := &table{router: router, nodes: map[netip.Addr]string{}, open: map[span]time.Duration{}}
 		for at, n := range r.cluster.Nodes() {
 			if lab.RackOf(at) == i {
 				t.nodes[n.Address()] = n.Name
 			}
 		}
-		if err := router.Do(func() (err error) { t.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); return err }); err != nil {
-			return err
-		}
 		w.tables = append(w.tables, t)
 		background.Go(func() {
-			defer t.handle.Close()
 			for sleep(ctx, tableEvery) {
 				if err := t.poll(r.record.now); err != nil {
 					r.fail(fmt.Errorf("reading the routes of %s: %w", router.Name, err))
@@ -102,23 +94,15 @@ func (w *routed) end() {
 
 // poll records changes of the routes.
 func (t *table) poll(now func() time.Duration) error {
-	list, err := netdump.List(func() ([]netlink.Route, error) {
-		return t.handle.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
-	})
+	routes, err := t.router.Routes()
 	if err != nil {
 		return err
 	}
 	at, have := now(), map[span]bool{}
-	for _, route := range list {
-		hops := route.MultiPath
-		if len(hops) == 0 {
-			hops = []*netlink.NexthopInfo{{Gw: route.Gw}}
-		}
-		for _, hop := range hops {
-			gw, _ := netip.AddrFromSlice(hop.Gw)
-			if name := t.nodes[gw.Unmap()]; name != "" && route.Dst != nil {
-				to, _ := netip.AddrFromSlice(route.Dst.IP)
-				have[span{VIP: to.Unmap(), Node: name}] = true
+	for to, hops := range routes {
+		for _, via := range hops {
+			if name := t.nodes[via]; name != "" {
+				have[span{VIP: to, Node: name}] = true
 			}
 		}
 	}

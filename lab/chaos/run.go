@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +77,7 @@ func Run(ctx context.Context, cfg *Config, p *Prepared) (*Result, error) {
 func (r *run) checkRemoved() {
 	var left []string
 	prefix := strings.TrimSuffix(r.cluster.Network().Hub(), "hub")
-	for _, pattern := range []string{"/run/netns/" + prefix + "*", "/sys/fs/cgroup/" + prefix + "*", "/sys/fs/cgroup/*/" + prefix + "*"} {
+	for _, pattern := range []string{"/run/netns/" + prefix + "*", "/sys/fs/cgroup/" + prefix + "*", "/sys/fs/cgroup/*/" + prefix + "*", lab.RouterDir(prefix + "*")} {
 		found, _ := filepath.Glob(pattern)
 		left = append(left, found...)
 	}
@@ -356,7 +355,7 @@ func (r *run) logs() map[string]string {
 		out[n.Name] = n.Logs(logLines)
 	}
 	if r.routed != nil {
-		for _, router := range append(slices.Clone(r.routed.Racks), r.routed.Core, r.routed.Hostile) {
+		for _, router := range r.routed.All() {
 			out[router.Name] = router.Log()
 		}
 	}

@@ -62,13 +62,16 @@ func addRealAPI(c *cobra.Command, real *bool, p *lab.Programs) {
 }
 
 // findPrograms finds the programs of a lab.
-func findPrograms(named lab.Programs, realAPI bool) (lab.Programs, error) {
+func findPrograms(named lab.Programs, realAPI, routed bool) (lab.Programs, error) {
 	p, err := lab.FindPrograms(named, realAPI)
 	if err == nil {
 		err = p.Check()
 	}
 	if err == nil {
 		err = needCoreDNS(p)
+	}
+	if err == nil && routed && p.Speaker == "" {
+		err = errors.New("vipgen-bgp is neither next to vipgen nor in PATH, and nodes announce VIPs with it: build it with 'make build' in a checkout of vipgen")
 	}
 	return p, err
 }
@@ -168,14 +171,14 @@ func routed(profiles []bench.Profile) bool {
 
 // benchConfig returns the configuration of all benchmarks. remove removes the directory with the
 // clusters' files.
-func (a *app) benchConfig(args []string, f *benchFlags) (cfg bench.Config, remove func(), err error) {
+func (a *app) benchConfig(args []string, f *benchFlags, profiles ...bench.Profile) (cfg bench.Config, remove func(), err error) {
 	if err := asRoot(); err != nil {
 		return cfg, nil, err
 	}
 	if cfg.Cluster, err = a.demoOr(args, &f.input); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Programs, err = findPrograms(f.programs, f.realAPI); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, f.realAPI, routed(profiles)); err != nil {
 		return cfg, nil, err
 	}
 	if cfg.Racks, err = lab.Racks(); err != nil {
@@ -212,7 +215,7 @@ func (a *app) bench(c *cobra.Command, args []string, f *benchFlags) error {
 	if f.clients < 0 || f.clients > maxClients {
 		return command.Usagef(c, "--clients %d: expected 0 to %d", f.clients, maxClients)
 	}
-	cfg, remove, err := a.benchConfig(args, f)
+	cfg, remove, err := a.benchConfig(args, f, profiles...)
 	if err != nil {
 		return err
 	}

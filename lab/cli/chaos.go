@@ -86,7 +86,7 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the faults follow from (default: random, and printed)")
 	flags.DurationVar(&f.duration, "duration", 5*time.Minute, "`duration` of the faults")
 	flags.StringVar(&f.profile, "profile", "", "timing `profile`: fast, virtual or classic (default: the cluster's)")
-	flags.StringVar(&f.announce, "announce", string(v1alpha1.AnnounceVRRP), "`mode` of the built-in cluster: its VIPs are announced by vrrp or bgp")
+	addAnnounce(c, &f.announce, string(v1alpha1.AnnounceVRRP), "`mode` of the built-in cluster: its VIPs are announced by vrrp or bgp")
 	flags.StringSliceVar(&f.faults, "faults", nil, "inject only faults of these kinds: `list` of "+strings.Join(kinds, ", ")+" (default: all)")
 	flags.IntVar(&f.atOnce, "max-at-once", chaos.DefaultAtOnce, "`number` of faults at a time, at most")
 	flags.IntVar(&f.round, "from-round", 0, "`number` of the first round")
@@ -97,13 +97,12 @@ the nodes' logs are. Exit code 1: an invariant was violated.`,
 	f.output.Add(c, "text", "json")
 	_ = c.MarkFlagDirname("logs")
 	command.Complete(c, "faults", kinds...)
-	command.Complete(c, "announce", string(v1alpha1.AnnounceVRRP), string(v1alpha1.AnnounceBGP))
 	command.Complete(c, "profile", string(v1alpha1.ProfileFast), string(v1alpha1.ProfileVirtual), string(v1alpha1.ProfileClassic))
 	return c
 }
 
 func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
-	cluster, err := a.chaosCluster(c, args, f)
+	cluster, err := a.clusterOf(c, f.announce, args, &f.input, "profile")
 	if err != nil {
 		return err
 	}
@@ -131,32 +130,10 @@ func (a *app) chaos(c *cobra.Command, args []string, f *chaosFlags) error {
 	if err := asRoot(); err != nil {
 		return err
 	}
-	if cfg.Programs, err = findPrograms(f.programs, false); err != nil {
+	if cfg.Programs, err = findPrograms(f.programs, false, cluster.Config.Spec.Routed()); err != nil {
 		return err
 	}
 	return a.runChaos(cfg, p, f)
-}
-
-// chaosCluster returns the cluster to break.
-func (a *app) chaosCluster(c *cobra.Command, args []string, f *chaosFlags) (*render.Cluster, error) {
-	switch v1alpha1.Announce(f.announce) {
-	case v1alpha1.AnnounceVRRP:
-		return a.demoOr(args, &f.input)
-	case v1alpha1.AnnounceBGP:
-		if len(args) > 0 || f.profile != "" {
-			return nil, command.Usagef(c, "--announce bgp has a built-in cluster, without an install-config and --profile")
-		}
-		return lab.Racks()
-	}
-	return nil, command.Usagef(c, "--announce %s: expected vrrp or bgp", f.announce)
-}
-
-// demoOr returns the cluster of the named install-config, or a small built-in one.
-func (a *app) demoOr(args []string, f *inputflags.Flags) (*render.Cluster, error) {
-	if len(args) == 0 {
-		return lab.Demo()
-	}
-	return f.Warned(&a.Reader, &a.Console, args[0])
 }
 
 // withProfile returns the cluster with the VRRP settings of a profile, in effect from the first

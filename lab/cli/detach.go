@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vipgen/vipgen/api/v1alpha1"
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/lab/control"
 )
@@ -51,16 +52,16 @@ func leave(ready *os.File, log string) error {
 }
 
 // detach runs the command line in the background and returns when its lab is up.
-func (a *app) detach(installConfig string, f *labFlags) error {
+func (a *app) detach(installConfig string, up upFlags) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	up, theirs, err := os.Pipe()
+	ready, theirs, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer up.Close()
+	defer ready.Close()
 	errOut, theirErr, err := os.Pipe()
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 		}
 	}()
 	io.Copy(a.Err, errOut) // until the lab is up or has ended
-	if said, _ := io.ReadAll(up); len(said) == 0 {
+	if said, _ := io.ReadAll(ready); len(said) == 0 {
 		err := cmd.Wait()
 		var ended *exec.ExitError
 		if errors.As(err, &ended) && ended.ExitCode() > 0 {
@@ -96,12 +97,33 @@ func (a *app) detach(installConfig string, f *labFlags) error {
 		}
 		return errors.Join(errors.New("the lab ended before it was up"), err)
 	}
-	_, err = fmt.Fprintf(a.Out, `the lab runs in the background:
-  vipgen lab status%[1]s      print VIPs and nodes
+	_, err = fmt.Fprint(a.Out, "the lab runs in the background:\n", hints(up.announce == string(v1alpha1.AnnounceBGP), up.where()))
+	return err
+}
+
+// hints returns commands for a lab: those of racks as they can be run.
+func hints(routed bool, where string) string {
+	if !routed {
+		return fmt.Sprintf(`  vipgen lab status%[1]s      print VIPs and nodes
   vipgen lab kill NODE%[1]s   power off a node; 'vipgen lab heal%[1]s' powers it on
   vipgen lab down%[1]s        remove the lab
-`, f.where())
-	return err
+`, where)
+	}
+	return fmt.Sprintf(`  # which nodes routers send to; namespaces of client and routers
+  vipgen lab status%[1]s
+  # what routers know: core and rack-a have FRR, rack-b has BIRD
+  vipgen lab exec%[1]s core -- vtysh -c 'show bgp ipv4'
+  vipgen lab exec%[1]s rack-a -- vtysh -c 'show bgp summary'
+  vipgen lab exec%[1]s rack-b -- birdc show route
+  # what a node announces
+  vipgen lab exec%[1]s master-0 -- vipgen-agent status
+  # power off a node: the API VIP still answers; then power it on
+  vipgen lab kill%[1]s master-0
+  vipgen lab exec%[1]s client -- curl -sk https://198.51.100.5:6443/readyz
+  vipgen lab heal%[1]s
+  # remove the lab
+  vipgen lab down%[1]s
+`, where)
 }
 
 // where returns the flags with which other commands find the lab.

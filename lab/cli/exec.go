@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,14 +25,15 @@ func (a *app) execCommand(f *labFlags) *cobra.Command {
 		Long: `Run a program of this machine in a node's namespaces: it sees the node's network and
 processes. The file system is this machine's; the working directory is the node's /,
 so that 'cat etc/keepalived/keepalived.conf' prints the node's file. 'vipgen-agent' is
-the lab's, and reads the node's files. The machines 'client' and 'site' have only a
-network.
+the lab's, and reads the node's files. Other machines, client, site and routers, have
+only a network; a router's vtysh or birdc reaches its own daemons.
 
 The exit code is that of the command.`,
 		Example: `  sudo vipgen lab exec master-0 -- ip -brief address
   sudo vipgen lab exec master-0 -- cat etc/keepalived/keepalived.conf
   sudo vipgen lab exec master-0 -- vipgen-agent status
   sudo vipgen lab exec client -- curl -k https://192.0.2.5:6443/readyz
+  sudo vipgen lab exec rack-a -- vtysh -c 'show bgp ipv4'
   sudo vipgen lab exec master-0 -- bash`,
 		ValidArgsFunction: f.complete(func(s *control.Status, args []string) []string {
 			if len(args) > 0 {
@@ -62,6 +64,9 @@ The exit code is that of the command.`,
 func inside(s *control.Status, name string, line []string) (args, env []string, err error) {
 	for _, m := range s.Others {
 		if m.Name == name {
+			if len(m.Shell) > 0 && line[0] == m.Shell[0] {
+				line = append(slices.Clone(m.Shell), line[1:]...)
+			}
 			return append([]string{"--net=/run/netns/" + m.Namespace, "--"}, line...), nil, nil
 		}
 	}

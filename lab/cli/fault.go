@@ -48,8 +48,8 @@ func (a *app) partitionCommand(f *labFlags) *cobra.Command {
 		Use:   "partition NODE[,NODE...]",
 		Short: "Partition the lab's network",
 		Long: `Partition the network: the named nodes on one side, all others on the other. The
-machines 'client' and 'site' (etcd of the API servers, name server) are on the other
-side unless they are named. A second side can be named for clarity, after a bar in
+machines 'client' and 'site' (etcd of the API servers, name server) and routers are on
+the other side unless they are named. A second side can be named for clarity, after a bar in
 quotes; all that neither names is on the second side.
 
 A new partition replaces the one before; 'vipgen lab heal' undoes it.`,

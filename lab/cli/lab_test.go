@@ -49,7 +49,7 @@ func newLabRunner(t *testing.T) *labRunner {
 	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(bin) })
 	testkit.Must(t, os.Chmod(bin, 0o755))
-	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-lab": testkit.Lab(t), "vipgen-agent": testkit.Agent(t)} {
+	for name, program := range map[string]string{"vipgen": testkit.Vipgen(t), "vipgen-lab": testkit.Lab(t), "vipgen-agent": testkit.Agent(t), "vipgen-bgp": testkit.Speaker(t)} {
 		data, err := os.ReadFile(program)
 		if err == nil {
 			err = process.WriteProgram(filepath.Join(bin, name), data)
@@ -179,7 +179,7 @@ func (r *labRunner) gone(left remains) {
 		if regexp.MustCompile(`/` + regexp.QuoteMeta(name) + `\b`).Match(mounts) {
 			r.t.Errorf("%s is still mounted", name)
 		}
-		for _, pattern := range []string{"/run/netns/", "/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		for _, pattern := range []string{"/run/netns/", "/sys/fs/cgroup/", "/sys/fs/cgroup/*/", "/run/"} {
 			if found, _ := filepath.Glob(pattern + name); len(found) > 0 {
 				r.t.Errorf("left behind: %q", found)
 			}
@@ -341,6 +341,45 @@ func testLabServices(t *testing.T, r *labRunner) {
 	}
 }
 
+// TestLabRouted runs the commands that lab up prints for a lab with VIPs by BGP, as they are printed.
+func TestLabRouted(t *testing.T) {
+	testkit.Live(t)
+	for _, program := range []string{"/usr/lib/frr/bgpd", "/usr/sbin/bird"} {
+		if _, err := os.Stat(program); err != nil {
+			testkit.CannotRun(t, "it takes Debian's packages frr and bird2")
+		}
+	}
+	t.Parallel()
+	r := newLabRunner(t)
+	wants := []string{"ROUTED TO", "198.51.100.5/32", "64512", "198.51.100.6/32", "announces to routers", "master-0 is off", "ok", "all faults are undone", "removed the lab demo\n"}
+	printed := r.must("up", "--announce", "bgp", "--detach", "--coredns", r.coredns)
+	routedTo := func(nodes ...string) func(*control.Status) bool {
+		return func(s *control.Status) bool { return slices.Equal(s.VIPs[0].Holders, nodes) }
+	}
+	left := r.remainsOf(r.await("routes to all of the control plane", routedTo("master-0", "master-1", "master-2")))
+	for line := range strings.Lines(printed) {
+		args, ours := strings.CutPrefix(strings.TrimSpace(line), "vipgen ")
+		if !ours {
+			continue
+		}
+		if len(wants) == 0 {
+			t.Fatalf("lab up printed\n%s", printed)
+		}
+		out, code := r.output(exec.CommandContext(r.ctx, "sh", "-c", r.program+" "+args))
+		if code != command.OK || !strings.Contains(out, wants[0]) {
+			t.Errorf("vipgen %s: exit code %d, want %q\n%s", args, code, wants[0], out)
+		}
+		switch wants = wants[1:]; strings.Fields(args)[1] {
+		case "kill":
+			r.await("the routes without master-0", routedTo("master-1", "master-2"))
+		case "heal":
+			r.await("all routes again", routedTo("master-0", "master-1", "master-2"))
+		}
+	}
+	testkit.Empty(t, wants)
+	r.gone(left)
+}
+
 // TestLabCrash kills the process that runs a lab.
 func TestLabCrash(t *testing.T) {
 	testkit.Live(t)
@@ -392,6 +431,10 @@ func TestLabBadArguments(t *testing.T) {
 	}{
 		{[]string{"up", "a", "b"}, command.Input, `unexpected argument "b"`},
 		{[]string{"up", "no-such.yaml"}, command.Failed, "no such file"},
+		{[]string{"up", "routed/install-config.yaml"}, command.Input, `routed/vipgen.yaml:4:13: error: spec.announce: found bgp, expected vrrp: the lab of an install-config has no routers (`},
+		{[]string{"up", "--announce", "bgp", "install-config.yaml"}, command.Input, "--announce bgp has a built-in cluster, without an install-config"},
+		{[]string{"up", "--announce", "bgp", "--bootstrap"}, command.Input, "--announce bgp has a built-in cluster, without --bootstrap"},
+		{[]string{"up", "--announce", "ospf"}, command.Input, "--announce ospf: expected vrrp or bgp"},
 		{[]string{"up", "--nodes", "nope=1"}, command.Input, `no pool "nope"`},
 		{[]string{"up", "--nodes", "worker=1000"}, command.Input, "0 to 32 nodes"},
 		{[]string{"up", "--name", "Upper"}, command.Input, "expected the name of a lab"},
@@ -413,6 +456,8 @@ func TestLabBadArguments(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	testkit.WriteFile(t, "install-config.yaml", []byte(labInstallConfig))
+	testkit.WriteFile(t, "routed/install-config.yaml", []byte(strings.NewReplacer("192.0.2.5", "198.51.100.5", "192.0.2.6", "198.51.100.6").Replace(labInstallConfig)))
+	testkit.WriteFile(t, "routed/vipgen.yaml", []byte("apiVersion: vipgen.io/v1alpha1\nkind: VIPConfig\nspec:\n  announce: bgp\n  bgp: {localASN: 64512, peers: [{address: 192.0.2.1, asn: 64601}]}\n"))
 	for _, tt := range tests {
 		args := append([]string{tt.args[0], "--dir", "labs"}, tt.args[1:]...)
 		code, stdout, stderr := run(args...)

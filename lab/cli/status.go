@@ -24,6 +24,8 @@ func (a *app) statusCommand(f *labFlags) *cobra.Command {
 		Short: "Print which nodes of the lab hold the VIPs, and what is broken",
 		Long: `Print which node holds each VIP, since when, and the last failover; and of each node
 its power and link, its priorities, the backends of its HAProxy, and stopped services.
+With VIPs by BGP, print which nodes the routers of the racks send packets to, and the
+machines that are no nodes.
 
 With --watch again every second, until Ctrl-C: at a terminal on one screen, else one
 after the other, with an empty line between.`,

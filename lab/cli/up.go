@@ -24,6 +24,7 @@ import (
 type upFlags struct {
 	*labFlags
 	input    inputflags.Flags
+	announce string
 	plan     lab.PlanOptions
 	programs lab.Programs
 	realAPI  bool
@@ -39,13 +40,21 @@ func (a *app) upCommand(f *labFlags) *cobra.Command {
 table of VIPs and nodes, else with a line for each event. Ctrl-C removes the lab; with
 --detach it runs in the background until 'vipgen lab down'.
 
+With --announce the cluster is a built-in one. Its VIPs are announced by VRRP, or by
+BGP: nodes in two racks, whose routers have FRR and BIRD (Debian's frr and bird2), and
+a client behind these.
+
 API servers are stand-ins with TLS, or with --real-apiserver etcd and kube-apiserver;
 routers, machine config servers and the site's name server are always stand-ins.
 vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in the
 .cache/bin of a checkout, and in PATH.`,
 		Example: `  sudo vipgen lab up install-config.yaml
   sudo vipgen lab up install-config.yaml --nodes master=3,worker=1 --bootstrap
-  sudo vipgen lab up install-config.yaml --detach`,
+  sudo vipgen lab up install-config.yaml --detach
+
+  # VIPs by BGP, and what a router knows of them
+  sudo vipgen lab up --announce bgp --detach
+  sudo vipgen lab exec rack-a -- vtysh -c 'show bgp ipv4'`,
 	}
 	inputflags.OnCluster(c, func(c *cobra.Command, installConfig string) error {
 		return a.up(c, installConfig, up)
@@ -53,6 +62,7 @@ vipgen-agent, coredns, etcd and kube-apiserver are searched next to vipgen, in t
 	up.input.Add(c)
 	flags := c.Flags()
 	flags.StringToIntVar(&up.plan.Counts, "nodes", nil, fmt.Sprintf("`counts` of nodes by pool, such as master=3,worker=1 (default: those of the install-config, at most %d workers for each ingress controller)", lab.MaxWorkers))
+	addAnnounce(c, &up.announce, "", "build a built-in cluster, whose VIPs are announced by this `mode`: vrrp or bgp")
 	flags.BoolVar(&up.plan.Bootstrap, "bootstrap", false, "add a bootstrap host")
 	addRealAPI(c, &up.realAPI, &up.programs)
 	flags.BoolVar(&up.detach, "detach", false, "run in the background; return when the lab is up")
@@ -66,7 +76,7 @@ func (a *app) up(c *cobra.Command, installConfig string, up upFlags) error {
 	}
 	ready := readiness()
 	if up.detach && ready == nil {
-		return a.detach(installConfig, up.labFlags)
+		return a.detach(installConfig, up)
 	}
 	o, err := a.options(c, installConfig, up)
 	if err != nil {
@@ -105,7 +115,7 @@ func interrupted(ctx context.Context, place control.Place, err error) error {
 
 // options returns the options of a lab, with its cluster and programs.
 func (a *app) options(c *cobra.Command, installConfig string, up upFlags) (o control.Options, err error) {
-	cluster, err := up.input.Warned(&a.Reader, &a.Console, installConfig)
+	cluster, err := a.upCluster(c, installConfig, &up)
 	if err != nil {
 		return o, err
 	}
@@ -117,15 +127,23 @@ func (a *app) options(c *cobra.Command, installConfig string, up upFlags) (o con
 	if err != nil {
 		return o, command.Usage(c, err)
 	}
-	plan, err := lab.NewPlan(cluster, up.plan)
+	plan, err := lab.PlanFor(cluster, up.plan)
 	if err != nil {
 		return o, command.Usage(c, err)
 	}
-	programs, err := findPrograms(up.programs, up.realAPI)
+	programs, err := findPrograms(up.programs, up.realAPI, cluster.Config.Spec.Routed())
 	if err != nil {
 		return o, err
 	}
 	return control.Options{Place: place, Config: lab.Config{Cluster: cluster, Plan: plan, Programs: programs, RealAPI: up.realAPI}}, nil
+}
+
+// upCluster returns the cluster of the install-config, or a built-in one.
+func (a *app) upCluster(c *cobra.Command, installConfig string, up *upFlags) (*render.Cluster, error) {
+	if up.announce == "" {
+		return a.elected(installConfig, &up.input)
+	}
+	return a.clusterOf(c, up.announce, c.Flags().Args(), &up.input, "bootstrap")
 }
 
 func clusterName(c *render.Cluster) string { return c.Config.Metadata.Name }
@@ -135,6 +153,7 @@ const holdersFor = 30 * time.Second
 
 // showLab shows the lab until ctx ends. If ready is not nil, it reports there that the lab is up.
 func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, where string, events <-chan control.Event, ready *os.File) error {
+	routed := o.Config.Cluster.Config.Spec.Routed()
 	o.Progress("virtual IPs")
 	waiting, cancel := context.WithTimeout(ctx, holdersFor)
 	without := l.AwaitHolders(waiting)
@@ -143,7 +162,11 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 		return nil
 	}
 	if len(without) > 0 {
-		fmt.Fprintf(a.Err, "%s no node holds %s yet\n", command.Colours(a.Err).Paint(command.Yellow, "warning:"), strings.Join(without, ", "))
+		what := "no node holds"
+		if routed {
+			what = "not all nodes announce"
+		}
+		fmt.Fprintf(a.Err, "%s %s %s yet\n", command.Colours(a.Err).Paint(command.Yellow, "warning:"), what, strings.Join(without, ", "))
 	}
 	o.Progress("up")
 	switch {
@@ -156,6 +179,7 @@ func (a *app) showLab(ctx context.Context, l *control.Lab, o control.Options, wh
 	case redrawn(a.Out):
 		return liveTable(ctx, a.Out.(*os.File), l, where, events)
 	default:
+		fmt.Fprint(a.Err, hints(routed, where))
 		return printEvents(ctx, a.Out, events)
 	}
 }

@@ -60,8 +60,11 @@ func leftOut(s *control.Status) (lines []string) {
 	return lines
 }
 
-// legend returns the explanation of the points of priorities.
+// legend returns the explanation of the points of priorities, or with routers the machines besides nodes.
 func (v labView) legend(s *control.Status) []string {
+	if s.Routed() {
+		return append([]string{""}, v.table(v.machines(s))...)
+	}
 	var rows [][]cell
 	for _, t := range terms(s) {
 		rows = append(rows, []cell{{t.points, command.Dim}, {t.meaning, command.Dim}, {strings.Join(t.groups, ", "), command.Dim}})
@@ -73,23 +76,44 @@ func (v labView) legend(s *control.Status) []string {
 }
 
 func (v labView) vips(s *control.Status) [][]cell {
-	rows := [][]cell{header("VIP", "GROUP", "HOLDER", "SINCE", "LAST FAILOVER")}
+	head := header("VIP", "GROUP", "HOLDER", "SINCE", "LAST FAILOVER")
+	if s.Routed() {
+		head = header("VIP", "GROUP", "ROUTED TO", "SINCE")
+	}
+	rows := [][]cell{head}
 	for _, vip := range s.VIPs {
 		holder := cell{vip.Holder(), command.Bold}
-		if len(vip.Holders) != 1 {
+		if len(vip.Holders) == 0 || len(vip.Holders) > 1 && !vip.Routed {
 			holder.style = command.Red
 		}
 		last := cell{"-", command.Dim}
 		if f := vip.Failover; f != nil {
 			last = cell{fmt.Sprintf("%s, %s ago", f, age(v.now.Sub(f.At))), command.Plain}
 		}
-		rows = append(rows, []cell{{vip.Address.String(), command.Plain}, {vip.Group, command.Plain}, holder, {age(v.now.Sub(vip.Since)), command.Plain}, last})
+		row := []cell{{vip.Address.String(), command.Plain}, {vip.Group, command.Plain}, holder, {age(v.now.Sub(vip.Since)), command.Plain}, last}
+		rows = append(rows, row[:len(head)])
+	}
+	return rows
+}
+
+// machines returns the machines that are no nodes, with the shells of routers.
+func (v labView) machines(s *control.Status) [][]cell {
+	rows := [][]cell{header("MACHINE", "ADDRESS", "NAMESPACE", "SHELL")}
+	for _, m := range s.Others {
+		shell := "-"
+		if len(m.Shell) > 0 {
+			shell = m.Shell[0]
+		}
+		rows = append(rows, []cell{{m.Name, command.Plain}, {m.Addresses[0].String(), command.Plain}, {m.Namespace, command.Dim}, {shell, command.Plain}})
 	}
 	return rows
 }
 
 func (v labView) nodes(s *control.Status) [][]cell {
 	groups := groupNames(s)
+	if s.Routed() {
+		groups = nil // there are no priorities
+	}
 	head := []string{"NODE", "ROLE", "STATE", "HOLDS"}
 	for _, g := range groups {
 		head = append(head, strings.ToUpper(g))

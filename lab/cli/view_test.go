@@ -46,6 +46,30 @@ func TestLabView(t *testing.T) {
 	testkit.Equal(t, string(testkit.ReadFile(t, "testdata/view.txt")), strings.Join(append(v.lines(s), v.legend(s)...), "\n")+"\n")
 }
 
+// With routers there are several nodes for a VIP, no priorities, and more machines.
+func TestLabViewRouted(t *testing.T) {
+	now := time.Now()
+	node := control.Node{Machine: control.Machine{Name: "master-0"}, Role: "master", Power: true, Link: true}
+	s := &control.Status{
+		Name: "demo", Domain: "demo.example.com", Dir: "/labs/demo", Since: now, Nodes: []control.Node{node},
+		VIPs: []control.VIP{{Address: netip.MustParseAddr("198.51.100.5"), Group: "api", Routed: true, Holders: []string{"master-0", "master-2"}, Since: now}},
+		Others: []control.Machine{{Name: "client", Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")}, Namespace: "vg1-1-n-client"},
+			{Name: "rack-a", Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}, Namespace: "vg1-1-n-rack-a", Shell: []string{"vtysh", "--vty_socket", "/run/x"}}},
+	}
+	v := labView{now: now}
+	testkit.Equal(t, `lab demo  demo.example.com  up 0s  /labs/demo
+
+VIP           GROUP  ROUTED TO           SINCE
+198.51.100.5  api    master-0, master-2  0s
+
+NODE      ROLE    STATE  HOLDS  BACKENDS  RESTARTS  STOPPED
+master-0  master  on     api    -         0         -
+
+MACHINE  ADDRESS       NAMESPACE       SHELL
+client   203.0.113.10  vg1-1-n-client  -
+rack-a   192.0.2.1     vg1-1-n-rack-a  vtysh`, strings.Join(append(v.lines(s), v.legend(s)...), "\n"))
+}
+
 // Colours and a narrow terminal change no text except what is cut off.
 func TestLabViewAtTerminal(t *testing.T) {
 	now := time.Now()

@@ -34,6 +34,7 @@ type Lab struct {
 	plan    *lab.Plan
 	agent   string // file of vipgen-agent
 	cluster *lab.Cluster
+	routers *lab.Routers // nil unless they know the VIPs by BGP
 	began   time.Time
 	watch   *watch
 	log     *slog.Logger
@@ -92,7 +93,13 @@ func Start(ctx context.Context, o Options) (l *Lab, err error) {
 	if l.cluster, err = lab.New(ctx, cfg); err != nil {
 		return l, err
 	}
-	l.watch = newWatch(l.cluster, l.event)
+	if l.cluster.Spec().Routed() {
+		o.Progress("routers of the racks")
+		if l.routers, err = l.cluster.AddRouters(ctx); err != nil {
+			return l, err
+		}
+	}
+	l.watch = newWatch(l.cluster, l.routers, l.event)
 	return l, l.listen()
 }
 
@@ -120,12 +127,13 @@ func (l *Lab) Close() error {
 	return errors.Join(l.place.remove(), l.lock.Close())
 }
 
-// AwaitHolders waits until every VIP has a holder or ctx ends, and returns the VIPs without one.
+// AwaitHolders waits until every VIP has a holder, or routers send its packets to all nodes that serve it,
+// or ctx ends. It returns the other VIPs.
 func (l *Lab) AwaitHolders(ctx context.Context) (without []string) {
 	for {
 		without = nil
 		for _, v := range l.watch.vips() {
-			if len(v.Holders) == 0 {
+			if len(v.Holders) == 0 || v.Routed && len(v.Holders) < l.servers(v.Group) {
 				without = append(without, v.Address.String())
 			}
 		}
@@ -134,6 +142,16 @@ func (l *Lab) AwaitHolders(ctx context.Context) (without []string) {
 		}
 		pause(ctx, every)
 	}
+}
+
+// servers returns the number of nodes that serve the VIPs of a group when all are healthy.
+func (l *Lab) servers(group string) (n int) {
+	for _, g := range l.cluster.Spec().Groups {
+		if g.Name == group {
+			n += len(l.cluster.Serving(&g))
+		}
+	}
+	return n
 }
 
 // Event is a logged change in the lab.
@@ -152,9 +170,10 @@ func (l *Lab) event(format string, args ...any) {
 	}
 }
 
-// machines returns the names of all machines: nodes, client and site.
+// machines returns the names of all machines: nodes, client, site and routers.
 func (l *Lab) machines() []string {
-	return append(lists.Map(l.cluster.Nodes(), func(n *lab.Node) string { return n.Name }), l.cluster.Client.Name, l.cluster.Site.Name)
+	names := append(lists.Map(l.cluster.Nodes(), func(n *lab.Node) string { return n.Name }), l.cluster.Client.Name, l.cluster.Site.Name)
+	return append(names, lists.Map(l.routers.All(), func(r *lab.Router) string { return r.Name })...)
 }
 
 // node returns the node with a name.
@@ -167,5 +186,5 @@ func (l *Lab) node(name string) (*lab.Node, error) {
 	if slices.Contains(names, name) {
 		return nil, Mistake("%s is not a node of the cluster: it has power and link as long as the lab exists", name)
 	}
-	return nil, Mistake("there is no node %q; there is %s", name, strings.Join(names[:len(names)-2], ", "))
+	return nil, Mistake("there is no node %q; there is %s", name, strings.Join(names[:len(l.cluster.Nodes())], ", "))
 }

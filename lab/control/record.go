@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vipgen/vipgen/internal/testbed/netns"
+	"github.com/vipgen/vipgen/lab"
 	"github.com/vipgen/vipgen/lab/testbed/host"
 )
 
@@ -25,7 +26,7 @@ type record struct {
 	PID    int    `json:"pid"`
 	BootID string `json:"bootID"`
 	// Namespaces are the network namespaces that it created or was about to create. Each may have
-	// control groups of the same name.
+	// control groups of the same name, and a directory (lab.RouterDir).
 	Namespaces []string `json:"namespaces"`
 }
 
@@ -92,7 +93,7 @@ func (r *record) clean() error {
 	}
 	var errs []error
 	for _, name := range names {
-		errs = append(errs, host.RemoveCgroups("/"+name))
+		errs = append(errs, host.RemoveCgroups("/"+name), os.RemoveAll(lab.RouterDir(name)))
 	}
 	return errors.Join(errs...)
 }

@@ -35,12 +35,17 @@ type Status struct {
 	Others []Machine `json:"others"`
 }
 
+// Routed reports whether routers know the VIPs.
+func (s *Status) Routed() bool { return len(s.VIPs) > 0 && s.VIPs[0].Routed }
+
 // Machine is a machine of the lab.
 type Machine struct {
 	Name      string       `json:"name"`
 	Addresses []netip.Addr `json:"addresses"`
 	// Namespace is its network namespace, as listed by ip netns.
 	Namespace string `json:"namespace"`
+	// Shell is the command that controls a router, without its arguments.
+	Shell []string `json:"shell,omitempty"`
 }
 
 // Node is a node of the cluster.
@@ -94,6 +99,9 @@ func (l *Lab) Status() (*Status, error) {
 		s.Nodes = append(s.Nodes, node)
 	}
 	s.Others = []Machine{machine(l.cluster.Client, l.plan.Client.Addresses), machine(l.cluster.Site, l.plan.Site.Addresses)}
+	for _, r := range l.routers.All() {
+		s.Others = append(s.Others, Machine{Name: r.Name, Addresses: []netip.Addr{r.Address}, Namespace: r.Namespace(), Shell: r.Shell()})
+	}
 	return s, errors.Join(errs...)
 }
 
@@ -179,11 +187,11 @@ func (l *Lab) priorities(instances []state.Instance) []Priority {
 
 // Holder returns the holder's name, for tables.
 func (v VIP) Holder() string {
-	switch len(v.Holders) {
-	case 0:
+	switch {
+	case len(v.Holders) == 0:
 		return "none"
-	case 1:
-		return v.Holders[0]
+	case v.Routed || len(v.Holders) == 1:
+		return strings.Join(v.Holders, ", ")
 	default:
 		return "SPLIT BRAIN: " + strings.Join(v.Holders, ", ")
 	}

@@ -22,9 +22,11 @@ const every = 50 * time.Millisecond
 type VIP struct {
 	Address netip.Addr `json:"address"`
 	Group   string     `json:"group"`
-	// Holders are the nodes that have it on an interface: one, unless something is wrong. Since is
-	// the time of their last change.
+	// Holders are the nodes that have it on an interface: one, unless something is wrong. If the VIP
+	// is Routed, they are the nodes that the routers of the racks send its packets to. Since is the
+	// time of their last change.
 	Holders []string  `json:"holders"`
+	Routed  bool      `json:"routed,omitempty"`
 	Since   time.Time `json:"since"`
 	// Failover is the last failover.
 	Failover *Failover `json:"lastFailover,omitempty"`
@@ -42,6 +44,7 @@ type Failover struct {
 // watch follows the holders of a cluster's VIPs.
 type watch struct {
 	nodes   []*lab.Node
+	routers *lab.Routers // nil unless they know the VIPs by BGP
 	log     func(format string, args ...any)
 	changed chan struct{} // an address of a node has changed
 	stop    chan struct{}
@@ -61,11 +64,11 @@ type watchedVIP struct {
 	since   time.Time // start of several
 }
 
-func newWatch(c *lab.Cluster, log func(string, ...any)) *watch {
-	w := &watch{nodes: c.Nodes(), log: log, changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
+func newWatch(c *lab.Cluster, routers *lab.Routers, log func(string, ...any)) *watch {
+	w := &watch{nodes: c.Nodes(), routers: routers, log: log, changed: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), off: map[string]bool{}}
 	for _, g := range c.Spec().Groups {
 		for _, vip := range g.VIPs {
-			w.states = append(w.states, &watchedVIP{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Since: time.Now()}})
+			w.states = append(w.states, &watchedVIP{VIP: VIP{Address: vip, Group: g.Name, Holders: []string{}, Routed: routers != nil, Since: time.Now()}})
 		}
 	}
 	for _, n := range w.nodes {
@@ -107,13 +110,7 @@ func (w *watch) run() {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		present := map[string][]netip.Addr{}
-		for _, n := range w.nodes {
-			if list, err := n.Present(); err == nil { // else its namespace is being removed
-				present[n.Name] = list
-			}
-		}
-		w.observe(present, time.Now())
+		w.observe(w.present(), time.Now())
 		select {
 		case <-w.stop:
 			return
@@ -121,6 +118,29 @@ func (w *watch) run() {
 		case <-tick.C:
 		}
 	}
+}
+
+// present returns the addresses on the nodes, or with routers the destinations that these send to them.
+// An error is that of a namespace that is being removed.
+func (w *watch) present() map[string][]netip.Addr {
+	out := map[string][]netip.Addr{}
+	if w.routers == nil {
+		for _, n := range w.nodes {
+			out[n.Name], _ = n.Present()
+		}
+		return out
+	}
+	for _, r := range w.routers.Racks {
+		routes, _ := r.Routes()
+		for _, n := range w.nodes {
+			for to, hops := range routes {
+				if slices.Contains(hops, n.Address()) {
+					out[n.Name] = append(out[n.Name], to)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // observe updates all VIPs with the addresses of the nodes.
@@ -138,8 +158,11 @@ func (w *watch) observe(present map[string][]netip.Addr, now time.Time) {
 	}
 }
 
-// power records that a node loses its power, or has it again.
+// power records that a node loses its power, or has it again. Routers notice it themselves.
 func (w *watch) power(node string, on bool) {
+	if w.routers != nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.off[node] = !on
@@ -153,7 +176,7 @@ func (w *watch) power(node string, on bool) {
 // observe updates the holders. Several count once they have held the VIP for every: during a
 // failover, the old and the new holder both have it for a moment.
 func (s *watchedVIP) observe(holders []string, now time.Time, log func(string, ...any)) {
-	if len(holders) < 2 {
+	if s.Routed || len(holders) < 2 {
 		s.several = nil
 	} else if !slices.Equal(holders, s.several) {
 		s.several, s.since = holders, now
@@ -167,11 +190,13 @@ func (s *watchedVIP) observe(holders []string, now time.Time, log func(string, .
 func (s *watchedVIP) set(holders []string, now time.Time, log func(string, ...any)) {
 	before := strings.Join(s.Holders, " and ")
 	s.Holders, s.Since = holders, now
-	switch len(holders) {
-	case 0:
+	switch {
+	case s.Routed:
+		log("%v: routers send to %s", s.Address, s.Holder())
+	case len(holders) == 0:
 		s.lost = now
 		log("%v: no node has it, %s had it before", s.Address, before)
-	case 1:
+	case len(holders) == 1:
 		s.settle(holders[0], now, log)
 	default:
 		s.lost = time.Time{}

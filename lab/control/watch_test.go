@@ -25,9 +25,10 @@ func TestHolders(t *testing.T) {
 		{"both for a moment", "a a+b b", []string{"a has it", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both", "a a+b a+b b", []string{"a has it", "SPLIT BRAIN, a and b", "b has it, taken over from a"}, &Failover{From: "a", To: "b"}},
 		{"both, and back", "a a+b a+b a", []string{"a has it", "SPLIT BRAIN, a and b", "a has it alone again"}, nil},
+		{"routed", "a a+b b -", []string{"routers send to a", "routers send to a, b", "routers send to b", "routers send to none"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := watchedVIP{VIP: VIP{Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
+			s := watchedVIP{VIP: VIP{Routed: tt.name == "routed", Address: netip.MustParseAddr("192.0.2.5"), Holders: []string{}}}
 			var events []string
 			log := func(format string, args ...any) {
 				events = append(events, strings.TrimPrefix(fmt.Sprintf(format, args...), "192.0.2.5: "))
