@@ -9,6 +9,15 @@ import (
 	"github.com/vipgen/vipgen/internal/testkit"
 )
 
+// TestBFDWord: BFD that does not run is down.
+func TestBFDWord(t *testing.T) {
+	for s, want := range map[api.BfdSessionState]string{
+		api.BfdSessionState_BFD_SESSION_STATE_UNSPECIFIED: "down", api.BfdSessionState_BFD_SESSION_STATE_INIT: "init", api.BfdSessionState_BFD_SESSION_STATE_UP: "up",
+	} {
+		testkit.Equal(testkit.In(t, s), want, bfdWord(s))
+	}
+}
+
 // TestEnding: messages are those of GoBGP.
 func TestEnding(t *testing.T) {
 	for _, tt := range []struct {

@@ -202,7 +202,7 @@ func (s *Speaker) Sessions() (out []state.BGPPeer) {
 		}
 		peer := state.BGPPeer{Address: address, Interface: s.peers[address].Interface, ASN: p.GetConf().GetPeerAsn(), State: word(p.GetState().GetSessionState().String())}
 		if s.peers[address].BFD.On() {
-			peer.BFD = word(p.GetState().GetBfdState().GetSessionState().String())
+			peer.BFD = bfdWord(p.GetState().GetBfdState().GetSessionState())
 		}
 		peer.Problem = s.problem(address, peer.BFD)
 		if !peer.Established() {
@@ -224,6 +224,14 @@ func (s *Speaker) Stop() {
 		_ = s.remove(&p)
 	}
 	s.server.Stop()
+}
+
+// bfdWord returns the state of BFD, which is down while it does not run: without a session.
+func bfdWord(s api.BfdSessionState) string {
+	if s == api.BfdSessionState_BFD_SESSION_STATE_UNSPECIFIED {
+		s = api.BfdSessionState_BFD_SESSION_STATE_DOWN
+	}
+	return word(s.String())
 }
 
 // word returns the last word of an enum's name.
