@@ -107,15 +107,20 @@ func response(answers, extra records) *dns.Msg {
 
 // flushing returns copies, with the cache-flush bit on records that only this host has.
 func flushing(rrs records) []dns.RR {
-	var out []dns.RR
-	for _, rr := range rrs {
-		rr = dns.Copy(rr)
-		if rr.Header().Rrtype != dns.TypePTR {
-			rr.Header().Class |= flush
+	return copies(rrs, func(h *dns.RR_Header) {
+		if h.Rrtype != dns.TypePTR {
+			h.Class |= flush
 		}
-		out = append(out, rr)
-	}
-	return out
+	})
+}
+
+// copies returns copies with changed headers.
+func copies(rrs records, change func(*dns.RR_Header)) []dns.RR {
+	return lists.Map(rrs, func(rr dns.RR) dns.RR {
+		rr = dns.Copy(rr)
+		change(rr.Header())
+		return rr
+	})
 }
 
 // goodbye returns the response that removes the records from caches (RFC 6762 section
@@ -133,15 +138,8 @@ func goodbye(rrs records) *dns.Msg {
 func legacy(query *dns.Msg, r reply) *dns.Msg {
 	msg := new(dns.Msg).SetReply(query)
 	msg.Authoritative = true
-	short := func(rrs records) (out []dns.RR) {
-		for _, rr := range rrs {
-			rr = dns.Copy(rr)
-			rr.Header().Ttl = min(rr.Header().Ttl, legacyTTL)
-			out = append(out, rr)
-		}
-		return out
-	}
-	msg.Answer, msg.Extra = short(r.answers), short(r.extra)
+	short := func(h *dns.RR_Header) { h.Ttl = min(h.Ttl, legacyTTL) }
+	msg.Answer, msg.Extra = copies(r.answers, short), copies(r.extra, short)
 	return msg
 }
 

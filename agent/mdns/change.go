@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/vipgen/vipgen/agent/state"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 func logChange(log *slog.Logger, before, now state.MDNS) {
@@ -34,7 +34,7 @@ func logChange(log *slog.Logger, before, now state.MDNS) {
 			hosts []string
 		}{{"found", found}, {"lost", lost}, {"moved", moved}} {
 			if len(x.hosts) > 0 {
-				args = append(args, x.what, summarize(x.hosts))
+				args = append(args, x.what, lists.Summarize(x.hosts, 5, ", "))
 			}
 		}
 		log.Info("hosts on the link changed", args...)
@@ -66,12 +66,3 @@ func compare(before, now []state.Host) (found, lost, moved []string) {
 }
 
 func text(h state.Host) string { return fmt.Sprint(h.Name, h.Addresses) }
-
-// summarize joins the first few entries for a log line.
-func summarize(list []string) string {
-	const enough = 5
-	if len(list) > enough {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:enough], ", "), len(list)-enough)
-	}
-	return strings.Join(list, ", ")
-}

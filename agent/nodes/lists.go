@@ -19,8 +19,8 @@ var controlPlane = []string{
 	v1alpha1.RoleLabel(v1alpha1.RoleMaster) + ",!" + v1alpha1.RoleLabel("control-plane"),
 }
 
-// lists holds Nodes, by one or more label selectors.
-type lists []nodeList
+// nodeLists holds Nodes, by one or more label selectors.
+type nodeLists []nodeList
 
 type nodeList struct {
 	selector string // of labels; empty for all Nodes
@@ -28,7 +28,7 @@ type nodeList struct {
 }
 
 // newLists returns lists of all Nodes, or of the control plane only.
-func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, changed func(now bool)) (out lists) {
+func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, changed func(now bool)) (out nodeLists) {
 	selectors := []string{""}
 	if controlPlaneAlone {
 		selectors = controlPlane
@@ -43,7 +43,7 @@ func newLists(controlPlaneAlone bool, concerns func(old, now *record) bool, chan
 
 // restore starts with the last known state. Each list gets all of it, so that no node is
 // missing before the last list has been read.
-func (l lists) restore(records []*record) {
+func (l nodeLists) restore(records []*record) {
 	for _, one := range l {
 		for _, r := range records {
 			one.items[r.Name] = r
@@ -51,7 +51,7 @@ func (l lists) restore(records []*record) {
 	}
 }
 
-func (l lists) run(ctx context.Context, w *Watcher) {
+func (l nodeLists) run(ctx context.Context, w *Watcher) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, one := range l {
@@ -64,7 +64,7 @@ func (l lists) run(ctx context.Context, w *Watcher) {
 }
 
 // get merges store.get of all lists; each Node is returned once.
-func (l lists) get() (items []*record, stale, synced bool) {
+func (l nodeLists) get() (items []*record, stale, synced bool) {
 	synced = true
 	for _, one := range l {
 		some, old, ok := one.get()

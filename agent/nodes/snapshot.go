@@ -1,13 +1,12 @@
 package nodes
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vipgen/vipgen/agent/nodelist"
 	"github.com/vipgen/vipgen/api/v1alpha1"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 // newSnapshot returns the snapshot for the node self. The records are sorted by name.
@@ -56,10 +55,4 @@ func diff(before, after []v1alpha1.Peer) (joined, left, moved, changed []string)
 }
 
 // summarize joins the first few names for a log line.
-func summarize(names []string) string {
-	const enough = 5
-	if len(names) > enough {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ","), len(names)-enough)
-	}
-	return strings.Join(names, ",")
-}
+func summarize(names []string) string { return lists.Summarize(names, 5, ",") }

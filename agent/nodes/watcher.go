@@ -25,7 +25,7 @@ type Watcher struct {
 	pace      pace
 	log       *slog.Logger
 	client    *client
-	nodes     lists
+	nodes     nodeLists
 	routers   *routers        // nil if not watched
 	bootstrap *bootstrapWatch // nil if not watched
 	feed      feed[nodelist.Snapshot]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vipgen/vipgen/cmd/command"
 	"github.com/vipgen/vipgen/ignition/diff"
+	"github.com/vipgen/vipgen/internal/lists"
 )
 
 func (r *diffReport) text(p *printer) {
@@ -18,12 +19,8 @@ func (r *diffReport) text(p *printer) {
 }
 
 func (g diffGroup) title() string {
-	const most = 5
-	if n := len(g.clusters); n > most {
-		return fmt.Sprintf("%d clusters: %s and %d more", n, strings.Join(g.clusters[:most], ", "), n-most)
-	}
-	if len(g.clusters) > 1 {
-		return fmt.Sprintf("%d clusters: %s", len(g.clusters), strings.Join(g.clusters, ", "))
+	if n := len(g.clusters); n > 1 {
+		return fmt.Sprintf("%d clusters: %s", n, lists.Summarize(g.clusters, 5, ", "))
 	}
 	return "cluster " + g.clusters[0]
 }

@@ -43,6 +43,14 @@ func Add[S ~[]T, T comparable](list S, more ...T) S {
 	return list
 }
 
+// Summarize joins the first texts with sep between, most at most, and counts the others.
+func Summarize(list []string, most int, sep string) string {
+	if n := len(list) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], sep), n)
+	}
+	return strings.Join(list, sep)
+}
+
 // Join joins elements with sep between.
 func Join[S ~[]T, T fmt.Stringer](list S, sep string) string {
 	return strings.Join(Map(list, T.String), sep)

@@ -239,13 +239,7 @@ func (c *Cluster) differ(code Code, what string, of func(*Node) string) {
 // leftOutOfSwitch is the annotation of a node that a mode file leaves out.
 const leftOutOfSwitch = "nothing"
 
-func firstNames(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func firstNames(names []string) string { return lists.Summarize(names, 5, ", ") }
 
 func firstLine(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
