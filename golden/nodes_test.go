@@ -113,8 +113,8 @@ func checkVerbatim(t *testing.T, r result) {
 
 // proved holds the cases whose proofs and explanations are kept, in verified/: with and without
 // OpenShift's own keepalived at the start, with two families on one port, with more API VIPs,
-// and with several ingress controllers. `make test` proves these alone.
-var proved = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "ingress-controllers": true}
+// with several ingress controllers, and by BGP. `make test` proves these alone.
+var proved = map[string]bool{"baremetal-usermanaged": true, "openstack-dual-stack": true, "additional-api-vips": true, "bgp-racks": true, "ingress-controllers": true}
 
 // TestVerify proves for every case that the VIPs are on the right nodes.
 func TestVerify(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,8 @@ func explainText(out *printer, c *render.Cluster, r *explain.Report, all bool) {
 	if len(r.OwnRequests) > 0 {
 		fmt.Fprintln(out)
 	}
-	ownRequestsText(out, r.OwnRequests)
+	elected := slices.ContainsFunc(r.Groups, func(g explain.Group) bool { return g.Announce == "" })
+	ownRequestsText(out, r.OwnRequests, elected)
 	certificateText(out, r.NamedCertificates)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,34 +123,43 @@ func proofText(out *printer, r proven) {
 		}
 		fmt.Fprintln(out)
 	}
-	ownRequestsText(out, r.OwnRequests)
+	elected := slices.ContainsFunc(r.Proofs, func(p verify.Proof) bool { return p.VRRP != (v1alpha1.VRRPSettings{}) })
+	ownRequestsText(out, r.OwnRequests, elected)
 	if len(r.OwnRequests) > 0 {
 		fmt.Fprintln(out)
 	}
-	if r.Holds {
+	switch {
+	case r.Holds && !elected:
+		fmt.Fprintln(out, "No counterexample.")
+	case r.Holds:
 		fmt.Fprintln(out, "No counterexample. There is no failback between equal priorities. A VIP without a holder goes")
 		fmt.Fprintln(out, "to the first node that claims it, of two at once to the one with the higher address.")
 	}
 }
 
-// ownRequestsText prints both paths to the API, and which programs take which.
-func ownRequestsText(out *printer, list []verify.OwnRequests) {
+// ownRequestsText prints both paths to the API, and which programs take which. VIPs that are not elected
+// have several holders.
+func ownRequestsText(out *printer, list []verify.OwnRequests, elected bool) {
 	if len(list) == 0 {
 		return
+	}
+	holder, of := "by the holder", " of the VIP"
+	if !elected {
+		holder, of = "by a node that announces the VIP", ""
 	}
 	fmt.Fprintln(out, "Requests to the API VIPs from")
 	w := command.Table(out)
 	for _, o := range list {
-		way := "by the holder of the VIP"
+		way := holder + of
 		switch {
 		case o.Problem != "":
 			way = "DEPEND ON THE VIP: " + o.Problem
 		case o.Local:
-			way = "by the node's own HAProxy, wherever the VIP is; by the holder while that has no server"
+			way = "by the node's own HAProxy, wherever the VIP is; " + holder + " while that has no server"
 		}
 		fmt.Fprintf(w, "  programs on nodes of %s\t%s\n", o.Role, way)
 	}
-	fmt.Fprintln(w, "  all other clients\tby the holder of the VIP")
+	fmt.Fprintf(w, "  all other clients\t%s\n", holder+of)
 	w.Flush()
 }
 
