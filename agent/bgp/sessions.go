@@ -196,10 +196,9 @@ func sessionsWith(open []netdump.Connection, router func(netip.Addr) bool) []net
 	})
 }
 
-// laterSpeaker returns an error if another speaker has taken the session with a router, of which that is
-// the problem then. The
-// connections of the node are read only while a router has no session with this job: its own ones
-// with that router do not last until the next turn.
+// laterSpeaker returns an error if another speaker has taken the session with a router, which has that as
+// its problem then. The connections of the node are read only while a router has no session with this
+// job: its own ones with that router do not last until the next turn.
 func (j *Job) laterSpeaker(peers []state.BGPPeer, connections func() ([]netdump.Connection, error)) (failed error) {
 	var without []netip.Addr
 	for i := range peers {

@@ -42,19 +42,20 @@ func (s *Speaker) peerChanged(e *apiutil.WatchEventMessage_PeerEvent, _ time.Tim
 	}
 	now := &e.Peer.State
 	router, established := now.NeighborAddress, now.SessionState == bgp.BGP_FSM_ESTABLISHED
-	lost := s.changed(router, now) && now.AdminState == api.PeerState_ADMIN_STATE_UP
+	if s.changed(router, now) && now.AdminState == api.PeerState_ADMIN_STATE_UP {
+		s.hold(router)
+		if err := s.reopen(router); err != nil {
+			s.options.Log.Error("cannot open a session again", "peer", router, "error", err)
+		}
+		return
+	}
 	if err := s.setBFD(router, established); err != nil {
 		s.options.Log.Error("cannot change BFD of a session", "peer", router, "error", err)
 	}
 	if established {
 		s.begin(router)
-		return
-	}
-	s.hold(router)
-	if lost {
-		if err := s.reopen(router); err != nil {
-			s.options.Log.Error("cannot open a session again", "peer", router, "error", err)
-		}
+	} else {
+		s.hold(router)
 	}
 }
 
@@ -85,7 +86,7 @@ func (s *Speaker) reopen(router netip.Addr) error {
 	if !known {
 		return nil
 	}
-	return errors.Join(s.delete(&p), s.server.AddPeer(context.Background(), &api.AddPeerRequest{Peer: peer(&p, false)}))
+	return errors.Join(s.delete(&p), s.addPeer(&p))
 }
 
 // setBFD starts or ends BFD of a session that has it.

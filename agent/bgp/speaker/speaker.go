@@ -126,6 +126,11 @@ func (s *Speaker) add(address netip.Addr, p *vip.Peer) error {
 	defer s.changing.Unlock()
 	s.set(address, p)
 	s.hold(address)
+	return s.addPeer(p)
+}
+
+// addPeer begins a session without BFD. The caller holds changing.
+func (s *Speaker) addPeer(p *vip.Peer) error {
 	return s.server.AddPeer(context.Background(), &api.AddPeerRequest{Peer: peer(p, false)})
 }
 
