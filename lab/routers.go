@@ -281,7 +281,7 @@ func (r *Router) Log() string {
 	var b strings.Builder
 	args := []string{"-d", "bfdd", "-c", "show bfd peers", "-c", "show bfd peers counters"}
 	if r.BIRD() {
-		args = []string{"show bfd sessions all"}
+		args = []string{"show bfd sessions"}
 	}
 	line := append(r.Shell(), args...)
 	out, _ := r.Command(context.Background(), line[0], line[1:]...).CombinedOutput() // it holds the error
