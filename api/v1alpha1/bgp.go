@@ -27,14 +27,6 @@ const (
 // addresses on a subnet of the nodes.
 func (a Announce) Routed() bool { return a == AnnounceBGP || a == AnnounceTable }
 
-// routedBy returns the first value that routers learn of VIPs by, or "".
-func routedBy(list ...Announce) Announce {
-	if i := slices.IndexFunc(list, Announce.Routed); i >= 0 {
-		return list[i]
-	}
-	return ""
-}
-
 // RoutedBy returns how routers learn of VIPs, by bgp or by table; "" where none are routed.
 func (s *VIPConfigSpec) RoutedBy() Announce {
 	_, by := s.RoutedIn()

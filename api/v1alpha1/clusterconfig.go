@@ -82,7 +82,10 @@ func (s *ClusterConfigSpec) RoutedBy() Announce {
 	for i := range s.Groups {
 		all = append(all, s.Groups[i].Announce)
 	}
-	return routedBy(all...)
+	if i := slices.IndexFunc(all, Announce.Routed); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
 
 // AnnounceOf returns how the network finds the VIPs of a group.
